@@ -1,0 +1,72 @@
+"""What the operator of the server does for any account: from the command line, and later from the console.
+
+None of it shows or changes memory.
+"""
+
+from cairn.access.audit import record
+from cairn.access.readscope import account_scope
+from cairn.access.users import normal_email
+from cairn.errors import NotFound
+from cairn.model.account import Resident, User
+from cairn.model.ids import is_id
+from cairn.model.principal import Principal, ReadScope
+from cairn.services import Services
+from cairn.store import accounts, users
+
+
+async def principal_for(services: Services, email: str) -> tuple[Principal, User]:
+    """The operator acting as this user, who is found in whatever account they are."""
+    email = normal_email(email)
+    async with services.db.unscoped() as conn:
+        account = await accounts.account_of(conn, "email", email)
+    if account is not None:
+        async with services.db.transaction(ReadScope(account=account)) as conn:
+            user = await users.by_email(conn, email)
+            home = await accounts.get(conn)
+        if user is not None and home is not None:
+            principal = Principal(
+                account=account, account_id=home.id, user_id=user.id, role="owner", is_admin=True, via="cli"
+            )
+            return principal, user
+    raise NotFound(f"There is no user {email}. `cairn users list` shows who there is.")
+
+
+async def account_number(services: Services, account_id: str) -> int:
+    async with services.db.unscoped() as conn:
+        number = await accounts.account_of(conn, "account", account_id) if is_id("acct", account_id) else None
+    if number is None:
+        raise NotFound(f"There is no account {account_id[:80]}. `cairn users list` shows who is in which.")
+    return number
+
+
+async def residents(services: Services) -> list[Resident]:
+    """Everybody on this server."""
+    async with services.db.unscoped() as conn:
+        return await accounts.everybody(conn)
+
+
+async def set_allowance(
+    services: Services,
+    email: str,
+    *,
+    plan: str | None = None,
+    credit_count: int | None = None,
+    quota_bytes: int | None = None,
+    admin: bool | None = None,
+    subject: str | None = None,
+) -> None:
+    """Change the given ones. `quota_bytes` of -1 goes back to what the plan says."""
+    principal, user = await principal_for(services, email)
+    of_account = {name: value for name, value in {"plan": plan, "credits": credit_count}.items() if value is not None}
+    of_user: dict[str, object] = {}
+    if quota_bytes is not None:
+        of_user["quota_bytes"] = None if quota_bytes < 0 else quota_bytes
+    if admin is not None:
+        of_user["is_admin"] = admin
+    if subject is not None:
+        of_user["subject"] = subject or None
+    async with services.db.transaction(account_scope(principal)) as conn:
+        await accounts.update(conn, **of_account)
+        await users.update(conn, user.id, **of_user)
+        fields = ",".join(sorted({*of_account, *of_user}))
+        await record(conn, principal, "user.allowance", user.id, fields=fields)

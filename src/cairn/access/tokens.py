@@ -1,0 +1,134 @@
+"""JWTs: our own, signed with the server's secret, and those of one foreign issuer, checked against its JWKS.
+
+Algorithms are pinned on both sides, and a token has to be meant for us. Ours die with the key or session they were
+minted with.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import jwt
+
+from cairn.access.audit import record
+from cairn.access.readscope import account_scope
+from cairn.errors import Invalid, Unauthenticated, Unavailable
+from cairn.model.principal import Principal, Via
+from cairn.services import Services
+from cairn.store import accounts, holders, users
+
+_ISSUER = _AUDIENCE = "cairn"
+_OWN_ALGORITHM = "HS256"
+_FOREIGN_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
+_REQUIRED = ["exp", "iss", "aud", "sub"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    text: str
+    expires_at: datetime
+    expires_in: int
+
+
+async def mint_token(services: Services, principal: Principal) -> Token:
+    """A JWT for this caller, good for `CAIRN_JWT_MINUTES`."""
+    if principal.user_id is None:
+        raise Invalid("A token is a user's: name one of the account's users in X-Cairn-User.")
+    if principal.credential_id is None:
+        raise Invalid("A foreign token can't be exchanged: sign in, or use an API key.")
+    lifetime = timedelta(minutes=services.settings.jwt_minutes)
+    expires_at = services.clock() + lifetime
+    claims = {
+        "iss": _ISSUER,
+        "aud": _AUDIENCE,
+        "sub": principal.user_id,
+        "cid": principal.credential_id,
+        "iat": services.clock(),
+        "exp": expires_at,
+    }
+    async with services.db.transaction(account_scope(principal)) as conn:
+        await record(conn, principal, "token.mint", principal.user_id)
+    text = jwt.encode(claims, services.jwt_secret, algorithm=_OWN_ALGORITHM)
+    return Token(text=text, expires_at=expires_at, expires_in=int(lifetime.total_seconds()))
+
+
+async def token_principal(services: Services, text: str) -> Principal:
+    """The caller behind a JWT, whoever signed it."""
+    try:
+        issuer = jwt.decode(text, options={"verify_signature": False}).get("iss")
+        if issuer == _ISSUER:
+            return await _own(services, text)
+        if issuer is not None and issuer == services.settings.oidc_issuer:
+            return await _foreign(services, text)
+    except jwt.PyJWKClientConnectionError:
+        raise Unavailable("The issuer's signing keys can't be fetched. Try again.", retry_after=5) from None
+    except jwt.ExpiredSignatureError:
+        raise Unauthenticated("This token has expired: get a new one.") from None
+    except jwt.PyJWTError:
+        pass
+    raise Unauthenticated("This token is not good here.")
+
+
+async def _own(services: Services, text: str) -> Principal:
+    claims: dict[str, Any] = jwt.decode(
+        text,
+        services.jwt_secret,
+        algorithms=[_OWN_ALGORITHM],
+        audience=_AUDIENCE,
+        issuer=_ISSUER,
+        options={"require": _REQUIRED},
+    )
+    async with services.db.unscoped() as conn:
+        holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")))
+    if holder is None:
+        raise Unauthenticated("The key or session behind this token is no longer good: sign in again.")
+    return principal_of(holder, via="jwt")
+
+
+def principal_of(holder: holders.Holder, *, via: Via) -> Principal:
+    return Principal(
+        account=holder.account,
+        account_id=holder.account_id,
+        user_id=holder.user_id,
+        role=holder.role,
+        is_admin=holder.is_admin,
+        via=via,
+        credential_id=holder.credential_id,
+    )
+
+
+async def _foreign(services: Services, text: str) -> Principal:
+    if services.jwks is None:
+        raise Unauthenticated("This token is not good here.")
+    key = await asyncio.to_thread(services.jwks.get_signing_key_from_jwt, text)
+    claims: dict[str, Any] = jwt.decode(
+        text,
+        key,
+        algorithms=_FOREIGN_ALGORITHMS,
+        audience=services.settings.oidc_audience,
+        issuer=services.settings.oidc_issuer,
+        options={"require": _REQUIRED},
+    )
+    subject = str(claims["sub"])
+    email = str(claims.get("email", "")).lower() if claims.get("email_verified") is True else ""
+    async with services.db.unscoped() as conn:
+        account = await accounts.account_of(conn, "subject", subject) or (
+            await accounts.account_of(conn, "email", email) if email else None
+        )
+    if account is None:
+        raise Unauthenticated("Nobody here is known under this token's subject.")
+    principal = Principal(account=account, account_id="", user_id=None, via="jwt")
+    async with services.db.transaction(account_scope(principal)) as conn:
+        user = await users.by_subject(conn, subject) or (await users.by_email(conn, email) if email else None)
+        home = await accounts.get(conn)
+    if user is None or home is None:
+        raise Unauthenticated("Nobody here is known under this token's subject.")
+    return Principal(
+        account=account,
+        account_id=home.id,
+        user_id=user.id,
+        role=user.role,
+        is_admin=user.is_admin,
+        via="jwt",
+    )

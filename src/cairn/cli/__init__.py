@@ -1,0 +1,184 @@
+"""The `cairn` command. This module only declares it: what a command does is imported when it runs.
+
+So `cairn --help` answers at once, and importing this costs nothing but typer.
+"""
+
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from cairn import __version__
+from cairn.errors import CairnError
+
+app = typer.Typer(
+    name="cairn", help="Long-term memory for AI chats and agents.", no_args_is_help=True, add_completion=False,
+    pretty_exceptions_enable=False,
+)  # fmt: skip
+users = typer.Typer(help="The people on this server.", no_args_is_help=True)
+keys = typer.Typer(help="API keys.", no_args_is_help=True)
+jobs = typer.Typer(help="Background jobs: what waits, what runs, what failed.", no_args_is_help=True)
+app.add_typer(users, name="users")
+app.add_typer(keys, name="keys")
+app.add_typer(jobs, name="jobs")
+
+Json = Annotated[bool, typer.Option("--json", help="For machines.")]
+Email = Annotated[str, typer.Argument(metavar="EMAIL")]
+
+
+def main() -> None:
+    try:
+        app()
+    except CairnError as fault:
+        typer.secho(f"cairn: {fault.message}", err=True, fg="red")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _do(target: str, **arguments: Any) -> None:
+    """Run `module:function` of this package; what it returns is the exit code."""
+    module, _, function = target.partition(":")
+    code: int | None = getattr(import_module(f"cairn.cli.{module}"), function)(**arguments)
+    if code:
+        raise typer.Exit(code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cairn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(  # pyright: ignore[reportUnusedFunction]
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Instead of CAIRN_HOST.")] = None,
+    port: Annotated[int | None, typer.Option(help="Instead of CAIRN_PORT.", min=0, max=65535)] = None,
+) -> None:
+    """Start the server, with the embedded Postgres and the background worker."""
+    _do("server:serve", host=host, port=port)
+
+
+@app.command()
+def worker() -> None:
+    """Run background jobs, beside a server that was started with CAIRN_WORKER=off."""
+    _do("server:worker")
+
+
+@app.command()
+def migrate(json: Json = False) -> None:
+    """Bring the database to the schema of this version. `cairn serve` does it by itself."""
+    _do("server:migrate", as_json=json)
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Check the installation and say what is wrong and what to do."""
+    _do("doctor:doctor", as_json=json)
+
+
+@app.command("login-link")
+def login_link(email: Annotated[str, typer.Argument(metavar="[EMAIL]")] = "owner@localhost") -> None:
+    """Print a one-time link that signs somebody in. It is good for a day."""
+    _do("people:login_link", email=email)
+
+
+@users.command("create")
+def users_create(
+    email: Email,
+    account: Annotated[str | None, typer.Option(metavar="ACCT", help="In this account, not in a new one.")] = None,
+    name: Annotated[str, typer.Option(help="How they are called.")] = "",
+    admin: Annotated[bool, typer.Option("--admin", help="May operate this server.")] = False,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read a password from standard input.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Add somebody: the owner of a new account, or a member of one that exists."""
+    _do(
+        "people:create_user", email=email, account_id=account, name=name, admin=admin,
+        password_stdin=password_stdin, as_json=json,
+    )  # fmt: skip
+
+
+@users.command("set")
+def users_set(
+    email: Email,
+    plan: Annotated[str | None, typer.Option(metavar="P", help="Plan of their account.")] = None,
+    credits: Annotated[int | None, typer.Option(metavar="N", min=0, help="Credits of their account.")] = None,  # noqa: A002
+    quota_bytes: Annotated[
+        int | None, typer.Option(metavar="B", min=-1, help="Their capacity; -1: as the plan says.")
+    ] = None,
+    admin: Annotated[bool | None, typer.Option("--admin/--no-admin", help="May operate this server.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Who they are to the issuer in CAIRN_OIDC_ISSUER.")] = None,
+    json: Json = False,
+) -> None:
+    """Change what somebody may use."""
+    _do(
+        "people:set_user", email=email, plan=plan, credit_count=credits, quota_bytes=quota_bytes, admin=admin,
+        subject=subject, as_json=json,
+    )  # fmt: skip
+
+
+@users.command("list")
+def users_list(json: Json = False) -> None:
+    """Who is on this server."""
+    _do("people:list_users", as_json=json)
+
+
+@users.command("erase")
+def users_erase(email: Email, yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
+    """Erase somebody and all that is theirs, for good."""
+    _do("people:erase_user", email=email, yes=yes)
+
+
+@keys.command("create")
+def keys_create(
+    user: Annotated[str, typer.Option(metavar="EMAIL", help="Whose key it is, or of whose account.")],
+    name: Annotated[str, typer.Option(metavar="N", help="What it is for.")],
+    service: Annotated[
+        bool, typer.Option("--service", help="A key of the account, which names a user with each call.")
+    ] = False,
+    days: Annotated[int | None, typer.Option(min=1, help="Expires after so many days.")] = None,
+) -> None:
+    """Make a key and print it, and nothing else. It is shown this once."""
+    _do("people:create_key", email=user, name=name, service=service, days=days)
+
+
+@keys.command("list")
+def keys_list(user: Annotated[str, typer.Option(metavar="EMAIL")], json: Json = False) -> None:
+    """Somebody's keys, without their secrets."""
+    _do("people:list_keys", email=user, as_json=json)
+
+
+@keys.command("revoke")
+def keys_revoke(
+    key_id: Annotated[str, typer.Argument(metavar="KEY_ID")],
+    user: Annotated[str, typer.Option(metavar="EMAIL")],
+) -> None:
+    """Make a key useless from now on."""
+    _do("people:revoke_key", email=user, key_id=key_id)
+
+
+@jobs.command("list")
+def jobs_list(
+    status: Annotated[str | None, typer.Option(help="todo, doing, failed, aborted or cancelled.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
+    json: Json = False,
+) -> None:
+    """The newest jobs."""
+    _do("queue:list_jobs", status=status, limit=limit, as_json=json)
+
+
+@jobs.command("retry")
+def jobs_retry(job_id: Annotated[int, typer.Argument(metavar="JOB_ID")]) -> None:
+    """Run a failed job again."""
+    _do("queue:retry_job", job_id=job_id)

@@ -1,0 +1,43 @@
+"""The tasks, by name. Each takes ids, never text, and works in the read scope of the account that it names."""
+
+from collections.abc import Awaitable, Callable
+
+import procrastinate
+
+from cairn.model.principal import ReadScope
+from cairn.services import Services
+from cairn.store import sessions, users
+
+# Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
+RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
+
+
+def register_tasks(services: Services) -> None:
+    """Make the tasks known to the queue. A process that only adds jobs does not need this."""
+    app = services.queue.app
+
+    def task(name: str, work: Callable[..., Awaitable[None]]) -> None:
+        app.task(name=name, retry=RETRY)(work)
+
+    def scheduled(name: str, cron: str, work: Callable[[int], Awaitable[None]]) -> None:
+        app.periodic(cron=cron)(app.task(name=name, retry=RETRY, queueing_lock=name)(work))
+
+    async def erase_user(account: int, user_id: str) -> None:
+        """Remove a user who was erased, with everything that hangs on them."""
+        async with services.db.transaction(ReadScope(account=account)) as conn:
+            await users.delete_erased(conn, user_id)
+
+    async def forget_expired_logins(timestamp: int) -> None:  # noqa: ARG001
+        """Remove sessions and one-time links that are over."""
+        async with services.db.unscoped() as conn:
+            await sessions.forget_expired(conn)
+
+    async def remove_old_jobs(timestamp: int) -> None:  # noqa: ARG001
+        """Failed jobs are kept for a month to be looked at; their arguments go with them."""
+        await app.job_manager.delete_old_jobs(
+            nb_hours=30 * 24, include_failed=True, include_cancelled=True, include_aborted=True
+        )
+
+    task("erase_user", erase_user)
+    scheduled("forget_expired_logins", "*/10 * * * *", forget_expired_logins)
+    scheduled("remove_old_jobs", "17 3 * * *", remove_old_jobs)

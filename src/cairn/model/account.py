@@ -1,0 +1,49 @@
+"""Accounts and the people in them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cairn.model.principal import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    account: int
+    id: str
+    name: str
+    plan: str
+    credits: int | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    account: int
+    id: str
+    email: str
+    name: str
+    role: Role
+    is_admin: bool
+    quota_bytes: int | None
+    timezone: str
+    language: str
+    subject: str | None
+    has_password: bool
+    created_at: datetime
+    last_login_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """A user as the operator sees them: who they are and what they may use, nothing of what they keep."""
+
+    account_id: str
+    plan: str
+    credits: int | None
+    user_id: str
+    email: str
+    role: Role
+    is_admin: bool
+    quota_bytes: int | None
+    created_at: datetime
+    last_login_at: datetime | None

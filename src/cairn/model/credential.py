@@ -1,0 +1,45 @@
+"""What a caller shows to be let in. Secrets themselves are never in here once they are stored."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """`user_id` is None for a service key: it belongs to the account and names a user with each call."""
+
+    account: int
+    id: str
+    user_id: str | None
+    created_by: str | None
+    name: str
+    prefix: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    account: int
+    id: str
+    user_id: str
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime
+    address: str | None
+    user_agent: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    account: int
+    id: str
+    at: datetime
+    user_id: str | None
+    via: str
+    credential_id: str | None
+    action: str
+    object_id: str | None
+    details: dict[str, object]

@@ -1,0 +1,33 @@
+"""Ids: a prefix that says what it is, and 24 random letters and digits."""
+
+import re
+import secrets
+import string
+from typing import Literal, get_args
+
+Kind = Literal[
+    "acct", "usr", "key", "cap", "mem", "node", "edge", "msg", "chat", "ws", "proj", "graph", "room", "thr", "fact",
+    "sum", "lmk", "doc", "art", "qry", "ses", "aud", "spc",
+]  # fmt: skip
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_ALPHABET = string.ascii_lowercase + string.digits
+_BODY = r"[a-z0-9]{24}"
+
+
+def random_text(length: int) -> str:
+    """Unguessable text of the alphabet that ids and secrets share: 5.17 bits a character."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+
+
+def new_id(kind: Kind) -> str:
+    return f"{kind}_{random_text(24)}"
+
+
+def pattern(kind: Kind) -> str:
+    """The regular expression of this kind's ids, without anchors."""
+    return f"{kind}_{_BODY}"
+
+
+def is_id(kind: Kind, text: str) -> bool:
+    return re.fullmatch(pattern(kind), text) is not None

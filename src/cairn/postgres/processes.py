@@ -1,0 +1,59 @@
+"""Which processes really work in a data folder. A pid file only claims; the kernel knows."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+
+def processes_in(data: Path) -> list[int]:
+    """Process ids of the Postgres server in `data` and its children. Zombies work nowhere and are not listed."""
+    if Path("/proc/self/cwd").exists():
+        return _by_working_folder(data)
+    return _by_pid_file(data)
+
+
+def signal_all(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def _by_working_folder(data: Path) -> list[int]:
+    """Every Postgres process has its data folder as working folder, and nothing else has."""
+    try:
+        wanted = data.stat()
+    except FileNotFoundError:
+        return []
+    found: list[int] = []
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            there = os.stat(f"{entry.path}/cwd")  # noqa: PTH116
+        except OSError:  # gone, a zombie, or somebody else's
+            continue
+        if (there.st_dev, there.st_ino) == (wanted.st_dev, wanted.st_ino) and _is_postgres(entry.path):
+            found.append(int(entry.name))
+    return found
+
+
+def _is_postgres(process: str) -> bool:
+    try:
+        return Path(f"{process}/comm").read_text().strip() == "postgres"
+    except OSError:
+        return False
+
+
+def _by_pid_file(data: Path) -> list[int]:
+    """Without /proc: the pid of the file, if a process of that number was started on this very folder."""
+    try:
+        pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
+    except (FileNotFoundError, ValueError):
+        return []
+    shown = subprocess.run(  # noqa: S603
+        ["/bin/ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
+    return [pid] if "postgres" in shown and str(data) in shown else []

@@ -1,0 +1,27 @@
+"""What every operation is handed. Made once by the composition root, replaced whole in tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from jwt import PyJWKClient
+
+from cairn.observe.metrics import Metrics
+from cairn.observe.tracing import Tracer
+from cairn.settings import Settings
+from cairn.store.db import Database
+from cairn.store.queue import Queue
+from cairn.throttle import Throttle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    settings: Settings
+    db: Database
+    queue: Queue
+    clock: Callable[[], datetime]
+    throttle: Throttle
+    metrics: Metrics
+    tracer: Tracer
+    jwt_secret: str
+    jwks: PyJWKClient | None

@@ -1,0 +1,213 @@
+"""One frozen `Settings`, read once from the environment by a composition root.
+
+Nothing else in Cairn looks at environment variables. Each field carries the name of its variable and a line of
+help; `docs/settings.md` is checked against them.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from cairn.errors import Misconfigured
+
+LogFormat = Literal["auto", "json", "text"]
+
+
+def _setting(default: Any, env: str, meaning: str, parse: Callable[[str], Any] = str) -> Any:
+    return field(default=default, metadata={"env": env, "help": meaning, "parse": parse})
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in {"1", "true", "yes", "on"}:
+        return True
+    if text.lower() in {"0", "false", "no", "off"}:
+        return False
+    raise ValueError("is neither true nor false")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("must be at least 1")
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError("is not a port (0 to 65535)")
+    return number
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    return tuple(_url(part) for part in _names(text))
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("is not an http(s) address")
+    return text.rstrip("/")
+
+
+def _database_url(text: str) -> str:
+    if not text.startswith(("postgres://", "postgresql://")):
+        raise ValueError("must begin with postgresql://")
+    return text
+
+
+def _secret(text: str) -> str:
+    if len(text) < 32:
+        raise ValueError("must have at least 32 characters")
+    return text
+
+
+def _log_format(text: str) -> LogFormat:
+    if text not in {"auto", "json", "text"}:
+        raise ValueError("must be auto, json or text")
+    return cast("LogFormat", text)
+
+
+def _log_level(text: str) -> str:
+    if text.lower() not in {"debug", "info", "warning", "error"}:
+        raise ValueError("must be debug, info, warning or error")
+    return text.lower()
+
+
+def _default_home() -> Path:
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        return Path("/var/lib/cairn")
+    try:
+        return Path.home() / ".cairn"
+    except RuntimeError:
+        raise Misconfigured("This user has no home folder: set CAIRN_HOME to a folder Cairn may write to.") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    home: Path = _setting(None, "CAIRN_HOME", "Data folder. Default `~/.cairn`; as root `/var/lib/cairn`.", Path)
+    host: str = _setting("127.0.0.1", "CAIRN_HOST", "Address the server listens on.")
+    port: int = _setting(8420, "CAIRN_PORT", "Port the server listens on; 0 takes a free one.", _port)
+    public_url: str | None = _setting(
+        None,
+        "CAIRN_PUBLIC_URL",
+        "Address people use when it is not `http://host:port`, such as `https://cairn.example.org` behind a "
+        "reverse proxy. Its host is then accepted, and with https cookies are Secure.",
+        _url,
+    )
+    allowed_hosts: tuple[str, ...] = _setting(
+        (),
+        "CAIRN_ALLOWED_HOSTS",
+        "Further host names to answer to, comma-separated. IP addresses, `localhost` and the host of "
+        "`CAIRN_PUBLIC_URL` always are.",
+        _names,
+    )
+    cors_origins: tuple[str, ...] = _setting(
+        (),
+        "CAIRN_CORS_ORIGINS",
+        "Web origins that may call the API from a browser, comma-separated.",
+        _origins,
+    )
+    trusted_proxies: tuple[str, ...] = _setting(
+        ("127.0.0.1", "::1"),
+        "CAIRN_TRUSTED_PROXIES",
+        "Addresses whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated.",
+        _names,
+    )
+    database_url: str | None = _setting(
+        None,
+        "CAIRN_DATABASE_URL",
+        "A Postgres (15 or newer, pgvector 0.7 or newer) to use instead of the embedded one.",
+        _database_url,
+    )
+    database_pool: int = _setting(
+        10, "CAIRN_DATABASE_POOL", "Database connections the server keeps at most.", _positive
+    )
+    redis_url: str | None = _setting(
+        None,
+        "CAIRN_REDIS_URL",
+        "A Redis for the working memory of rooms; without it Postgres holds that too.",
+    )
+    worker: bool = _setting(
+        True,
+        "CAIRN_WORKER",
+        "Run background jobs inside the server. Off: start `cairn worker` beside it.",
+        _flag,
+    )
+    worker_concurrency: int = _setting(
+        4, "CAIRN_WORKER_CONCURRENCY", "Background jobs that run at the same time.", _positive
+    )
+    shutdown_seconds: int = _setting(
+        20,
+        "CAIRN_SHUTDOWN_SECONDS",
+        "How long open requests and running jobs may take to finish on stop.",
+        _positive,
+    )
+    default_plan: str = _setting("unlimited", "CAIRN_DEFAULT_PLAN", "Plan of a new account.")
+    max_body_bytes: int = _setting(
+        32 * 1024 * 1024, "CAIRN_MAX_BODY_BYTES", "Largest request body that is taken, in bytes.", _positive
+    )
+    session_days: int = _setting(30, "CAIRN_SESSION_DAYS", "How long a browser stays signed in.", _positive)
+    jwt_secret: str | None = _setting(
+        None,
+        "CAIRN_JWT_SECRET",
+        "Secret that signs the server's own JWTs. Default: made once, kept in `CAIRN_HOME`. Several servers on one "
+        "database need the same.",
+        _secret,
+    )
+    jwt_minutes: int = _setting(60, "CAIRN_JWT_MINUTES", "How long a JWT from `/auth/token` is good.", _positive)
+    oidc_issuer: str | None = _setting(
+        None,
+        "CAIRN_OIDC_ISSUER",
+        "Issuer (`iss`) of foreign JWTs to accept; needs the two settings below.",
+        _url,
+    )
+    oidc_jwks_url: str | None = _setting(None, "CAIRN_OIDC_JWKS_URL", "Where that issuer's signing keys are.", _url)
+    oidc_audience: str | None = _setting(None, "CAIRN_OIDC_AUDIENCE", "Audience (`aud`) that such a JWT must be for.")
+    log_level: str = _setting("info", "CAIRN_LOG_LEVEL", "debug, info, warning or error.", _log_level)
+    log_format: LogFormat = _setting(
+        "auto", "CAIRN_LOG_FORMAT", "json, text, or auto: text on a terminal, json elsewhere.", _log_format
+    )
+    otlp_endpoint: str | None = _setting(
+        None,
+        "CAIRN_OTLP_ENDPOINT",
+        "OpenTelemetry collector (OTLP over HTTP) that traces go to. Unset: nothing leaves the machine.",
+        _url,
+    )
+
+    @property
+    def base_url(self) -> str:
+        """The address to print and to put in links."""
+        if self.public_url:
+            return self.public_url
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of this environment; a value that can't be used names its variable."""
+    values: dict[str, Any] = {}
+    for item in fields(Settings):
+        env: str = item.metadata["env"]
+        text = environ.get(env, "").strip()
+        if not text:
+            continue
+        try:
+            values[item.name] = item.metadata["parse"](text)
+        except ValueError as fault:
+            raise Misconfigured(f"{env} {fault}.") from None
+    home: Path = values.pop("home", None) or _default_home()
+    settings = Settings(home=home.expanduser().absolute(), **values)
+    oidc = (settings.oidc_issuer, settings.oidc_jwks_url, settings.oidc_audience)
+    if any(oidc) and not all(oidc):
+        raise Misconfigured(
+            "CAIRN_OIDC_ISSUER, CAIRN_OIDC_JWKS_URL and CAIRN_OIDC_AUDIENCE go together: set all three or none."
+        )
+    return settings

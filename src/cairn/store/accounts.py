@@ -1,0 +1,47 @@
+"""Accounts: the tenant that leads every key. A number inside, an id outside."""
+
+from typing import Any
+
+from cairn.model.account import Account, Resident
+from cairn.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+
+
+async def account_of(conn: Connection, kind: str, value: str) -> int | None:
+    """The account that a credential's public part, an e-mail address or an id belongs to. Needs no scope."""
+    return await fetch_value(conn, "SELECT account_of(%(kind)s, %(value)s)", {"kind": kind, "value": value})
+
+
+async def new_number(conn: Connection) -> int:
+    """The next account number; a transaction needs it as its scope before it can insert the account."""
+    return await fetch_value(conn, "SELECT nextval('account_numbers')::int")
+
+
+async def insert(conn: Connection, account: int, account_id: str, *, name: str, plan: str) -> None:
+    await conn.execute(
+        "INSERT INTO accounts (account, id, name, plan) VALUES (%s, %s, %s, %s)",
+        [account, account_id, name, plan],
+    )
+
+
+async def get(conn: Connection) -> Account | None:
+    """The account of this transaction."""
+    return await fetch_one(conn, Account, "SELECT account, id, name, plan, credits, created_at FROM accounts")
+
+
+async def update(conn: Connection, **changes: Any) -> None:
+    await update_rows(conn, "accounts", {}, changes)
+
+
+async def lock_first_run(conn: Connection) -> None:
+    """Until the transaction ends, no other process looks whether it is the first."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('first run', 0))")
+
+
+async def has_users(conn: Connection) -> bool:
+    """Whether anybody is on this server at all. Needs no scope."""
+    return await fetch_value(conn, "SELECT has_users()")
+
+
+async def everybody(conn: Connection) -> list[Resident]:
+    """Every user of every account, for the operator. Needs no scope and shows no memory."""
+    return await fetch_all(conn, Resident, "SELECT * FROM all_users()")

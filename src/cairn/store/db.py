@@ -1,0 +1,129 @@
+"""The pool of connections, and the one way to a transaction: with a read scope.
+
+Connections work as `cairn_app`, which owns nothing. `transaction` tells the database the account, the spaces and the
+visibilities; the policies hold every statement to them, and outside of it a query on any table fails.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+
+from cairn.errors import Unavailable
+from cairn.model.principal import ReadScope
+
+APP_ROLE = "cairn_app"
+WORKER_ROLE = "cairn_worker"
+
+# Where the tables are; the rest is where an operator may have put the vector extension.
+SEARCH_PATH = "cairn, public, extensions"
+
+Connection = psycopg.AsyncConnection[Any]
+Row = TypeVar("Row")
+
+_SET_SCOPE = """
+    SELECT set_config('cairn.account', %(account)s, true),
+           set_config('cairn.spaces', %(spaces)s, true),
+           set_config('cairn.visibilities', %(visibilities)s, true)
+"""
+
+
+class Database:
+    """Open it once, hand it to everything, close it last."""
+
+    def __init__(self, conninfo: str, *, size: int = 10, wait_seconds: float = 5) -> None:
+        self._pool = make_pool(conninfo, APP_ROLE, size=size, wait_seconds=wait_seconds)
+
+    async def open(self) -> None:
+        await self._pool.open(wait=True, timeout=30)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self, scope: ReadScope) -> AsyncGenerator[Connection]:
+        """One transaction that reaches what `scope` says. Commits at the end, rolls back on any exception."""
+        async with self.unscoped() as conn, conn.transaction():
+            await conn.execute(
+                _SET_SCOPE,
+                {
+                    "account": str(scope.account),
+                    "spaces": "{" + ",".join(map(str, scope.spaces)) + "}",
+                    "visibilities": "{" + ",".join(scope.visibilities) + "}",
+                },
+            )
+            yield conn
+
+    @asynccontextmanager
+    async def unscoped(self) -> AsyncGenerator[Connection]:
+        """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
+        try:
+            async with self._pool.connection() as conn:
+                yield conn
+        except (psycopg.OperationalError, PoolTimeout, PoolClosed) as fault:
+            raise Unavailable("The database is not answering. Try again.", retry_after=1) from fault
+
+
+def make_pool(
+    conninfo: str, role: LiteralString, *, size: int, wait_seconds: float = 5
+) -> AsyncConnectionPool[Connection]:
+    """A pool whose connections work as `role` and are checked before use, so that a restarted server is not felt."""
+
+    async def configure(conn: Connection) -> None:
+        await conn.set_autocommit(True)
+        await conn.execute(f"SET search_path = {SEARCH_PATH}")
+        await conn.execute("SET TIME ZONE 'UTC'")
+        await conn.execute(f"SET ROLE {role}")
+
+    return AsyncConnectionPool(
+        conninfo,
+        min_size=1,
+        max_size=size,
+        timeout=wait_seconds,
+        max_idle=60,
+        reconnect_timeout=2,
+        open=False,
+        configure=configure,
+        check=AsyncConnectionPool.check_connection,
+        kwargs={"connect_timeout": 5, "application_name": "cairn"},
+    )
+
+
+async def fetch_all(
+    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+) -> list[Row]:
+    async with conn.cursor(row_factory=class_row(row)) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchall()
+
+
+async def fetch_one(
+    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+) -> Row | None:
+    async with conn.cursor(row_factory=class_row(row)) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchone()
+
+
+async def fetch_value(conn: Connection, query: LiteralString, params: Mapping[str, Any] | None = None) -> Any:
+    """The only column of the only row, or None."""
+    row = await (await conn.execute(query, params)).fetchone()
+    return None if row is None else row[0]
+
+
+async def update_rows(
+    conn: Connection, table: LiteralString, where: Mapping[str, Any], changes: Mapping[str, Any]
+) -> None:
+    """Set the given columns in the rows that match; row-level security narrows them further."""
+    if not changes:
+        return
+    assignments = sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in changes)
+    conditions = [sql.SQL("{} = %s").format(sql.Identifier(name)) for name in where]
+    query = sql.SQL("UPDATE {} SET {} WHERE {}").format(
+        sql.Identifier(table), assignments, sql.SQL(" AND ").join([sql.SQL("true"), *conditions])
+    )
+    await conn.execute(query, [*changes.values(), *where.values()])

@@ -1,0 +1,107 @@
+"""The queue of background jobs: adding to it inside a write's own transaction, and looking at it.
+
+What a job does is in `jobs/`. Tables and worker are procrastinate's.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import procrastinate
+import psycopg
+from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+
+from cairn.store.db import WORKER_ROLE, Connection, fetch_all, fetch_value, make_pool
+
+# What the queue raises while the database does not answer.
+QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    id: int
+    task: str
+    queue: str
+    status: str
+    attempts: int
+    scheduled_at: datetime | None
+    changed_at: datetime | None
+
+
+class Queue:
+    """`app` is procrastinate's; `jobs/` registers the tasks on it and runs the worker."""
+
+    def __init__(self, conninfo: str, *, size: int = 3) -> None:
+        self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, WORKER_ROLE, size=size)
+        self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
+
+    async def open(self) -> None:
+        await self._pool.open(wait=True, timeout=30)
+        await self.app.open_async(self._pool)
+
+    async def close(self) -> None:
+        await self.app.close_async()
+        await self._pool.close()
+
+    async def add(self, conn: Connection, task: str, *, account: int, once: str | None = None, **args: Any) -> None:
+        """Enqueue within the caller's transaction: the job exists if and only if the write does.
+
+        `once` names work that need not wait twice: while a job of that name waits, another is not added.
+        """
+        deferrer = self.app.configure_task(task, connection=conn, queueing_lock=once)
+        try:
+            async with conn.transaction():
+                await deferrer.defer_async(account=account, **args)
+        except AlreadyEnqueued:
+            return
+
+    async def counts(self) -> dict[str, int]:
+        """Jobs by status: todo, doing, failed."""
+        async with self._pool.connection() as conn:
+            rows = await (
+                await conn.execute(
+                    "SELECT status::text, count(*) FROM procrastinate_jobs"
+                    " WHERE status IN ('todo', 'doing', 'failed') GROUP BY status"
+                )
+            ).fetchall()
+        return {"todo": 0, "doing": 0, "failed": 0} | dict(rows)
+
+    async def live_workers(self, within_seconds: float = 30) -> int:
+        """Workers that gave a sign of life lately, in any process."""
+        async with self._pool.connection() as conn:
+            return await fetch_value(
+                conn,
+                "SELECT count(*) FROM procrastinate_workers"
+                " WHERE last_heartbeat > now() - make_interval(secs => %(seconds)s)",
+                {"seconds": within_seconds},
+            )
+
+    async def latest(self, *, status: str | None, limit: int) -> list[JobRow]:
+        """The newest jobs first. Arguments are left out: ids are nobody's business here."""
+        async with self._pool.connection() as conn:
+            return await fetch_all(
+                conn,
+                JobRow,
+                """
+                SELECT j.id, j.task_name AS task, j.queue_name AS queue, j.status::text, j.attempts, j.scheduled_at,
+                       (SELECT max(e.at) FROM procrastinate_events e WHERE e.job_id = j.id) AS changed_at
+                  FROM procrastinate_jobs j
+                 WHERE %(status)s::text IS NULL OR j.status::text = %(status)s
+                 ORDER BY j.id DESC
+                 LIMIT %(limit)s
+                """,
+                {"status": status, "limit": limit},
+            )
+
+    async def retry(self, job_id: int) -> bool:
+        """Put a failed job back. False when there is no failed job of this number."""
+        async with self._pool.connection() as conn:
+            found = await fetch_value(
+                conn,
+                "SELECT true FROM procrastinate_jobs WHERE id = %(id)s AND status = 'failed'",
+                {"id": job_id},
+            )
+        if found:
+            await self.app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
+        return bool(found)

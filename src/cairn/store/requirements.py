@@ -1,0 +1,62 @@
+"""What a Postgres must have before Cairn can live in it; each fault says what to install or to run."""
+
+from cairn.errors import Misconfigured
+from cairn.store.db import APP_ROLE, WORKER_ROLE, Connection, fetch_value
+
+OLDEST_SERVER = 150000
+OLDEST_PGVECTOR = (0, 7)
+
+
+def check_server_version(number: int) -> None:
+    if number < OLDEST_SERVER:
+        raise Misconfigured(
+            f"This Postgres is version {number // 10000}; Cairn needs 15 or newer. Upgrade it, or unset "
+            "CAIRN_DATABASE_URL to use the embedded one."
+        )
+
+
+def check_pgvector_version(version: str | None, *, server: int) -> None:
+    if version is None:
+        raise Misconfigured(
+            "This Postgres does not have the extension pgvector. Install it where the database server runs (Debian "
+            f"and Ubuntu: `apt install postgresql-{server // 10000}-pgvector`; macOS: `brew install pgvector`; a "
+            "hosted one: enable `vector`), or unset CAIRN_DATABASE_URL to use the embedded one."
+        )
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
+        raise Misconfigured(
+            f"This Postgres has pgvector {version}; Cairn needs 0.7 or newer. Install it, then run `ALTER EXTENSION "
+            "vector UPDATE` in Cairn's database."
+        )
+
+
+async def check_server(conn: Connection) -> None:
+    """Version and extension, installed in this database or ready to be."""
+    server = conn.info.server_version
+    check_server_version(server)
+    check_pgvector_version(await pgvector_version(conn), server=server)
+
+
+async def pgvector_version(conn: Connection) -> str | None:
+    return await fetch_value(
+        conn,
+        """
+        SELECT coalesce(
+            (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+            (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'))
+        """,
+    )
+
+
+def roles_missing() -> Misconfigured:
+    return Misconfigured(
+        "The database user may not create the two roles Cairn works as. As a superuser, run: "
+        f"CREATE ROLE {APP_ROLE}; CREATE ROLE {WORKER_ROLE}; GRANT {APP_ROLE}, {WORKER_ROLE} TO the user of "
+        "CAIRN_DATABASE_URL;"
+    )
+
+
+def extension_not_allowed() -> Misconfigured:
+    return Misconfigured(
+        "The database user may not create the extension pgvector. As a superuser, run in Cairn's database: "
+        "CREATE EXTENSION vector;"
+    )

@@ -1,0 +1,1 @@
+"""Thin skins: parse, call one operation, render. None imports another, and none decides anything."""

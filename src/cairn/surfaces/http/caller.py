@@ -1,0 +1,84 @@
+"""The caller of a request as a principal, and the services of the app that answers it."""
+
+import ipaddress
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request, Response, Security
+from fastapi.security import APIKeyCookie, HTTPBearer
+
+from cairn.access.principals import Credentials, authenticate, require_admin
+from cairn.access.sessions import Browser, Login
+from cairn.model.principal import Principal
+from cairn.services import Services
+
+COOKIE = "session"
+
+# These, and the arguments of `_described_caller`, only tell openapi.json what `caller` reads by itself.
+_bearer = HTTPBearer(auto_error=False, description="An API key (`ck_…`) or a JWT from `/auth/token`.")
+_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="Set by `/auth/login`.")
+
+
+def services_of(request: Request) -> Services:
+    return request.app.state.services
+
+
+async def caller(request: Request) -> Principal:
+    return await authenticate(
+        services_of(request),
+        Credentials(
+            authorization=request.headers.get("authorization"),
+            session=request.cookies.get(COOKIE),
+            on_behalf_of=request.headers.get("x-cairn-user"),
+            address=client_address(request),
+        ),
+    )
+
+
+async def _described_caller(
+    request: Request,
+    bearer: Annotated[Any, Security(_bearer)],  # noqa: ARG001
+    cookie: Annotated[Any, Security(_cookie)],  # noqa: ARG001
+    x_cairn_user: Annotated[  # noqa: ARG001
+        str | None,
+        Header(max_length=255, description="With a service key: the user it speaks for, by id or e-mail address."),
+    ] = None,
+) -> Principal:
+    return await caller(request)
+
+
+async def operator(request: Request) -> None:
+    """Lets in whoever is on this machine, and an admin from anywhere."""
+    if not from_loopback(request):
+        require_admin(await caller(request))
+
+
+def client_address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def from_loopback(request: Request) -> bool:
+    try:
+        return ipaddress.ip_address(client_address(request)).is_loopback
+    except ValueError:
+        return False
+
+
+def browser_of(request: Request) -> Browser:
+    agent = request.headers.get("user-agent", "").replace("\0", "")
+    return Browser(address=client_address(request), user_agent=agent[:255] or None)
+
+
+def set_session_cookie(response: Response, request: Request, login: Login) -> None:
+    response.set_cookie(
+        COOKIE,
+        login.token,
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+        expires=login.expires_at,
+    )
+
+
+Used = Annotated[Services, Depends(services_of)]
+Caller = Annotated[Principal, Depends(_described_caller)]

@@ -1,0 +1,1 @@
+"""The REST surface under `/v1` and `/auth`, and the health routes."""

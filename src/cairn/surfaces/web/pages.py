@@ -1,0 +1,116 @@
+"""Login, start page and API reference."""
+
+from contextlib import suppress
+from importlib.resources import files
+from typing import Annotated
+from urllib.parse import parse_qs, urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from cairn import __version__
+from cairn.access.sessions import log_in, log_out
+from cairn.access.users import get_user
+from cairn.errors import CairnError, RateLimited, Unauthenticated
+from cairn.surfaces.http.caller import COOKIE, Used, browser_of, caller, set_session_cookie
+from cairn.surfaces.web.html import page, text
+from cairn.surfaces.web.reference import reference
+
+router = APIRouter(include_in_schema=False)
+
+_STATIC = {"cairn.css": "text/css; charset=utf-8", "cairn.svg": "image/svg+xml"}
+_FAULTS = {
+    "wrong": "E-mail address or password is wrong.",
+    "wait": "Too many wrong passwords. Wait a little, then try again.",
+}
+
+
+@router.get("/")
+async def start(request: Request, services: Used) -> Response:
+    try:
+        principal = await caller(request)
+    except Unauthenticated:
+        return RedirectResponse("/login", 303)
+    user = await get_user(services, principal, principal.user_id) if principal.user_id else None
+    who = text(user.email if user else "the account")
+    return HTMLResponse(
+        page(
+            "Start",
+            f"<h1>Cairn is running</h1><p>Signed in as <strong>{who}</strong>.</p>"
+            "<div class=card><p>This server has no dashboard built in yet. Everything works over the API:</p><ul>"
+            '<li><a href="/docs">API reference</a> and <a href="/openapi.json">openapi.json</a></li>'
+            '<li><a href="/readyz">Is every part ready?</a></li></ul>'
+            "<p>Make a key on the command line:</p>"
+            f"<pre>cairn keys create --user {who} --name laptop</pre></div>"
+            '<form method="post" action="/logout"><button>Sign out</button></form>'
+            f'<p class="soft">Version {text(__version__)}</p>',
+        )
+    )
+
+
+@router.get("/login")
+async def login_page(
+    next: Annotated[str | None, Query(max_length=2000)] = None,  # noqa: A002
+    fault: Annotated[str | None, Query(max_length=20)] = None,
+) -> HTMLResponse:
+    return HTMLResponse(login_html(next, fault))
+
+
+def login_html(target: str | None = None, fault: str | None = None) -> str:
+    told = f'<p class="fault" role="alert">{text(_FAULTS[fault])}</p>' if fault in _FAULTS else ""
+    return page(
+        "Sign in",
+        f'<h1>Sign in to Cairn</h1><form class="card" method="post" action="/login">{told}'
+        f'<input type="hidden" name="next" value="{text(_own_path(target))}">'
+        '<label>E-mail<input name="email" type="email" autocomplete="username" required autofocus></label>'
+        '<label>Password<input name="password" type="password" autocomplete="current-password" required></label>'
+        '<button class="wide">Sign in</button></form>'
+        '<p class="soft">First time here? The server printed a one-time link when it started; '
+        "<code>cairn login-link</code> prints another.</p>",
+        narrow=True,
+    )
+
+
+@router.post("/login")
+async def login_form(request: Request, services: Used) -> Response:
+    fields = parse_qs((await request.body()).decode(errors="replace"), max_num_fields=10)
+    email, password, target = (fields.get(name, [""])[0] for name in ("email", "password", "next"))
+    target = _own_path(target)
+    try:
+        made = await log_in(services, email=email[:255], password=password[:1024], browser=browser_of(request))
+    except CairnError as fault:
+        told = "wait" if isinstance(fault, RateLimited) else "wrong"
+        return RedirectResponse("/login?" + urlencode({"next": target, "fault": told}), 303)
+    response = RedirectResponse(target, 303)
+    set_session_cookie(response, request, made)
+    return response
+
+
+@router.post("/logout")
+async def logout_form(request: Request, services: Used) -> Response:
+    response = RedirectResponse("/login", 303)
+    with suppress(Unauthenticated):
+        await log_out(services, await caller(request))
+    response.delete_cookie(COOKIE, path="/")
+    return response
+
+
+@router.get("/docs")
+async def docs(request: Request) -> HTMLResponse:
+    return HTMLResponse(reference(request.app.openapi()))
+
+
+@router.get("/static/{name}")
+async def static(name: str) -> Response:
+    kind = _STATIC.get(name)
+    if kind is None:
+        return Response(status_code=404)
+    body = files("cairn.surfaces.web").joinpath("static", name).read_bytes()
+    return Response(body, media_type=kind, headers={"cache-control": "public, max-age=3600"})
+
+
+def _own_path(target: str | None) -> str:
+    """Where to go after the login: a path of ours, or the start page."""
+    if target and target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable():
+        return target
+    return "/"
