@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: serve test check bench build lock clean
+.PHONY: serve test check bench build lock openapi clean
 
 serve: $(VENV)/serve.ok
 	@$(BIN)/cairn serve
@@ -24,13 +24,16 @@ bench: $(VENV)/dev.ok
 build: $(VENV)/dev.ok
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
-	$(BIN)/python -m bench.wheel dist
+	$(BIN)/python scripts/check_wheel.py dist
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: $(VENV)/dev.ok
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
 	$(COMPILE) -c requirements.lock --extra otel --group build --group dev pyproject.toml -o requirements-dev.lock
+
+openapi: $(VENV)/dev.ok
+	$(BIN)/python tests/test_openapi.py
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis

@@ -1,112 +1,59 @@
 """The composition root: settings → services → one ASGI app. The only file that knows everything."""
 
 import asyncio
-import logging
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import uvicorn
 from fastapi import FastAPI
-from jwt import PyJWKClient
 from starlette.middleware.cors import CORSMiddleware
 
 from cairn import __version__
 from cairn.access.firstrun import Welcome, welcome
 from cairn.errors import Misconfigured
-from cairn.home import ensure_home, secret
-from cairn.jobs.tasks import register_tasks
 from cairn.jobs.worker import run_worker
-from cairn.observe.metrics import Metrics
-from cairn.observe.tracing import make_tracer
-from cairn.postgres.cluster import open_cluster
-from cairn.postgres.supervisor import Supervisor
+from cairn.runtime import open_all, open_postgres, open_services
 from cairn.services import Services
 from cairn.settings import Settings
-from cairn.store.db import Database
-from cairn.store.migrate import migrate
-from cairn.store.queue import Queue
-from cairn.surfaces.http.errors import install_error_handlers
+from cairn.surfaces.http.errors import ErrorOut, install_error_handlers
 from cairn.surfaces.http.guards import LimitedBody, Observed, OwnHost
 from cairn.surfaces.rest import auth, health, keys, users
 from cairn.surfaces.web import pages
-from cairn.throttle import Throttle
-
-log = logging.getLogger(__name__)
 
 DESCRIPTION = "Long-term memory for AI chats and agents."
 
 
-@asynccontextmanager
-async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervisor | None]]:
-    """The connection string of the database, and the supervisor of the embedded one while it runs."""
-    ensure_home(settings.home)
-    if settings.database_url:
-        yield settings.database_url, None
-        return
-    supervisor = Supervisor(open_cluster(settings.home))
-    try:
-        await supervisor.start()
-        watcher = asyncio.create_task(supervisor.watch(), name="watch postgres")
-        try:
-            yield supervisor.conninfo, supervisor
-        finally:
-            watcher.cancel()
-            with suppress(asyncio.CancelledError):
-                await watcher
-    finally:
-        await supervisor.stop()
-        supervisor.close()
-
-
-@asynccontextmanager
-async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Services]:
-    """Everything that operations need, on a database that is migrated first."""
-    applied = await migrate(conninfo)
-    if applied:
-        log.info("migrated", extra={"applied": len(applied)})
-    services = Services(
-        settings=settings,
-        db=Database(conninfo, size=settings.database_pool),
-        queue=Queue(conninfo),
-        clock=lambda: datetime.now(UTC),
-        throttle=Throttle(),
-        metrics=Metrics(),
-        tracer=make_tracer(settings.otlp_endpoint),
-        jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
-        jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
-    )
-    register_tasks(services)
-    await services.db.open()
-    await services.queue.open()
-    try:
-        yield services
-    finally:
-        await services.queue.close()
-        await services.db.close()
-        services.tracer.close()
-
-
-@asynccontextmanager
-async def open_all(settings: Settings) -> AsyncGenerator[Services]:
-    """Database and services together, for the command line."""
-    async with open_postgres(settings) as (conninfo, _), open_services(settings, conninfo) as services:
-        yield services
-
-
-def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None = None) -> FastAPI:
+def make_routes() -> FastAPI:
+    """Every route, on nothing yet: enough to describe the API."""
     app = FastAPI(
-        title="Cairn", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
-        generate_unique_id_function=lambda route: route.name, redirect_slashes=False,
-    )  # fmt: skip
-    app.state.services = services
-    app.state.postgres_restarts = postgres_restarts
+        title="Cairn",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+        redirect_slashes=False,
+        responses={
+            "4XX": {"model": ErrorOut, "description": "What was wrong with the request, and what to do."},
+            "5XX": {"model": ErrorOut, "description": "What is wrong here; try again."},
+        },
+        # The framework's own traces carry exception messages; ours, in `observe`, do not.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
     install_error_handlers(app)
     for router in (health.router, auth.router, users.router, keys.router, pages.router):
         app.include_router(router)
+    return app
+
+
+def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None = None) -> FastAPI:
+    app = make_routes()
+    app.state.services = services
+    app.state.postgres_restarts = postgres_restarts
     settings = services.settings
     if settings.cors_origins:
         app.add_middleware(

@@ -20,12 +20,12 @@ def ensure_home(home: Path) -> None:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         _private(home, 0o700)
-    except FileExistsError:
+    except (FileExistsError, NotADirectoryError):
         raise Misconfigured(f"CAIRN_HOME is {home}, which is not a folder: name another.") from None
-    except PermissionError:
+    except OSError as fault:
         raise Misconfigured(
-            f"CAIRN_HOME is {home}, and this user may not write there: set CAIRN_HOME to a folder of your own, or "
-            "run as the user who made it."
+            f"CAIRN_HOME is {home}, and this user may not write there ({fault.strerror}): set CAIRN_HOME to a folder "
+            "of your own, or run as the user who made it."
         ) from None
 
 

@@ -28,15 +28,29 @@ def _flag(text: str) -> bool:
     raise ValueError("is neither true nor false")
 
 
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("is not a number") from None
+
+
 def _positive(text: str) -> int:
-    number = int(text)
+    number = _number(text)
     if number < 1:
         raise ValueError("must be at least 1")
     return number
 
 
+def _pool(text: str) -> int:
+    number = _number(text)
+    if number < 2:
+        raise ValueError("must be at least 2")
+    return number
+
+
 def _port(text: str) -> int:
-    number = int(text)
+    number = _number(text)
     if not 0 <= number <= 65535:
         raise ValueError("is not a port (0 to 65535)")
     return number
@@ -128,7 +142,7 @@ class Settings:
         _database_url,
     )
     database_pool: int = _setting(
-        10, "CAIRN_DATABASE_POOL", "Database connections the server keeps at most.", _positive
+        10, "CAIRN_DATABASE_POOL", "Database connections the server keeps at most; 2 or more.", _pool
     )
     redis_url: str | None = _setting(
         None,

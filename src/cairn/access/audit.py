@@ -1,6 +1,7 @@
 """One line for each thing done: who, when, what, to which id. Never a text that somebody wrote."""
 
 from cairn.access.readscope import account_scope
+from cairn.access.require import require_user
 from cairn.model.credential import AuditLine
 from cairn.model.ids import new_id
 from cairn.model.page import Page, PageRequest, cut_page
@@ -32,7 +33,7 @@ async def record(
 
 async def list_lines(services: Services, principal: Principal, page: PageRequest) -> Page[AuditLine]:
     """The newest first: the whole account's for its owner, one's own for everybody else."""
-    user_id = None if principal.role == "owner" else principal.user_id
-    async with services.db.transaction(account_scope(principal)) as conn:
+    user_id = None if principal.role == "owner" else require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         lines = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
     return cut_page(lines, page, lambda line: (line.at, line.id))

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cairn.access.keys import create_key
+from cairn.access.principals import operator_in
+from cairn.access.readscope import account_scope
 from cairn.access.sessions import make_link
 from cairn.access.users import create_user
 from cairn.home import keep_secret
 from cairn.model.account import User
-from cairn.model.principal import Principal, ReadScope
 from cairn.services import Services
 from cairn.store import accounts, users
 
@@ -41,7 +42,7 @@ async def welcome(services: Services) -> Welcome:
 
 async def _create_owner(services: Services) -> Path:
     owner = await create_user(services, email=OWNER_EMAIL, name="Owner", is_admin=True)
-    principal = Principal(account=owner.account, account_id="", user_id=owner.id, role="owner", via="cli")
+    principal = operator_in(owner.account, user_id=owner.id)
     _, secret = await create_key(services, principal, name="first key")
     return keep_secret(services.settings.home, KEY_FILE, secret)
 
@@ -49,5 +50,5 @@ async def _create_owner(services: Services) -> Path:
 async def _owner(services: Services, account: int | None) -> User | None:
     if account is None:
         return None
-    async with services.db.transaction(ReadScope(account=account)) as conn:
+    async with services.db.transaction(account_scope(account)) as conn:
         return await users.by_email(conn, OWNER_EMAIL)

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import NoReturn
 
 from cairn.access.audit import record
-from cairn.access.principals import require_owner, require_user
 from cairn.access.readscope import account_scope
+from cairn.access.require import require_owner, require_user
 from cairn.access.secrets import new_secret
 from cairn.errors import Invalid, NotFound
 from cairn.model.credential import ApiKey
@@ -32,7 +32,7 @@ async def create_key(
         raise Invalid("expires_at lies in the past: name a time to come, or leave it out.")
     secret = new_secret("ck")
     key_id = new_id("key")
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         await store.insert(
             conn, key_id, user_id=user_id, created_by=principal.user_id, name=name, prefix=secret.prefix,
             secret_hash=secret.hash, expires_at=expires_at,
@@ -46,7 +46,7 @@ async def create_key(
 
 async def list_keys(services: Services, principal: Principal, page: PageRequest) -> Page[ApiKey]:
     """One's own; for an owner the account's service keys too."""
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         found = await store.page(
             conn,
             user_id=principal.user_id,
@@ -58,13 +58,13 @@ async def list_keys(services: Services, principal: Principal, page: PageRequest)
 
 
 async def get_key(services: Services, principal: Principal, key_id: str) -> ApiKey:
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         return _visible(await store.get(conn, key_id), principal)
 
 
 async def revoke_key(services: Services, principal: Principal, key_id: str) -> None:
     """From the next request on it opens nothing. Revoking twice is no fault."""
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         key = _visible(await store.get(conn, key_id), principal)
         await store.revoke(conn, key.id)
         await record(conn, principal, "key.revoke", key.id)

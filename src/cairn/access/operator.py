@@ -4,14 +4,16 @@ None of it shows or changes memory.
 """
 
 from cairn.access.audit import record
+from cairn.access.principals import operator_in
 from cairn.access.readscope import account_scope
 from cairn.access.users import normal_email
-from cairn.errors import NotFound
+from cairn.errors import Conflict, NotFound
 from cairn.model.account import Resident, User
 from cairn.model.ids import is_id
-from cairn.model.principal import Principal, ReadScope
+from cairn.model.principal import Principal
 from cairn.services import Services
 from cairn.store import accounts, users
+from cairn.store.db import Connection
 
 
 async def principal_for(services: Services, email: str) -> tuple[Principal, User]:
@@ -20,14 +22,11 @@ async def principal_for(services: Services, email: str) -> tuple[Principal, User
     async with services.db.unscoped() as conn:
         account = await accounts.account_of(conn, "email", email)
     if account is not None:
-        async with services.db.transaction(ReadScope(account=account)) as conn:
+        async with services.db.transaction(account_scope(account)) as conn:
             user = await users.by_email(conn, email)
             home = await accounts.get(conn)
         if user is not None and home is not None:
-            principal = Principal(
-                account=account, account_id=home.id, user_id=user.id, role="owner", is_admin=True, via="cli"
-            )
-            return principal, user
+            return operator_in(account, account_id=home.id, user_id=user.id), user
     raise NotFound(f"There is no user {email}. `cairn users list` shows who there is.")
 
 
@@ -65,8 +64,18 @@ async def set_allowance(
         of_user["is_admin"] = admin
     if subject is not None:
         of_user["subject"] = subject or None
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        if subject:
+            await _free(conn, subject, user)
         await accounts.update(conn, **of_account)
         await users.update(conn, user.id, **of_user)
         fields = ",".join(sorted({*of_account, *of_user}))
         await record(conn, principal, "user.allowance", user.id, fields=fields)
+
+
+async def _free(conn: Connection, subject: str, user: User) -> None:
+    """A subject is one user's on the whole server."""
+    await users.lock_name(conn, "subject", subject)
+    taken = await accounts.account_of(conn, "subject", subject)
+    if taken is not None and user.subject != subject:
+        raise Conflict(f"Another user is {subject[:80]} already: take it from them first, with --subject ''.")

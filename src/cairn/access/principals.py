@@ -6,12 +6,14 @@ from typing import Literal
 
 from cairn.access.readscope import account_scope
 from cairn.access.secrets import parse_secret, same_hash
-from cairn.access.tokens import principal_of, token_principal
-from cairn.errors import Forbidden, NotFound, RateLimited, Unauthenticated
+from cairn.access.tokens import token_holder
+from cairn.errors import NotFound, RateLimited, Unauthenticated
+from cairn.model.account import User
 from cairn.model.ids import is_id
-from cairn.model.principal import Principal
+from cairn.model.principal import Principal, Via
 from cairn.services import Services
 from cairn.store import holders, keys, sessions, users
+from cairn.store.holders import Holder
 
 _FREE_FAILURES = 20
 _LONGEST_DELAY = 1.0
@@ -51,28 +53,29 @@ async def act_for(services: Services, principal: Principal, user: str) -> Princi
 
     Only a service key can be somebody else. To a user's credential anybody else does not exist.
     """
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, user.strip().lower()))
     if found is None or principal.user_id not in {None, found.id}:
         raise NotFound("There is no such user in this account.")
     return replace(principal, user_id=found.id, role=found.role, is_admin=found.is_admin)
 
 
-def require_user(principal: Principal) -> str:
-    """The user behind the call, for what belongs to a person."""
-    if principal.user_id is None:
-        raise Forbidden("A service key has to name one of the account's users here, in X-Cairn-User.")
-    return principal.user_id
+def principal_of(user: User, *, account_id: str, via: Via, credential_id: str | None = None) -> Principal:
+    """Somebody whom we know already, such as whoever has just signed in."""
+    return Principal(
+        account=user.account,
+        account_id=account_id,
+        user_id=user.id,
+        role=user.role,
+        is_admin=user.is_admin,
+        via=via,
+        credential_id=credential_id,
+    )
 
 
-def require_owner(principal: Principal) -> None:
-    if principal.role != "owner":
-        raise Forbidden("Only an owner of the account may do this.")
-
-
-def require_admin(principal: Principal) -> None:
-    if not principal.is_admin:
-        raise Forbidden("Only the operator of this server may do this.")
+def operator_in(account: int, *, account_id: str = "", user_id: str | None = None) -> Principal:
+    """The operator of the server, at work in an account from the command line."""
+    return Principal(account=account, account_id=account_id, user_id=user_id, role="owner", is_admin=True, via="cli")
 
 
 async def _principal(services: Services, credentials: Credentials) -> Principal:
@@ -83,7 +86,7 @@ async def _principal(services: Services, credentials: Credentials) -> Principal:
             raise Unauthenticated("Send the header 'Authorization: Bearer' with an API key or a token.")
         if text.startswith("ck_"):
             return await _of_secret(services, "key", text)
-        return await token_principal(services, text)
+        return _of_holder(await token_holder(services, text), via="jwt")
     if credentials.session is not None:
         return await _of_secret(services, "session", credentials.session)
     raise Unauthenticated("Sign in, or send the header 'Authorization: Bearer' with an API key or a token.")
@@ -102,9 +105,21 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
             if kind == "key"
             else "This session is over: sign in again."
         )
-    principal = principal_of(holder, via=kind)
+    principal = _of_holder(holder, via=kind)
     if holder.stale:
         touch = keys.touch if kind == "key" else sessions.touch
-        async with services.db.transaction(account_scope(principal)) as conn:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
             await touch(conn, holder.credential_id)
     return principal
+
+
+def _of_holder(holder: Holder, *, via: Via) -> Principal:
+    return Principal(
+        account=holder.account,
+        account_id=holder.account_id,
+        user_id=holder.user_id,
+        role=holder.role,
+        is_admin=holder.is_admin,
+        via=via,
+        credential_id=holder.credential_id,
+    )

@@ -5,14 +5,14 @@ from cairn.services import Services
 from cairn.store import spaces
 
 
-def account_scope(principal: Principal) -> ReadScope:
+def account_scope(account: int) -> ReadScope:
     """The account's own records (users, keys, audit), and no memory at all."""
-    return ReadScope(account=principal.account)
+    return ReadScope(account=account)
 
 
 async def read_scope(services: Services, principal: Principal) -> ReadScope:
     """Everything this caller may see: what is theirs, what they are a member of, and what is the account's."""
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         found = await spaces.of_account(conn)
         if principal.user_id is not None:
             found += await spaces.readable_by(conn, principal.user_id)

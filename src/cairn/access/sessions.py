@@ -5,15 +5,16 @@ from datetime import datetime, timedelta
 
 from cairn.access.audit import record
 from cairn.access.passwords import hash_password, verify_password
-from cairn.access.principals import require_user
+from cairn.access.principals import operator_in, principal_of
 from cairn.access.readscope import account_scope
+from cairn.access.require import require_user
 from cairn.access.secrets import new_secret, parse_secret
 from cairn.errors import Invalid, NotFound, RateLimited, Unauthenticated
 from cairn.model.account import User
 from cairn.model.credential import Session
 from cairn.model.ids import new_id
 from cairn.model.page import Page, PageRequest, cut_page
-from cairn.model.principal import Principal, ReadScope
+from cairn.model.principal import Principal
 from cairn.services import Services
 from cairn.store import accounts, users
 from cairn.store import sessions as store
@@ -59,7 +60,7 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
         raise Unauthenticated("E-mail address or password is wrong.")
     services.throttle.forgive(by_email, all_of_them=True)
     services.throttle.forgive(by_address)
-    async with services.db.transaction(ReadScope(account=user.account)) as conn:
+    async with services.db.transaction(account_scope(user.account)) as conn:
         return await _start(services, conn, user, browser, "session.login")
 
 
@@ -71,7 +72,7 @@ async def log_in_once(services: Services, *, token: str, browser: Browser) -> Lo
         async with services.db.unscoped() as conn:
             account = await accounts.account_of(conn, "link", secret.prefix)
     if secret is not None and account is not None:
-        async with services.db.transaction(ReadScope(account=account)) as conn:
+        async with services.db.transaction(account_scope(account)) as conn:
             user_id = await store.take_link(conn, secret.prefix, secret.hash)
             user = await users.get(conn, user_id) if user_id else None
             if user is not None:
@@ -82,7 +83,7 @@ async def log_in_once(services: Services, *, token: str, browser: Browser) -> Lo
 async def make_link(services: Services, user: User) -> str:
     """The token of a one-time link for this user; the one before it stops working."""
     secret = new_secret("cl")
-    async with services.db.transaction(ReadScope(account=user.account)) as conn:
+    async with services.db.transaction(account_scope(user.account)) as conn:
         await store.insert_link(
             conn,
             user_id=user.id,
@@ -90,6 +91,7 @@ async def make_link(services: Services, user: User) -> str:
             secret_hash=secret.hash,
             expires_at=services.clock() + LINK_LIFETIME,
         )
+        await record(conn, operator_in(user.account), "session.link", user.id)
     return secret.text
 
 
@@ -97,23 +99,22 @@ async def log_out(services: Services, principal: Principal) -> None:
     """End the session that this call came with. Other credentials are not touched."""
     if principal.via != "session" or principal.credential_id is None:
         return
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         await store.delete(conn, principal.credential_id)
         await record(conn, principal, "session.logout", principal.credential_id)
 
 
 async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[Session]:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         found = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
     return cut_page(found, page, lambda session: (session.created_at, session.id))
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:
-    user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         session = await store.get(conn, session_id)
-        if session is None or session.user_id != user_id:
+        if session is None or session.user_id != principal.user_id:
             raise NotFound("There is no such session.")
         await store.delete(conn, session_id)
         await record(conn, principal, "session.end", session_id)
@@ -122,7 +123,7 @@ async def end_session(services: Services, principal: Principal, session_id: str)
 async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
     """Set the password; every other session of the user ends. An existing password has to be shown first."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         stored = await users.password_hash(conn, user_id)
     guesses = f"password:{user_id}"
     wait = services.throttle.wait(guesses, free=_FREE_BY_EMAIL)
@@ -133,7 +134,7 @@ async def change_password(services: Services, principal: Principal, *, current: 
         raise Invalid("The current password is not right.")
     password_hash = await hash_password(new)
     keep = principal.credential_id if principal.via == "session" else None
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         await users.update(conn, user_id, password_hash=password_hash)
         await store.delete_others(conn, user_id, keep=keep)
         await record(conn, principal, "user.password", user_id)
@@ -144,7 +145,7 @@ async def _by_email(services: Services, email: str) -> tuple[User | None, str | 
         account = await accounts.account_of(conn, "email", email)
     if account is None:
         return None, None
-    async with services.db.transaction(ReadScope(account=account)) as conn:
+    async with services.db.transaction(account_scope(account)) as conn:
         user = await users.by_email(conn, email)
         return user, await users.password_hash(conn, user.id) if user else None
 
@@ -159,6 +160,6 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
         address=browser.address, user_agent=browser.user_agent,
     )  # fmt: skip
     await users.update(conn, user.id, last_login_at=now)
-    principal = Principal(account=user.account, account_id="", user_id=user.id, via="session", credential_id=session_id)
+    principal = principal_of(user, account_id="", via="session", credential_id=session_id)
     await record(conn, principal, action, session_id)
     return Login(user=user, token=secret.text, expires_at=expires_at)

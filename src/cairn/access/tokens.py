@@ -14,9 +14,10 @@ import jwt
 from cairn.access.audit import record
 from cairn.access.readscope import account_scope
 from cairn.errors import Invalid, Unauthenticated, Unavailable
-from cairn.model.principal import Principal, Via
+from cairn.model.principal import Principal
 from cairn.services import Services
-from cairn.store import accounts, holders, users
+from cairn.store import holders
+from cairn.store.holders import Holder
 
 _ISSUER = _AUDIENCE = "cairn"
 _OWN_ALGORITHM = "HS256"
@@ -47,14 +48,14 @@ async def mint_token(services: Services, principal: Principal) -> Token:
         "iat": services.clock(),
         "exp": expires_at,
     }
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         await record(conn, principal, "token.mint", principal.user_id)
     text = jwt.encode(claims, services.jwt_secret, algorithm=_OWN_ALGORITHM)
     return Token(text=text, expires_at=expires_at, expires_in=int(lifetime.total_seconds()))
 
 
-async def token_principal(services: Services, text: str) -> Principal:
-    """The caller behind a JWT, whoever signed it."""
+async def token_holder(services: Services, text: str) -> Holder:
+    """Whose a JWT is, whoever signed it."""
     try:
         issuer = jwt.decode(text, options={"verify_signature": False}).get("iss")
         if issuer == _ISSUER:
@@ -70,7 +71,7 @@ async def token_principal(services: Services, text: str) -> Principal:
     raise Unauthenticated("This token is not good here.")
 
 
-async def _own(services: Services, text: str) -> Principal:
+async def _own(services: Services, text: str) -> Holder:
     claims: dict[str, Any] = jwt.decode(
         text,
         services.jwt_secret,
@@ -83,22 +84,11 @@ async def _own(services: Services, text: str) -> Principal:
         holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")))
     if holder is None:
         raise Unauthenticated("The key or session behind this token is no longer good: sign in again.")
-    return principal_of(holder, via="jwt")
+    return holder
 
 
-def principal_of(holder: holders.Holder, *, via: Via) -> Principal:
-    return Principal(
-        account=holder.account,
-        account_id=holder.account_id,
-        user_id=holder.user_id,
-        role=holder.role,
-        is_admin=holder.is_admin,
-        via=via,
-        credential_id=holder.credential_id,
-    )
-
-
-async def _foreign(services: Services, text: str) -> Principal:
+async def _foreign(services: Services, text: str) -> Holder:
+    """By the token's subject, else by an e-mail address that the issuer says it has verified."""
     if services.jwks is None:
         raise Unauthenticated("This token is not good here.")
     key = await asyncio.to_thread(services.jwks.get_signing_key_from_jwt, text)
@@ -110,25 +100,9 @@ async def _foreign(services: Services, text: str) -> Principal:
         issuer=services.settings.oidc_issuer,
         options={"require": _REQUIRED},
     )
-    subject = str(claims["sub"])
     email = str(claims.get("email", "")).lower() if claims.get("email_verified") is True else ""
     async with services.db.unscoped() as conn:
-        account = await accounts.account_of(conn, "subject", subject) or (
-            await accounts.account_of(conn, "email", email) if email else None
-        )
-    if account is None:
+        holder = await holders.of_subject(conn, str(claims["sub"]), email)
+    if holder is None:
         raise Unauthenticated("Nobody here is known under this token's subject.")
-    principal = Principal(account=account, account_id="", user_id=None, via="jwt")
-    async with services.db.transaction(account_scope(principal)) as conn:
-        user = await users.by_subject(conn, subject) or (await users.by_email(conn, email) if email else None)
-        home = await accounts.get(conn)
-    if user is None or home is None:
-        raise Unauthenticated("Nobody here is known under this token's subject.")
-    return Principal(
-        account=account,
-        account_id=home.id,
-        user_id=user.id,
-        role=user.role,
-        is_admin=user.is_admin,
-        via="jwt",
-    )
+    return holder

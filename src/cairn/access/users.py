@@ -6,13 +6,14 @@ from zoneinfo import available_timezones
 
 from cairn.access.audit import record
 from cairn.access.passwords import hash_password
-from cairn.access.principals import require_owner, require_user
+from cairn.access.principals import operator_in
 from cairn.access.readscope import account_scope
+from cairn.access.require import require_owner, require_user
 from cairn.errors import Conflict, Invalid, NotFound
 from cairn.model.account import Account, User
 from cairn.model.ids import new_id
 from cairn.model.page import Page, PageRequest, cut_page
-from cairn.model.principal import Principal, ReadScope, Role
+from cairn.model.principal import Principal, Role
 from cairn.services import Services
 from cairn.store import accounts, spaces
 from cairn.store import users as store
@@ -47,8 +48,8 @@ async def create_user(
     async with services.db.unscoped() as conn:
         number = account or await accounts.new_number(conn)
     user_id = new_id("usr")
-    async with services.db.transaction(ReadScope(account=number)) as conn:
-        await store.lock_email(conn, email)
+    async with services.db.transaction(account_scope(number)) as conn:
+        await store.lock_name(conn, "email", email)
         if await accounts.account_of(conn, "email", email) is not None:
             raise Conflict(f"There is a user {email} on this server already.")
         if account is None:
@@ -61,7 +62,7 @@ async def create_user(
         )  # fmt: skip
         for kind in ("vault", "profile"):
             await spaces.ensure(conn, kind=kind, name=user_id, owner=user_id)
-        await record(conn, by or _operator(number), "user.create", user_id)
+        await record(conn, by or operator_in(number), "user.create", user_id)
         return _there(await store.get(conn, user_id))
 
 
@@ -81,7 +82,7 @@ async def add_user(
 
 
 async def get_account(services: Services, principal: Principal) -> Account:
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         account = await accounts.get(conn)
     if account is None:
         raise NotFound("This account is gone.")
@@ -90,7 +91,7 @@ async def get_account(services: Services, principal: Principal) -> Account:
 
 async def rename_account(services: Services, principal: Principal, *, name: str) -> Account:
     require_owner(principal)
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         await accounts.update(conn, name=name)
         await record(conn, principal, "account.update", principal.account_id)
     return await get_account(services, principal)
@@ -98,7 +99,7 @@ async def rename_account(services: Services, principal: Principal, *, name: str)
 
 async def list_users(services: Services, principal: Principal, page: PageRequest) -> Page[User]:
     """All of the account for its owner; to everybody else only they themselves are there."""
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         if principal.role != "owner":
             me = await store.get(conn, require_user(principal))
             return Page(items=[me] if me else [], next_cursor=None)
@@ -108,7 +109,7 @@ async def list_users(services: Services, principal: Principal, page: PageRequest
 
 async def get_user(services: Services, principal: Principal, user_id: str) -> User:
     _see(principal, user_id)
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         return _there(await store.get(conn, user_id))
 
 
@@ -117,7 +118,7 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
     _see(principal, user_id)
     if "timezone" in changes and changes["timezone"] not in available_timezones():
         raise Invalid(f"{changes['timezone']!r} is not a time zone: use a name such as Europe/Berlin.")
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         user = _there(await store.get(conn, user_id))
         if "role" in changes and changes["role"] != user.role:
             require_owner(principal)
@@ -128,11 +129,15 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
 
 
 async def erase_user(services: Services, principal: Principal, user_id: str) -> None:
-    """Erase the user and all that is theirs. At once nobody sees or uses it; a job then removes every row."""
+    """Erase the user and all that is theirs. At once nobody sees or uses it; a job then removes every row.
+
+    With the last user of an account the account goes too. While others are in it, one of them has to be its owner.
+    """
     _see(principal, user_id)
-    async with services.db.transaction(account_scope(principal)) as conn:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
         user = _there(await store.get(conn, user_id))
-        await _keep_an_owner(conn, user)
+        if await store.count(conn) > 1:
+            await _keep_an_owner(conn, user)
         await store.mark_erased(conn, user_id)
         await record(conn, principal, "user.erase", user_id)
         await services.queue.add(conn, "erase_user", account=principal.account, user_id=user_id)
@@ -154,7 +159,3 @@ async def _keep_an_owner(conn: Connection, user: User) -> None:
     """Locks the owners, so that the last two can't step down at the same moment."""
     if user.role == "owner" and await store.count_owners(conn) < 2:
         raise Conflict("This is the account's only owner: make somebody else an owner first.")
-
-
-def _operator(account: int) -> Principal:
-    return Principal(account=account, account_id="", user_id=None, role="owner", is_admin=True, via="cli")

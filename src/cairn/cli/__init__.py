@@ -18,7 +18,7 @@ app = typer.Typer(
 )  # fmt: skip
 users = typer.Typer(help="The people on this server.", no_args_is_help=True)
 keys = typer.Typer(help="API keys.", no_args_is_help=True)
-jobs = typer.Typer(help="Background jobs: what waits, what runs, what failed.", no_args_is_help=True)
+jobs = typer.Typer(help="Background jobs: what waits, what runs, what failed.", invoke_without_command=True)
 app.add_typer(users, name="users")
 app.add_typer(keys, name="keys")
 app.add_typer(jobs, name="jobs")
@@ -168,14 +168,16 @@ def keys_revoke(
     _do("people:revoke_key", email=user, key_id=key_id)
 
 
-@jobs.command("list")
+@jobs.callback()
 def jobs_list(
+    context: typer.Context,
     status: Annotated[str | None, typer.Option(help="todo, doing, failed, aborted or cancelled.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
     json: Json = False,
 ) -> None:
-    """The newest jobs."""
-    _do("queue:list_jobs", status=status, limit=limit, as_json=json)
+    """Background jobs: the newest first. Those that succeeded are gone."""
+    if context.invoked_subcommand is None:
+        _do("queue:list_jobs", status=status, limit=limit, as_json=json)
 
 
 @jobs.command("retry")

@@ -1,4 +1,7 @@
-"""Checks one thing after the other, says what it found, and of each fault what to do. Changes nothing."""
+"""Checks one thing after the other, says what it found, and of each fault what to do.
+
+It mends nothing. A Postgres that does not run is started for the time of the check, as by any other command.
+"""
 
 import json
 import os
@@ -14,11 +17,11 @@ from dataclasses import asdict, dataclass
 import psycopg
 import typer
 
-from cairn.app import open_postgres
 from cairn.cli.run import in_loop, quiet_settings
 from cairn.errors import CairnError, Misconfigured
 from cairn.postgres.cluster import data_folder
 from cairn.postgres.programs import wheel_programs
+from cairn.runtime import open_postgres
 from cairn.settings import Settings
 from cairn.store import inspect
 from cairn.store.db import Connection, fetch_value
@@ -143,7 +146,7 @@ async def _database(conn: Connection, how: str) -> AsyncIterator[Finding]:
     failed = await inspect.failed_jobs(conn)
     yield Finding(
         "jobs", failed == 0, f"{failed} failed" if failed else "none failed",
-        "`cairn jobs list --status failed` shows them, `cairn jobs retry` runs one again." if failed else "",
+        "`cairn jobs --status failed` shows them, `cairn jobs retry` runs one again." if failed else "",
     )  # fmt: skip
 
 

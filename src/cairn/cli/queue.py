@@ -24,5 +24,5 @@ def retry_job(*, job_id: int) -> None:
         return await services.queue.retry(job_id)
 
     if not with_services(run):
-        raise NotFound(f"There is no failed job {job_id}. `cairn jobs list --status failed` shows them.")
+        raise NotFound(f"There is no failed job {job_id}. `cairn jobs --status failed` shows them.")
     typer.echo(f"Job {job_id} will run again.")

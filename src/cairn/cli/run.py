@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -12,8 +13,8 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from cairn.app import open_all
 from cairn.observe.logs import configure_logs
+from cairn.runtime import open_all
 from cairn.services import Services
 from cairn.settings import Settings, read_settings
 
@@ -68,11 +69,13 @@ def show_all(values: "Sequence[DataclassInstance]", columns: Sequence[str], *, a
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(_render(row[column]) for column in columns))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 240).print(table)
 
 
 def _plain(value: "DataclassInstance") -> dict[str, Any]:
-    return asdict(value)
+    fields = asdict(value)
+    fields.pop("account", None)  # the number inside; outside, an account has an id
+    return fields
 
 
 def _render(value: Any) -> str:

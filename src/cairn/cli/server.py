@@ -5,11 +5,11 @@ from dataclasses import replace
 import typer
 
 from cairn.access.firstrun import Welcome
-from cairn.app import open_postgres
 from cairn.app import serve as run_server
 from cairn.app import work as run_worker
 from cairn.cli.run import in_loop, quiet_settings
 from cairn.observe.logs import configure_logs
+from cairn.runtime import open_postgres
 from cairn.settings import Settings, read_settings
 from cairn.store.migrate import migrate as run_migrations
 

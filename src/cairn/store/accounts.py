@@ -28,6 +28,12 @@ async def get(conn: Connection) -> Account | None:
     return await fetch_one(conn, Account, "SELECT account, id, name, plan, credits, created_at FROM accounts")
 
 
+async def delete_abandoned(conn: Connection) -> bool:
+    """Remove the account and everything in it, if everybody in it was erased."""
+    done = await conn.execute("DELETE FROM accounts WHERE NOT EXISTS (SELECT FROM users WHERE erased_at IS NULL)")
+    return done.rowcount > 0
+
+
 async def update(conn: Connection, **changes: Any) -> None:
     await update_rows(conn, "accounts", {}, changes)
 

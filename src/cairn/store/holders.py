@@ -10,7 +10,7 @@ from cairn.store.db import Connection, fetch_one
 class Holder:
     account: int
     account_id: str
-    credential_id: str
+    credential_id: str | None
     user_id: str | None
     role: Role
     is_admin: bool
@@ -20,6 +20,7 @@ class Holder:
 class SecretHolder(Holder):
     """Still to be believed: the caller has to know the secret behind `secret_hash`."""
 
+    credential_id: str
     secret_hash: bytes
     stale: bool
 
@@ -40,4 +41,14 @@ async def of_token(conn: Connection, user_id: str, minted_with: str) -> Holder |
         Holder,
         "SELECT * FROM token_holder(%(user)s, %(credential)s)",
         {"user": user_id, "credential": minted_with},
+    )
+
+
+async def of_subject(conn: Connection, subject: str, email: str) -> Holder | None:
+    """Of somebody whom a foreign issuer vouches for, by their subject there or their address."""
+    return await fetch_one(
+        conn,
+        Holder,
+        "SELECT * FROM subject_holder(%(subject)s, %(email)s)",
+        {"subject": subject, "email": email},
     )

@@ -7,6 +7,7 @@ own migrations. Each file is one transaction with the line that records it.
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from psycopg import sql
 
 from cairn.errors import Misconfigured
 from cairn.store.db import APP_ROLE, SEARCH_PATH, WORKER_ROLE, Connection, fetch_value
-from cairn.store.requirements import check_server, extension_not_allowed, roles_missing
+from cairn.store.requirements import check_server, extension_not_allowed, roles_missing, schema_not_allowed
 
 _LOCK = 0x6361_6972_6E  # "cairn"; advisory, so it dies with its holder
 
@@ -32,6 +33,7 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+@cache
 def migrations() -> list[Migration]:
     """Cairn's own, in the order in which they run."""
     return [*_folder("migrations"), *_folder("repeatable", repeatable=True)]
@@ -39,7 +41,7 @@ def migrations() -> list[Migration]:
 
 async def migrate(conninfo: str, *, upto: str | None = None) -> list[str]:
     """Apply what is missing and return its names. `upto` stops after that migration (for tests of upgrades)."""
-    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
+    async with await _connect(conninfo) as conn:
         await check_server(conn)
         recorded = await _recorded(conn)
         _refuse_unknown(recorded)
@@ -48,6 +50,14 @@ async def migrate(conninfo: str, *, upto: str | None = None) -> list[str]:
         await conn.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         await _prepare(conn)
         return await _apply(conn, upto)
+
+
+async def _connect(conninfo: str) -> Connection:
+    try:
+        return await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10)
+    except psycopg.OperationalError as fault:
+        told = str(fault).strip().splitlines()[-1]
+        raise Misconfigured(f"The database does not answer. Check CAIRN_DATABASE_URL. It said: {told}") from None
 
 
 async def pending(conn: Connection) -> list[str]:
@@ -73,7 +83,10 @@ async def _recorded(conn: Connection) -> dict[str, str]:
 
 async def _prepare(conn: Connection) -> None:
     """What the migrations stand on: the schema, the extension, the two roles and the record."""
-    await conn.execute("CREATE SCHEMA IF NOT EXISTS cairn")
+    try:
+        await conn.execute("CREATE SCHEMA IF NOT EXISTS cairn")
+    except psycopg.errors.InsufficientPrivilege:
+        raise schema_not_allowed() from None
     await conn.execute(f"SET search_path = {SEARCH_PATH}")
     try:
         await conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
@@ -153,6 +166,7 @@ def _refuse_unknown(recorded: dict[str, str]) -> None:
         )
 
 
+@cache
 def _queue_migrations() -> list[tuple[str, str]]:
     folder = Path(SchemaManager.get_migrations_path())
     return [(f"queue/{path.name}", path.read_text()) for path in sorted(folder.glob("*.sql"))]

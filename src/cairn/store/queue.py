@@ -9,7 +9,7 @@ from typing import Any
 
 import procrastinate
 import psycopg
-from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
+from procrastinate.exceptions import ProcrastinateException
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from cairn.store.db import WORKER_ROLE, Connection, fetch_all, fetch_value, make_pool
@@ -44,17 +44,13 @@ class Queue:
         await self.app.close_async()
         await self._pool.close()
 
-    async def add(self, conn: Connection, task: str, *, account: int, once: str | None = None, **args: Any) -> None:
+    async def add(self, conn: Connection, task: str, *, account: int, **args: Any) -> None:
         """Enqueue within the caller's transaction: the job exists if and only if the write does.
 
-        `once` names work that need not wait twice: while a job of that name waits, another is not added.
+        Not with procrastinate's queueing_lock: it reads the duplicate key out of the database's error, which under
+        row-level security does not say it.
         """
-        deferrer = self.app.configure_task(task, connection=conn, queueing_lock=once)
-        try:
-            async with conn.transaction():
-                await deferrer.defer_async(account=account, **args)
-        except AlreadyEnqueued:
-            return
+        await self.app.configure_task(task, connection=conn).defer_async(account=account, **args)
 
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""

@@ -30,9 +30,15 @@ def check_pgvector_version(version: str | None, *, server: int) -> None:
 
 
 async def check_server(conn: Connection) -> None:
-    """Version and extension, installed in this database or ready to be."""
+    """Version, encoding and extension, the last installed in this database or ready to be."""
     server = conn.info.server_version
     check_server_version(server)
+    encoding = conn.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise Misconfigured(
+            f"This database is encoded in {encoding}; Cairn needs UTF8. Make another: CREATE DATABASE cairn ENCODING "
+            "'UTF8' TEMPLATE template0;"
+        )
     check_pgvector_version(await pgvector_version(conn), server=server)
 
 
@@ -52,6 +58,13 @@ def roles_missing() -> Misconfigured:
         "The database user may not create the two roles Cairn works as. As a superuser, run: "
         f"CREATE ROLE {APP_ROLE}; CREATE ROLE {WORKER_ROLE}; GRANT {APP_ROLE}, {WORKER_ROLE} TO the user of "
         "CAIRN_DATABASE_URL;"
+    )
+
+
+def schema_not_allowed() -> Misconfigured:
+    return Misconfigured(
+        "The database user may not create a schema. As the owner of the database, run: GRANT CREATE ON DATABASE its "
+        "name TO the user of CAIRN_DATABASE_URL;"
     )
 
 

@@ -1,7 +1,7 @@
 """Users of the transaction's account. Those being erased are not there for anybody any more."""
 
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any, Literal, LiteralString
 
 from cairn.model.account import User
 from cairn.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
@@ -12,9 +12,9 @@ _COLUMNS: LiteralString = """
 """
 
 
-async def lock_email(conn: Connection, email: str) -> None:
-    """Until the transaction ends, nobody else can take this address, in any account."""
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"email:{email}"])
+async def lock_name(conn: Connection, kind: Literal["email", "subject"], name: str) -> None:
+    """Until the transaction ends, nobody else can take this address or subject, in any account."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{kind}:{name}"])
 
 
 async def insert(
@@ -48,15 +48,6 @@ async def by_email(conn: Connection, email: str) -> User | None:
     )
 
 
-async def by_subject(conn: Connection, subject: str) -> User | None:
-    return await fetch_one(
-        conn,
-        User,
-        f"SELECT {_COLUMNS} FROM users WHERE subject = %(subject)s AND erased_at IS NULL",
-        {"subject": subject},
-    )
-
-
 async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: int) -> list[User]:
     """In the order in which they came, from after the given one on."""
     at, last = after or (None, None)
@@ -87,6 +78,11 @@ async def count_owners(conn: Connection) -> int:
     """How many can run this account; locked until the transaction ends."""
     rows = await conn.execute("SELECT FROM users WHERE role = 'owner' AND erased_at IS NULL FOR UPDATE")
     return len(await rows.fetchall())
+
+
+async def count(conn: Connection) -> int:
+    """Everybody of the account who is still there."""
+    return await fetch_value(conn, "SELECT count(*) FROM users WHERE erased_at IS NULL")
 
 
 async def mark_erased(conn: Connection, user_id: str) -> None:

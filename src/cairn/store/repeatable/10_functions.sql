@@ -42,6 +42,18 @@ AS $$
                        AND s.expires_at > now()))
 $$;
 
+-- Somebody whom a foreign issuer vouches for: by the subject that the operator noted, else by their address.
+CREATE OR REPLACE FUNCTION subject_holder(wanted text, address text)
+    RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin
+      FROM users u JOIN accounts a USING (account)
+     WHERE (u.subject = wanted OR (address <> '' AND u.email = address)) AND u.erased_at IS NULL
+     ORDER BY u.subject IS NOT DISTINCT FROM wanted DESC
+     LIMIT 1
+$$;
+
 -- Which account do this link, address or id belong to?
 CREATE OR REPLACE FUNCTION account_of(kind text, value text) RETURNS int
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
@@ -51,7 +63,6 @@ AS $$
         WHEN 'email'   THEN (SELECT account FROM users WHERE email = value)
         WHEN 'subject' THEN (SELECT account FROM users WHERE subject = value)
         WHEN 'account' THEN (SELECT account FROM accounts WHERE id = value)
-        WHEN 'user'    THEN (SELECT account FROM users WHERE id = value)
     END
 $$;
 

@@ -10,6 +10,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA cairn TO cairn_app, cairn_worker;
 DO $$
 DECLARE
     name text;
+    -- As a sub-select, so that it is asked once a query and not once a row.
     in_account constant text := 'account = (SELECT scope_account())';
     in_space constant text := in_account || ' AND space = ANY ((SELECT scope_spaces())::bigint[])';
     in_sight constant text := in_space || ' AND visibility = ANY ((SELECT scope_visibilities())::text[])';

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
-from cairn.access.principals import Credentials, authenticate, require_admin
+from cairn.access.principals import Credentials, authenticate
+from cairn.access.require import require_admin
 from cairn.access.sessions import Browser, Login
 from cairn.model.principal import Principal
 from cairn.services import Services
@@ -75,7 +76,7 @@ def set_session_cookie(response: Response, request: Request, login: Login) -> No
         path="/",
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=request.url.scheme == "https" or (services_of(request).settings.public_url or "").startswith("https:"),
         expires=login.expires_at,
     )
 

@@ -8,7 +8,10 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from cairn import errors
 
@@ -33,6 +36,20 @@ _FRAMEWORK: Mapping[int, tuple[str, str]] = {
     405: ("method_not_allowed", "This address does not take this method."),
     413: ("too_large", "The request is larger than this server takes (CAIRN_MAX_BODY_BYTES)."),
 }
+
+
+class ErrorBody(BaseModel):
+    code: str = Field(description="Stable: match on this.")
+    message: str = Field(description="For people: says what to do.")
+    details: Any = Field(default=None, description="With `VALIDATION_ERROR`: the path and message of each fault.")
+    upgrade_url: str | None = None
+
+
+class ErrorOut(BaseModel):
+    """How every error looks."""
+
+    error: ErrorBody
+    request_id: str = Field(description="Also in the header X-Request-Id, and in the server's log.")
 
 
 def envelope(
@@ -90,7 +107,23 @@ async def _malformed(request: Request, fault: Exception) -> JSONResponse:
 async def _framework_error(request: Request, fault: Exception) -> JSONResponse:
     if not isinstance(fault, HTTPException):
         raise fault
+    if fault.status_code == 400:  # what the framework says of a body that is not even JSON text
+        details = [{"path": "body", "message": "not JSON in UTF-8, or nested too deeply"}]
+        return error_response(request, errors.Malformed("The body can't be read as JSON.", details=details))
     code, message = _FRAMEWORK.get(
         fault.status_code, (HTTPStatus(fault.status_code).phrase.lower().replace(" ", "_"), str(fault.detail))
     )
-    return JSONResponse(envelope(request_id(request), code, message), fault.status_code, fault.headers)
+    headers = {"Allow": _allowed(request)} if fault.status_code == 405 else fault.headers
+    return JSONResponse(envelope(request_id(request), code, message), fault.status_code, headers)
+
+
+def _allowed(request: Request) -> str:
+    """The methods of every route at this address; the framework names those of the first."""
+    routes = iter_route_contexts(request.app.routes)
+    found = {
+        method
+        for route in routes
+        if compile_path(route.path or "")[0].match(request.url.path)
+        for method in route.methods or ()
+    }
+    return ", ".join(sorted(found))

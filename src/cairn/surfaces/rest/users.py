@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from cairn.access import users
 from cairn.access.passwords import LONGEST, SHORTEST
-from cairn.access.principals import require_user
+from cairn.access.require import require_user
 from cairn.model.principal import Role, Via
 from cairn.surfaces.http.caller import Caller, Used
 from cairn.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page

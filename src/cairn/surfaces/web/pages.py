@@ -6,12 +6,12 @@ from typing import Annotated
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from cairn import __version__
 from cairn.access.sessions import log_in, log_out
 from cairn.access.users import get_user
-from cairn.errors import CairnError, RateLimited, Unauthenticated
+from cairn.errors import CairnError, NotFound, RateLimited, Unauthenticated
 from cairn.surfaces.http.caller import COOKIE, Used, browser_of, caller, set_session_cookie
 from cairn.surfaces.web.html import page, text
 from cairn.surfaces.web.reference import reference
@@ -100,11 +100,16 @@ async def docs(request: Request) -> HTMLResponse:
     return HTMLResponse(reference(request.app.openapi()))
 
 
+@router.get("/openapi.json")
+async def openapi(request: Request) -> JSONResponse:
+    return JSONResponse(request.app.openapi())
+
+
 @router.get("/static/{name}")
 async def static(name: str) -> Response:
     kind = _STATIC.get(name)
     if kind is None:
-        return Response(status_code=404)
+        raise NotFound("There is no such file.")
     body = files("cairn.surfaces.web").joinpath("static", name).read_bytes()
     return Response(body, media_type=kind, headers={"cache-control": "public, max-age=3600"})
 

@@ -1,0 +1,1 @@
+"""Figures for `make bench`: each one beside a baseline of the same run, because machines are shared and noisy."""

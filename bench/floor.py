@@ -1,0 +1,168 @@
+"""The ground floor: how long it takes to start, what it holds idle, and what a request costs over its baseline."""
+
+import asyncio
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+ROUNDS = 300
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    value: float
+    unit: str
+    baseline: str
+    baseline_value: float
+
+    @property
+    def ratio(self) -> float:
+        return self.value / self.baseline_value if self.baseline_value else float("nan")
+
+
+class Server:
+    """A real `cairn serve` on a home of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
+        begun = time.perf_counter()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cairn", "serve", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environ | {"CAIRN_HOME": str(home), "PYTHONUNBUFFERED": "1", "CAIRN_LOG_LEVEL": "warning"},
+        )
+        assert self.process.stdout is not None
+        self.url = next(line.split()[-1] for line in self.process.stdout if line.startswith("Cairn is running at"))
+        while httpx.get(self.url + "/readyz").status_code != 200:
+            time.sleep(0.01)
+        self.seconds = time.perf_counter() - begun
+
+    @property
+    def auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {(self.home / 'owner-key').read_text().strip()}"}
+
+    @property
+    def conninfo(self) -> str:
+        password = (self.home / "postgres-password").read_text().strip()
+        return make_conninfo(host=str(self.home / "postgres"), user="cairn", password=password, dbname="cairn")
+
+    def memory(self) -> float:
+        """Proportional set size of Cairn and everything below it, in MB."""
+        children: dict[int, list[int]] = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                except OSError:
+                    continue
+                children.setdefault(parent, []).append(int(entry.name))
+        family, total = [self.process.pid], 0
+        while family:
+            pid = family.pop()
+            family += children.get(pid, [])
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1])
+        return total / 1024
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def measure() -> list[Figure]:
+    """All of them, on one server, in one run."""
+    home = Path(tempfile.mkdtemp(prefix="cairn-bench-"))
+    python = fastest("pass")
+    try:
+        first = Server(home)
+        first.stop()
+        server = Server(home)
+        imports = fastest("import fastapi, psycopg, psycopg_pool, procrastinate, uvicorn, jwt, argon2")
+        figures = [
+            Figure("import cairn.cli", fastest("import cairn.cli") * 1000, "ms", "bare Python", python * 1000),
+            Figure("first start to ready", first.seconds, "s", "importing the same libraries", imports),
+            Figure("next start to ready", server.seconds, "s", "importing the same libraries", imports),
+        ]
+        time.sleep(5)  # idle: what start-up needed once has been given back
+        bare = resident("import fastapi, psycopg, psycopg_pool, procrastinate, uvicorn, jwt, argon2")
+        figures.append(Figure("idle memory, Postgres included", server.memory(), "MB", "those libraries alone", bare))
+        figures += asyncio.run(requests(server))
+        server.stop()
+    finally:
+        shutil.rmtree(home)
+    return figures
+
+
+def fastest(code: str) -> float:
+    """Seconds that a Python process takes for `code`, the best of five."""
+    seconds: list[float] = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)
+
+
+def resident(code: str) -> float:
+    """MB that a Python process holds after `code`."""
+    script = f"{code}\nprint(open('/proc/self/smaps_rollup').read())"
+    shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    return int(next(line for line in shown.splitlines() if line.startswith("Pss:")).split()[1]) / 1024
+
+
+async def requests(server: Server) -> list[Figure]:
+    async with (
+        httpx.AsyncClient(base_url=server.url, headers=server.auth) as client,
+        await psycopg.AsyncConnection.connect(server.conninfo, autocommit=True) as conn,
+    ):
+        await conn.execute("CREATE TABLE bench (id bigserial PRIMARY KEY, name text)")
+        alive = await median(lambda: client.get("/healthz"))
+        known = await median(lambda: client.get("/v1/me"))
+        insert = await median(lambda: conn.execute("INSERT INTO bench (name) VALUES ('a key of the bench')"))
+        write = await median(lambda: client.post("/v1/keys", json={"name": "bench"}))
+        await conn.execute("DROP TABLE bench")
+        eight = await throughput(client, 8)
+    return [
+        Figure("GET /v1/me with a key, p50", known * 1000, "ms", "GET /healthz", alive * 1000),
+        Figure("POST /v1/keys, durable, audited, p50", write * 1000, "ms", "bare durable insert", insert * 1000),
+        Figure("GET /v1/me, 8 clients", eight, "requests/s", "1 client", 1 / known),
+    ]
+
+
+async def median(call: Callable[[], Awaitable[object]]) -> float:
+    seconds: list[float] = []
+    for number in range(ROUNDS + 20):
+        begun = time.perf_counter()
+        await call()
+        if number >= 20:
+            seconds.append(time.perf_counter() - begun)
+    return statistics.median(seconds)
+
+
+async def throughput(client: httpx.AsyncClient, clients: int) -> float:
+    async def one() -> None:
+        for _ in range(ROUNDS):
+            (await client.get("/v1/me")).raise_for_status()
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(one() for _ in range(clients)))
+    return clients * ROUNDS / (time.perf_counter() - begun)

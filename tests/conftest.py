@@ -1,0 +1,175 @@
+"""What tests stand on: a real Postgres a process, and for each test a fresh clone of a migrated template."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from fastapi import FastAPI
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from cairn.access import keys, users
+from cairn.access.operator import principal_for
+from cairn.app import make_app
+from cairn.home import ensure_home
+from cairn.model.account import User
+from cairn.model.principal import Principal
+from cairn.postgres.cluster import open_cluster
+from cairn.postgres.supervisor import Supervisor
+from cairn.runtime import open_services
+from cairn.services import Services
+from cairn.settings import Settings
+from cairn.store.migrate import migrate
+from live import Live
+
+_numbers = count(1)
+
+
+class Server:
+    """A Postgres for this process's tests. Nothing here has to survive a crash, so nothing waits for the disk."""
+
+    def __init__(self, supervisor: Supervisor, folder: Path) -> None:
+        self.conninfo = supervisor.conninfo
+        self.folder = folder
+
+    def database(self, name: str) -> str:
+        return make_conninfo(self.conninfo, dbname=name)
+
+    async def create(self, name: str, template: str = "template1") -> str:
+        async with await psycopg.AsyncConnection.connect(self.conninfo, autocommit=True) as conn:
+            await conn.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+                    sql.Identifier(name), sql.Identifier(template)
+                )
+            )
+        return self.database(name)
+
+    async def drop(self, name: str) -> None:
+        async with await psycopg.AsyncConnection.connect(self.conninfo, autocommit=True) as conn:
+            await conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+async def postgres() -> AsyncGenerator[Server]:
+    home = Path(tempfile.mkdtemp(prefix="cairn-tests-"))
+    ensure_home(home)
+    supervisor = Supervisor(open_cluster(home))
+    await supervisor.start()
+    try:
+        server = Server(supervisor, home / "postgres")
+        async with await psycopg.AsyncConnection.connect(server.conninfo, autocommit=True) as conn:
+            for setting in ("fsync = off", "full_page_writes = off", "synchronous_commit = off"):
+                await conn.execute(sql.SQL("ALTER SYSTEM SET ") + sql.SQL(setting))  # pyright: ignore[reportArgumentType]
+            await conn.execute("SELECT pg_reload_conf()")
+        await migrate(await server.create("migrated"))
+        yield server
+    finally:
+        await supervisor.stop()
+        supervisor.close()
+        shutil.rmtree(home)
+
+
+@pytest.fixture
+async def empty_database(postgres: Server) -> AsyncGenerator[str]:
+    name = f"empty_{next(_numbers)}"
+    yield await postgres.create(name)
+    await postgres.drop(name)
+
+
+@pytest.fixture
+async def database(postgres: Server) -> AsyncGenerator[str]:
+    name = f"test_{next(_numbers)}"
+    yield await postgres.create(name, "migrated")
+    await postgres.drop(name)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path, database_pool=5)
+
+
+@pytest.fixture
+async def services(settings: Settings, database: str) -> AsyncGenerator[Services]:
+    async with open_services(settings, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def app(services: Services) -> FastAPI:
+    return make_app(services)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    user: User
+    principal: Principal
+    key: str
+    key_id: str
+
+    @property
+    def auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """Two accounts. `owner` and `member` share one; `stranger` owns another. A service key speaks for the first."""
+
+    owner: Person
+    member: Person
+    stranger: Person
+    service_key: str
+
+    @property
+    def service_auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.service_key}"}
+
+
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+async def world(services: Services) -> World:
+    owner = await make_person(services, "olga@example.org", password=PASSWORD)
+    member = await make_person(services, "max@example.org", account=owner.user.account, password=PASSWORD)
+    stranger = await make_person(services, "stan@elsewhere.example", password=PASSWORD)
+    _, service_key = await keys.create_key(services, owner.principal, name="service", service=True)
+    return World(owner=owner, member=member, stranger=stranger, service_key=service_key)
+
+
+async def make_person(services: Services, email: str, **options: Any) -> Person:
+    user = await users.create_user(services, email=email, name=email.split("@", maxsplit=1)[0], **options)
+    principal, _ = await principal_for(services, email)
+    key, secret = await keys.create_key(services, principal, name=f"key of {user.name}")
+    principal = replace(principal, role=user.role, is_admin=user.is_admin, via="key", credential_id=key.id)
+    return Person(user=user, principal=principal, key=secret, key_id=key.id)
+
+
+@asynccontextmanager
+async def http(app: FastAPI, address: str = "127.0.0.1", **options: Any) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client of this app without a network between; `address` is where it seems to come from."""
+    transport = httpx.ASGITransport(app, client=(address, 50000), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420", **options) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient]:
+    async with http(app) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def live() -> Generator[Live]:
+    """A server process that tests share; what they make in it is their own."""
+    server = Live()
+    yield server
+    server.stop()

@@ -1,0 +1,83 @@
+"""A real `cairn serve`, in a process and a home of its own."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+
+class Live:
+    """Started and ready when the constructor returns; `stop` ends it by its own process id."""
+
+    def __init__(self, home: Path | None = None, **environ: str) -> None:
+        self._own = home is None
+        self.home = home or Path(tempfile.mkdtemp(prefix="cairn-live-"))
+        self.environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")},
+            "CAIRN_HOME": str(self.home),
+            "PYTHONUNBUFFERED": "1",
+            **environ,
+        }
+        self.log: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cairn", "serve", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environ,
+        )
+        self.url = self._announced()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def key(self) -> str:
+        return (self.home / "owner-key").read_text().strip()
+
+    @property
+    def auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Another `cairn` command on the same home."""
+        return subprocess.run(
+            [sys.executable, "-m", "cairn", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.environ,
+        )
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(timeout=60)
+        self._reader.join()
+        if self.process.stdout:
+            self.process.stdout.close()
+        if self._own:
+            shutil.rmtree(self.home, ignore_errors=True)
+        return code
+
+    def _announced(self) -> str:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.log.append(line)
+            found = re.match(r"Cairn is running at (\S+)", line)
+            if found:
+                return found[1]
+        self.process.wait(timeout=30)
+        self.process.stdout.close()
+        if self._own:
+            shutil.rmtree(self.home, ignore_errors=True)
+        raise AssertionError("".join(self.log))
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.log.extend(self.process.stdout)

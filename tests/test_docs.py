@@ -1,0 +1,63 @@
+"""What exists is documented: settings, routes, commands. And what is documented exists."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from cairn import cli
+from cairn.app import make_routes
+from cairn.settings import Settings
+from leaks import routes_of
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+
+def commands() -> list[str]:
+    """Every command with its path, such as `cairn users create`."""
+    found: list[str] = []
+
+    def visit(command, path: str) -> None:
+        inner = getattr(command, "commands", {})
+        if not inner or getattr(command, "invoke_without_command", False):
+            found.append(path)
+        for name, child in inner.items():
+            visit(child, f"{path} {name}")
+
+    visit(get_command(cli.app), "cairn")
+    return found
+
+
+@pytest.mark.parametrize("env", [item.metadata["env"] for item in fields(Settings)])
+def test_every_setting_is_documented(env: str) -> None:
+    assert f"`{env}`" in (DOCS / "settings.md").read_text()
+
+
+def test_every_documented_setting_exists() -> None:
+    known = {item.metadata["env"] for item in fields(Settings)}
+    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+        assert set(re.findall(r"CAIRN_[A-Z_]*[A-Z](?![A-Z_])", page.read_text())) <= known, page.name
+
+
+@pytest.mark.parametrize("label", sorted(label for label, _, _ in routes_of(make_routes())))
+def test_every_route_is_documented(label: str) -> None:
+    assert f"`{label}`" in (DOCS / "api.md").read_text()
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_is_documented(command: str) -> None:
+    assert f"`{command}" in (DOCS / "cli.md").read_text()
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    for page in (*ROOT.glob("*.md"), *DOCS.glob("*.md")):
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert readme.index("make serve") < readme.index("make test") < 3000

@@ -1,0 +1,121 @@
+"""Imports point down. A module may use what stands below it, never what stands above or beside it."""
+
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parent.parent / "src" / "cairn"
+
+# From the bottom up; on one line, side by side: those don't know each other.
+LAYERS = (
+    {"__init__", "errors"},
+    {"model"},
+    {"settings", "throttle", "home"},
+    {"observe", "postgres"},
+    {"store"},
+    {"services"},
+    {"access"},
+    {"jobs"},
+    {"runtime"},
+    {"surfaces.http"},
+    {"surfaces.rest", "surfaces.web"},
+    {"app"},
+    {"cli"},
+    {"__main__"},
+)
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+
+# Only these may speak to the database, and so only they hold SQL.
+DATABASE = {"store", "postgres"}
+# Alone at the end of the command line: it looks at a database that may be out of order.
+EXEMPT = {"cli/doctor.py"}
+
+
+def part_of(module: str) -> str:
+    """The layer that a dotted name below `cairn` belongs to."""
+    pieces = module.split(".")
+    return ".".join(pieces[:2]) if pieces[0] == "surfaces" else pieces[0]
+
+
+def files() -> list[tuple[Path, str]]:
+    found = [(path, path.relative_to(SOURCE)) for path in sorted(SOURCE.rglob("*.py"))]
+    return [
+        (path, part_of(".".join(short.with_suffix("").parts).removesuffix(".__init__")))
+        for path, short in found
+        if str(short) != "surfaces/__init__.py"
+    ]
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, name.name) for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"cairn.{name.name}" for name in node.names] if node.module == "cairn" else [node.module]
+            found += [(node.lineno, name) for name in names]
+            assert node.level == 0, f"{path}:{node.lineno} is relative"
+    return found
+
+
+def test_every_module_has_its_place() -> None:
+    assert {part for _, part in files()} <= set(RANK)
+
+
+def test_imports_point_down() -> None:
+    wrong: list[str] = []
+    for path, part in files():
+        for line, name in imports(path):
+            if not name.startswith("cairn."):
+                continue
+            used = part_of(name.removeprefix("cairn."))
+            used = used if used in RANK else "__init__"
+            if used != part and RANK[used] >= RANK[part]:
+                wrong.append(f"{path.relative_to(SOURCE)}:{line} ({part}) imports {used}")
+    assert wrong == []
+
+
+def test_only_the_store_speaks_to_the_database() -> None:
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{line} imports {name}"
+        for path, part in files()
+        if part not in DATABASE and str(path.relative_to(SOURCE)) not in EXEMPT
+        for line, name in imports(path)
+        if name.split(".")[0] in {"psycopg", "psycopg_pool"}
+    ]
+    assert wrong == []
+
+
+def test_a_principal_and_a_read_scope_are_each_made_in_one_place() -> None:
+    makers = {"Principal": "access/principals.py", "ReadScope": "access/readscope.py"}
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{node.lineno} makes a {node.func.id}"
+        for path, _ in files()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and str(path.relative_to(SOURCE)) != makers.get(node.func.id, str(path.relative_to(SOURCE)))
+    ]
+    assert wrong == []
+
+
+def test_imports_stand_at_the_top() -> None:
+    wrong: list[str] = []
+    for path, _ in files():
+        tree = ast.parse(path.read_text())
+        top = {id(node) for node in tree.body}
+        guarded = {
+            id(inner)
+            for node in tree.body
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+            for inner in node.body
+        }
+        wrong += [
+            f"{path.relative_to(SOURCE)}:{node.lineno}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in top | guarded
+        ]
+    assert wrong == []
+
+
+def test_every_module_says_what_it_owns() -> None:
+    assert [str(path) for path, _ in files() if not ast.get_docstring(ast.parse(path.read_text()))] == []

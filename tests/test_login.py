@@ -1,0 +1,350 @@
+"""Signing in: password, cookie, one-time link, tokens of our own and of a foreign issuer."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Generator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
+
+from cairn.access import operator, sessions
+from cairn.app import make_app
+from cairn.services import Services
+from cairn.throttle import Throttle
+from conftest import PASSWORD, World, http
+
+
+def cookie(token: str) -> dict[str, str]:
+    return {"Cookie": f"session={token}"}
+
+
+async def log_in(client: httpx.AsyncClient, email: str, password: str = PASSWORD) -> httpx.Response:
+    return await client.post("/auth/login", json={"email": email, "password": password})
+
+
+async def test_a_login_sets_a_cookie_that_scripts_cant_read(client: httpx.AsyncClient, world: World) -> None:
+    answer = await log_in(client, "Max@Example.org")
+    assert answer.status_code == 200
+    assert answer.json()["user"]["email"] == "max@example.org"
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("session=cs_")
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert "Path=/" in cookie
+    assert "Secure" not in cookie
+    assert (await client.get("/v1/me")).json()["via"] == "session"
+
+
+async def test_under_tls_the_cookie_is_secure(services: Services, world: World) -> None:
+    async with http(make_app(services), headers={"Host": "127.0.0.1"}) as client:
+        client.base_url = httpx.URL("https://127.0.0.1")
+        assert "Secure" in (await log_in(client, "max@example.org")).headers["set-cookie"]
+    behind_proxy = replace(services.settings, public_url="https://cairn.example.org")
+    async with http(make_app(replace(services, settings=behind_proxy))) as client:
+        assert "Secure" in (await log_in(client, "max@example.org")).headers["set-cookie"]
+
+
+@pytest.mark.parametrize(("email", "password"), [("max@example.org", "wrong"), ("nobody@example.org", PASSWORD)])
+async def test_a_wrong_login_does_not_say_what_was_wrong(
+    client: httpx.AsyncClient, world: World, email: str, password: str
+) -> None:
+    answer = await log_in(client, email, password)
+    assert answer.status_code == 401
+    assert answer.json()["error"]["message"] == "E-mail address or password is wrong."
+    assert "set-cookie" not in answer.headers
+
+
+async def test_guessing_a_password_gets_slower_and_even_the_right_one_waits(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    for _ in range(5):
+        assert (await log_in(client, "max@example.org", "wrong")).status_code == 401
+    refused = await log_in(client, "max@example.org")
+    assert refused.status_code == 429
+    assert int(refused.headers["retry-after"]) >= 1
+    assert (await log_in(client, "olga@example.org")).status_code == 200, "somebody else is not affected"
+
+
+async def test_guessing_in_parallel_gains_nothing(client: httpx.AsyncClient, world: World) -> None:
+    answers = await asyncio.gather(*(log_in(client, "max@example.org", f"guess {n}") for n in range(20)))
+    assert sum(answer.status_code == 401 for answer in answers) <= 5
+    assert sum(answer.status_code == 429 for answer in answers) >= 15
+
+
+async def test_logging_out_ends_the_session_for_good(client: httpx.AsyncClient, world: World) -> None:
+    await log_in(client, "max@example.org")
+    stolen = client.cookies["session"]
+    assert (await client.post("/auth/logout")).status_code == 204
+    assert (await client.get("/v1/me", headers=cookie(stolen))).status_code == 401
+    assert (await client.post("/auth/logout")).status_code == 204, "twice is no fault"
+
+
+async def test_a_session_can_be_ended_from_another(client: httpx.AsyncClient, world: World) -> None:
+    await log_in(client, "max@example.org")
+    first = client.cookies["session"]
+    client.cookies.clear()
+    await log_in(client, "max@example.org")
+    listed = (await client.get("/v1/sessions")).json()["items"]
+    assert len(listed) == 2
+    assert (await client.delete(f"/v1/sessions/{listed[-1]['id']}")).status_code == 204
+    assert (await client.get("/v1/me")).status_code == 200
+    client.cookies.clear()
+    assert (await client.get("/v1/me", headers=cookie(first))).status_code == 401
+
+
+async def test_a_session_expires(client: httpx.AsyncClient, services: Services, world: World) -> None:
+    past = replace(services, clock=lambda: datetime.now(UTC) - timedelta(days=31))
+    browser = sessions.Browser(address="127.0.0.1", user_agent=None)
+    made = await sessions.log_in(past, email="max@example.org", password=PASSWORD, browser=browser)
+    assert (await client.get("/v1/me", headers=cookie(made.token))).status_code == 401
+
+
+async def test_a_one_time_link_works_once(client: httpx.AsyncClient, services: Services, world: World) -> None:
+    _, user = await operator.principal_for(services, "max@example.org")
+    link = f"/auth/once/{await sessions.make_link(services, user)}"
+    answers = await asyncio.gather(*(client.get(link) for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [303, 404, 404, 404, 404]
+    used = next(answer for answer in answers if answer.status_code == 303)
+    assert used.headers["location"] == "/"
+    me = await client.get("/v1/me", headers=cookie(used.cookies["session"]))
+    assert me.json()["user"]["email"] == "max@example.org"
+
+
+async def test_a_new_link_replaces_the_old_one(client: httpx.AsyncClient, services: Services, world: World) -> None:
+    _, user = await operator.principal_for(services, "max@example.org")
+    old, new = [await sessions.make_link(services, user) for _ in range(2)]
+    assert (await client.get(f"/auth/once/{old}")).status_code == 404
+    assert (await client.get(f"/auth/once/{new}")).status_code == 303
+
+
+async def test_an_old_link_is_over(client: httpx.AsyncClient, services: Services, world: World) -> None:
+    past = replace(services, clock=lambda: datetime.now(UTC) - timedelta(hours=25))
+    _, user = await operator.principal_for(services, "max@example.org")
+    assert (await client.get(f"/auth/once/{await sessions.make_link(past, user)}")).status_code == 404
+
+
+async def test_changing_the_password_needs_the_old_one_and_ends_other_sessions(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    await log_in(client, "max@example.org")
+    elsewhere = client.cookies["session"]
+    client.cookies.clear()
+    await log_in(client, "max@example.org")
+    new = "another long passphrase"
+    assert (await client.post("/auth/password", json={"new": new})).status_code == 400
+    wrong = await client.post("/auth/password", json={"current": "wrong", "new": new})
+    assert wrong.status_code == 400
+    assert (await client.post("/auth/password", json={"current": PASSWORD, "new": "short"})).status_code == 422
+    assert (await client.post("/auth/password", json={"current": PASSWORD, "new": new})).status_code == 204
+    assert (await client.get("/v1/me")).status_code == 200
+    client.cookies.clear()
+    assert (await client.get("/v1/me", headers=cookie(elsewhere))).status_code == 401
+    client.cookies.clear()
+    assert (await log_in(client, "max@example.org")).status_code == 401
+    assert (await log_in(client, "max@example.org", new)).status_code == 200
+
+
+async def test_a_form_on_another_site_cant_use_the_cookie(client: httpx.AsyncClient, world: World) -> None:
+    await log_in(client, "max@example.org")
+    body = {"name": "stolen"}
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:9999", "http://[", "127.0.0.1:8420"):
+        answer = await client.post("/v1/keys", json=body, headers={"Origin": origin})
+        assert answer.status_code == 403
+    assert (await client.post("/v1/keys", json=body, headers={"Origin": "http://127.0.0.1:8420"})).status_code == 201
+    assert (await client.post("/v1/keys", json=body)).status_code == 201, "curl sends no Origin"
+
+
+async def test_a_token_speaks_for_its_user(client: httpx.AsyncClient, world: World) -> None:
+    made = (await client.post("/auth/token", headers=world.member.auth)).json()
+    assert made["token_type"] == "Bearer"
+    assert made["expires_in"] == 3600
+    me = (await client.get("/v1/me", headers={"Authorization": f"Bearer {made['token']}"})).json()
+    assert (me["user"]["id"], me["via"]) == (world.member.user.id, "jwt")
+
+
+async def test_a_token_dies_with_the_key_it_was_minted_with(client: httpx.AsyncClient, world: World) -> None:
+    key = (await client.post("/v1/keys", headers=world.member.auth, json={"name": "phone"})).json()
+    token = (await client.post("/auth/token", headers={"Authorization": f"Bearer {key['key']}"})).json()["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    assert (await client.get("/v1/me", headers=headers)).status_code == 200
+    await client.delete(f"/v1/keys/{key['id']}", headers=world.member.auth)
+    assert (await client.get("/v1/me", headers=headers)).status_code == 401
+
+
+async def test_a_service_key_mints_a_token_for_the_user_it_names(client: httpx.AsyncClient, world: World) -> None:
+    assert (await client.post("/auth/token", headers=world.service_auth)).status_code == 400
+    headers = {**world.service_auth, "X-Cairn-User": world.member.user.email}
+    token = (await client.post("/auth/token", headers=headers)).json()["token"]
+    me = (await client.get("/v1/me", headers={"Authorization": f"Bearer {token}"})).json()
+    assert me["user"]["id"] == world.member.user.id
+
+
+def claims(user: str, **changes: Any) -> dict[str, Any]:
+    good = {
+        "iss": "cairn",
+        "aud": "cairn",
+        "sub": user,
+        "cid": "key_" + "a" * 24,
+        "exp": datetime.now(UTC) + timedelta(hours=1),
+    }
+    return {name: value for name, value in (good | changes).items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"exp": datetime(2020, 1, 1, tzinfo=UTC)},
+        {"exp": None},
+        {"aud": "somebody else"},
+        {"aud": None},
+        {"iss": "https://unknown.example"},
+        {"iss": None},
+        {"sub": "usr_" + "z" * 24},
+        {"sub": None},
+        {"cid": "key_" + "z" * 24},
+        {"cid": None},
+    ],
+    ids=str,
+)
+async def test_a_token_with_a_wrong_claim_is_401(
+    client: httpx.AsyncClient, services: Services, world: World, changes: dict[str, Any]
+) -> None:
+    text = jwt.encode(
+        claims(world.member.user.id, **({"cid": world.member.key_id} | changes)), services.jwt_secret, "HS256"
+    )
+    assert (await client.get("/v1/me", headers={"Authorization": f"Bearer {text}"})).status_code == 401
+
+
+async def test_a_token_signed_by_anything_else_is_401(
+    client: httpx.AsyncClient, services: Services, world: World
+) -> None:
+    good = claims(world.member.user.id, cid=world.member.key_id)
+    accepted = jwt.encode(good, services.jwt_secret, "HS256")
+    assert (await client.get("/v1/me", headers={"Authorization": f"Bearer {accepted}"})).status_code == 200
+    forged = [
+        jwt.encode(good, "x" * 48, "HS256"),
+        jwt.encode(good, services.jwt_secret + services.jwt_secret, "HS512"),
+        jwt.encode(good, "", "none"),
+    ]
+    for text in forged:
+        assert (await client.get("/v1/me", headers={"Authorization": f"Bearer {text}"})).status_code == 401
+
+
+class Issuer:
+    """A foreign issuer: a key pair, and a server that publishes the public half."""
+
+    def __init__(self) -> None:
+        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        public: dict[str, Any] = json.loads(RSAAlgorithm.to_jwk(self.key.public_key()))
+        body = json.dumps({"keys": [public | {"kid": "one", "use": "sig", "alg": "RS256"}]}).encode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def token(self, **changes: Any) -> str:
+        good = {"iss": self.url, "aud": "cairn-prod", "sub": "u-17", "exp": datetime.now(UTC) + timedelta(hours=1)}
+        body = {name: value for name, value in (good | changes).items() if value is not None}
+        return jwt.encode(body, self.key, "RS256", headers={"kid": "one"})
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def issuer() -> Generator[Issuer]:
+    made = Issuer()
+    yield made
+    made.stop()
+
+
+async def test_a_foreign_issuers_token_is_checked_in_every_respect(
+    services: Services, world: World, issuer: Issuer
+) -> None:
+    known = replace(
+        services,
+        settings=replace(
+            services.settings, oidc_issuer=issuer.url, oidc_jwks_url=issuer.url + "/jwks", oidc_audience="cairn-prod"
+        ),
+        jwks=jwt.PyJWKClient(issuer.url + "/jwks"),
+        throttle=Throttle(),
+    )
+    await operator.set_allowance(services, "max@example.org", subject="u-17")
+
+    async with http(make_app(known)) as client:
+
+        async def status(**changes: Any) -> int:
+            headers = {"Authorization": f"Bearer {issuer.token(**changes)}"}
+            return (await client.get("/v1/me", headers=headers)).status_code
+
+        me = await client.get("/v1/me", headers={"Authorization": f"Bearer {issuer.token()}"})
+        assert me.json()["user"]["email"] == "max@example.org"
+        assert await status(sub="u-99") == 401
+        assert await status(sub="u-99", email="olga@example.org", email_verified=True) == 200
+        assert await status(sub="u-99", email="olga@example.org", email_verified=False) == 401
+        assert await status(sub="u-99", email="olga@example.org") == 401
+        assert await status(aud="another service") == 401
+        assert await status(aud=None) == 401
+        assert await status(exp=datetime(2020, 1, 1, tzinfo=UTC)) == 401
+        assert await status(iss="https://unknown.example") == 401
+        public = issuer.key.public_key().public_numbers().n.to_bytes(256, "big")
+        confused = jwt.encode(
+            {"iss": issuer.url, "aud": "cairn-prod", "sub": "u-17", "exp": datetime.now(UTC) + timedelta(hours=1)},
+            public,
+            "HS256",
+            headers={"kid": "one"},
+        )
+        assert (await client.get("/v1/me", headers={"Authorization": f"Bearer {confused}"})).status_code == 401
+
+    async with http(make_app(services)) as client:
+        headers = {"Authorization": f"Bearer {issuer.token()}"}
+        assert (await client.get("/v1/me", headers=headers)).status_code == 401, "no issuer is configured"
+
+
+async def test_the_login_page_works_without_script(client: httpx.AsyncClient, world: World) -> None:
+    assert (await client.get("/")).headers["location"] == "/login"
+    page = await client.get("/login", params={"next": "/docs"})
+    assert page.headers["content-type"].startswith("text/html")
+    assert 'value="/docs"' in page.text
+    form = {"email": "max@example.org", "password": "wrong", "next": "/docs"}
+    refused = await client.post("/login", data=form)
+    assert refused.headers["location"] == "/login?next=%2Fdocs&fault=wrong"
+    assert "password is wrong" in (await client.get(refused.headers["location"])).text
+    accepted = await client.post("/login", data=form | {"password": PASSWORD})
+    assert (accepted.status_code, accepted.headers["location"]) == (303, "/docs")
+    assert "max@example.org" in (await client.get("/")).text
+    assert (await client.post("/logout")).headers["location"] == "/login"
+    assert (await client.get("/")).status_code == 303
+
+
+@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/\\evil.example", "/a\nb", "evil"])
+async def test_after_the_login_nobody_is_sent_elsewhere(client: httpx.AsyncClient, world: World, target: str) -> None:
+    form = {"email": "max@example.org", "password": PASSWORD, "next": target}
+    assert (await client.post("/login", data=form)).headers["location"] == "/"
+
+
+async def test_what_the_login_page_shows_is_escaped(client: httpx.AsyncClient) -> None:
+    page = await client.get("/login", params={"next": '/"><script>alert(1)</script>', "fault": "<b>"})
+    assert "<script>" not in page.text
+    assert "<b>" not in page.text

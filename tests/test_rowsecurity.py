@@ -1,0 +1,323 @@
+"""Row-level security: a forgotten filter finds nothing, and a transaction without a scope fails."""
+
+import random
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from procrastinate.exceptions import ConnectorException
+from psycopg import sql
+
+from cairn.access import sessions
+from cairn.access.readscope import account_scope, read_scope
+from cairn.model.ids import new_id
+from cairn.model.principal import ReadScope, Visibility
+from cairn.services import Services
+from cairn.store import spaces
+from cairn.store.db import Connection
+from cairn.store.inspect import app_role_is_held, unguarded_tables
+from conftest import PASSWORD, World
+
+ALL: tuple[Visibility, ...] = ("public", "shared", "private")
+
+
+@asynccontextmanager
+async def as_owner(database: str) -> AsyncGenerator[psycopg.AsyncConnection[Any]]:
+    """The owner of the tables, past all policies: for looking at the catalogue."""
+    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
+        await conn.execute("SET search_path = cairn, public")
+        yield conn
+
+
+async def tables(conn: psycopg.AsyncConnection[Any]) -> list[str]:
+    rows = await (
+        await conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'cairn' ORDER BY 1")
+    ).fetchall()
+    return [name for (name,) in rows]
+
+
+async def fill(services: Services, account: int, name: str, visibility: Visibility = "private") -> int:
+    """A space with a row in every table that holds something of it."""
+    async with services.db.transaction(ReadScope(account=account)) as conn:
+        space = await spaces.ensure(conn, kind="room", name=name)
+    async with services.db.transaction(ReadScope(account=account, spaces=(space,), visibilities=ALL)) as conn:
+        message, one, two = new_id("msg"), new_id("mem"), new_id("mem")
+        at = {"space": space, "visibility": visibility, "message": message, "one": one, "two": two, "name": name}
+        statements: list[Any] = [
+            "INSERT INTO messages (space, id, speaker, text, at, visibility)"
+            " VALUES (%(space)s, %(message)s, 's', 'text', now(), %(visibility)s)",
+            "INSERT INTO memories (space, id, kind, content, content_hash, size_bytes, visibility)"
+            " SELECT %(space)s, id, 'node', 'text', '', 0, %(visibility)s FROM unnest(ARRAY[%(one)s, %(two)s]) id",
+            "INSERT INTO memory_versions (space, memory_id, version, change, content, visibility)"
+            " VALUES (%(space)s, %(one)s, 1, 'created', 'text', %(visibility)s)",
+            "INSERT INTO edges (space, id, from_id, to_id, type)"
+            " VALUES (%(space)s, 'edge_' || right(%(one)s, 24), %(one)s, %(two)s, 'about')",
+            "INSERT INTO facts (scope_kind, scope_id, key, value, visibility)"
+            " VALUES ('room', %(name)s, 'k', '1', %(visibility)s)",
+            "INSERT INTO summaries (space, id, tier, content, starts_at, ends_at, message_count, visibility)"
+            " VALUES (%(space)s, 'sum_' || right(%(one)s, 24), 'day', 'text', now(), now(), 1, %(visibility)s)",
+            "INSERT INTO documents (space, id, kind, name, media_type, content, size_bytes, sha256, visibility)"
+            " VALUES (%(space)s, 'doc_' || right(%(one)s, 24), 'file', 'n', 'text/plain', 'text', 4, '',"
+            " %(visibility)s)",
+            "INSERT INTO passages (space, source_kind, source_id, text, term_count, visibility)"
+            " VALUES (%(space)s, 'message', %(message)s, 'text', 1, %(visibility)s)",
+            "INSERT INTO terms (space, term, passage, frequency)"
+            " SELECT space, 'text', passage, 1 FROM passages WHERE source_id = %(message)s",
+            "INSERT INTO vector_sets (vector_set, model, dimension) VALUES (1, 'm', 3) ON CONFLICT DO NOTHING",
+            "INSERT INTO vectors (space, vector_set, passage, embedding)"
+            " SELECT space, 1, passage, '[1,2,3]' FROM passages WHERE source_id = %(message)s",
+        ]
+        for statement in statements:
+            await conn.execute(statement, at)
+    return space
+
+
+KEPT = ("messages", "memories", "memory_versions", "edges", "facts", "summaries", "documents", "passages", "terms")
+SEEN = ("messages", "memories", "memory_versions", "facts", "summaries", "documents", "passages")
+
+
+async def counts(conn: Connection, names: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in names:
+        rows = await (await conn.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(name)))).fetchall()
+        found[name] = rows[0][0]
+    return found
+
+
+async def test_every_table_has_row_security_and_a_policy(database: str) -> None:
+    async with as_owner(database) as conn:
+        assert await unguarded_tables(conn) == []
+        assert await app_role_is_held(conn)
+        await conn.execute("CREATE TABLE forgotten (account int)")
+        assert await unguarded_tables(conn) == ["forgotten"]
+
+
+async def test_the_server_works_as_a_role_that_owns_nothing(services: Services) -> None:
+    async with services.db.unscoped() as conn:
+        assert await (await conn.execute("SELECT current_user::text")).fetchone() == ("cairn_app",)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            await conn.execute("ALTER TABLE messages DISABLE ROW LEVEL SECURITY")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            await conn.execute("CREATE TABLE cairn.mine (x int)")
+
+
+async def test_without_a_scope_every_query_on_what_is_there_fails(
+    services: Services, world: World, database: str
+) -> None:
+    account, user = world.owner.user.account, world.owner.user
+    space = await fill(services, account, "room")
+    await sessions.make_link(services, user)
+    browser = sessions.Browser(address="127.0.0.1", user_agent=None)
+    await sessions.log_in(services, email=user.email, password=PASSWORD, browser=browser)
+    async with services.db.transaction(ReadScope(account=account)) as conn:
+        await conn.execute("INSERT INTO members (space, user_id) VALUES (%s, %s)", [space, user.id])
+        await conn.execute("INSERT INTO usage_ledger (call_id, action) VALUES ('c', 'recall')")
+        await services.queue.add(conn, "erase_user", account=account, user_id="usr_nobody")
+    async with as_owner(database) as owner:
+        names = [name for name in await tables(owner) if name != "migrations"]
+        filled = await counts(owner, tuple(names))
+    for name in names:
+        assert filled[name] > 0 or name in {"procrastinate_periodic_defers", "procrastinate_workers"}, name
+        async with services.db.unscoped() as conn:
+            with pytest.raises(psycopg.Error) as raised:
+                await conn.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(name)))
+            assert raised.value.sqlstate in {"42704", "22P02", "42501"}, name
+
+
+async def test_a_query_without_any_filter_sees_only_its_scope(services: Services, world: World) -> None:
+    mine = await fill(services, world.owner.user.account, "mine")
+    other_room = await fill(services, world.owner.user.account, "another room")
+    elsewhere = await fill(services, world.stranger.user.account, "elsewhere")
+    scope = ReadScope(account=world.owner.user.account, spaces=(mine,), visibilities=ALL)
+    async with services.db.transaction(scope) as conn:
+        found = await counts(conn, KEPT)
+        rows = await (await conn.execute("SELECT DISTINCT space FROM messages")).fetchall()
+    assert found == dict.fromkeys(KEPT, 1) | {"memories": 2}
+    assert rows == [(mine,)]
+    assert len({mine, other_room, elsewhere}) == 3
+    forged = ReadScope(account=world.owner.user.account, spaces=(elsewhere,), visibilities=ALL)
+    async with services.db.transaction(forged) as conn:
+        assert await counts(conn, KEPT) == dict.fromkeys(KEPT, 0), "a space of another account is not in this one"
+    async with services.db.transaction(account_scope(world.owner.principal.account)) as conn:
+        assert await counts(conn, KEPT) == dict.fromkeys(KEPT, 0), "no spaces, no memory"
+
+
+async def test_what_is_not_visible_is_not_there(services: Services, world: World) -> None:
+    account = world.owner.user.account
+    private = await fill(services, account, "private", "private")
+    shared = await fill(services, account, "shared", "shared")
+    scope = ReadScope(account=account, spaces=(private, shared), visibilities=("public", "shared"))
+    async with services.db.transaction(scope) as conn:
+        for name in SEEN:
+            rows = await (
+                await conn.execute(sql.SQL("SELECT DISTINCT space FROM {}").format(sql.Identifier(name)))
+            ).fetchall()
+            assert rows == [(shared,)], name
+
+
+async def test_nothing_can_be_written_into_another_account_or_space(services: Services, world: World) -> None:
+    mine = await fill(services, world.owner.user.account, "mine")
+    theirs = await fill(services, world.stranger.user.account, "theirs")
+    scope = ReadScope(account=world.owner.user.account, spaces=(mine,), visibilities=ALL)
+    insert = "INSERT INTO messages (account, space, id, speaker, text, at) VALUES (%s, %s, %s, 's', 't', now())"
+    for account, space in ((world.stranger.user.account, theirs), (world.owner.user.account, theirs)):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with services.db.transaction(scope) as conn:
+                await conn.execute(insert, [account, space, new_id("msg")])
+    async with services.db.transaction(scope) as conn:
+        done = await conn.execute("UPDATE memories SET content = 'changed'")
+        assert done.rowcount == 2, "only its own two"
+        assert (await conn.execute("DELETE FROM documents")).rowcount == 1
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with services.db.transaction(scope) as conn:
+            await conn.execute("UPDATE memories SET account = %s", [world.stranger.user.account])
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE messages SET text = ''", "UPDATE audit SET action = ''", "DELETE FROM audit"]
+)
+async def test_what_was_said_and_done_cant_be_rewritten(services: Services, world: World, statement: Any) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with services.db.transaction(account_scope(world.owner.principal.account)) as conn:
+            await conn.execute(statement)
+
+
+async def test_the_worker_role_sees_jobs_and_no_memory(services: Services, database: str) -> None:
+    async with as_owner(database) as conn:
+        await conn.execute("SET ROLE cairn_worker")
+        await conn.execute("SELECT * FROM procrastinate_jobs")
+        for name in await tables(conn):
+            if not name.startswith("procrastinate_") and name != "migrations":
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    await conn.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(name)))
+
+
+async def test_a_job_cant_be_added_for_another_account(services: Services, world: World) -> None:
+    scope = account_scope(world.owner.principal.account)
+    with pytest.raises(ConnectorException) as raised:
+        async with services.db.transaction(scope) as conn:
+            await services.queue.add(conn, "erase_user", account=world.stranger.user.account, user_id="x")
+    assert isinstance(raised.value.__cause__, psycopg.errors.InsufficientPrivilege)
+    assert (await services.queue.counts())["todo"] == 0
+
+
+async def test_a_read_scope_holds_what_is_mine_and_what_i_am_a_member_of(services: Services, world: World) -> None:
+    account = world.owner.user.account
+    room = await fill(services, account, "room")
+    before = await read_scope(services, world.member.principal)
+    assert room not in before.spaces
+    async with services.db.transaction(ReadScope(account=account)) as conn:
+        await conn.execute("INSERT INTO members (space, user_id) VALUES (%s, %s)", [room, world.member.user.id])
+    after = await read_scope(services, world.member.principal)
+    assert set(after.spaces) == {*before.spaces, room}
+    owner, stranger = [await read_scope(services, person.principal) for person in (world.owner, world.stranger)]
+    assert room not in owner.spaces, "to own the account is not to read its rooms"
+    assert set(stranger.spaces).isdisjoint(after.spaces)
+    async with services.db.transaction(ReadScope(account=account)) as conn:
+        await conn.execute("UPDATE spaces SET deleted_at = now() WHERE space = %s", [room])
+    assert room not in (await read_scope(services, world.member.principal)).spaces
+
+
+async def test_random_scopes_never_see_more_than_they_name(services: Services, world: World) -> None:
+    chance = random.Random(20)
+    accounts = (world.owner.user.account, world.stranger.user.account)
+    placed: dict[int, tuple[int, Visibility]] = {}
+    for number in range(12):
+        account, visibility = chance.choice(accounts), chance.choice(ALL)
+        placed[await fill(services, account, f"room {number}", visibility)] = (account, visibility)
+    for _ in range(40):
+        scope = ReadScope(
+            account=chance.choice(accounts),
+            spaces=tuple(chance.sample(sorted(placed), chance.randint(0, 12))),
+            visibilities=tuple(chance.sample(ALL, chance.randint(0, 3))),
+        )
+        allowed = {
+            space
+            for space in scope.spaces
+            if placed[space][0] == scope.account and placed[space][1] in scope.visibilities
+        }
+        async with services.db.transaction(scope) as conn:
+            for name in SEEN:
+                rows = await (
+                    await conn.execute(sql.SQL("SELECT DISTINCT space FROM {}").format(sql.Identifier(name)))
+                ).fetchall()
+                assert {space for (space,) in rows} == allowed, name
+
+
+async def test_the_account_leads_every_key_unique_constraint_and_foreign_key(database: str) -> None:
+    async with as_owner(database) as conn:
+        rows = await (
+            await conn.execute(
+                """
+                SELECT c.conrelid::regclass::text, c.conname,
+                       (SELECT attname FROM pg_attribute a WHERE a.attrelid = c.conrelid AND a.attnum = c.conkey[1])
+                  FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid
+                 WHERE t.relnamespace = 'cairn'::regnamespace AND c.contype IN ('p', 'u', 'f')
+                """
+            )
+        ).fetchall()
+        unique = await (
+            await conn.execute(
+                """
+                SELECT t.relname, x.relname,
+                       (SELECT attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0])
+                  FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class x ON x.oid = i.indexrelid
+                 WHERE t.relnamespace = 'cairn'::regnamespace AND i.indisunique
+                """
+            )
+        ).fetchall()
+    # procrastinate's queue and the record of migrations belong to the whole server.
+    ours = [row for row in (*rows, *unique) if not row[0].startswith("procrastinate_") and row[0] != "migrations"]
+    assert len(ours) > 40
+    assert [row for row in ours if row[2] != "account"] == []
+
+
+async def test_vectors_of_any_dimension_stand_side_by_side_in_their_own_row(
+    services: Services, world: World, database: str
+) -> None:
+    space = await fill(services, world.owner.user.account, "room")
+    scope = ReadScope(account=world.owner.user.account, spaces=(space,), visibilities=ALL)
+    async with services.db.transaction(scope) as conn:
+        for number, dimension in ((2, 384), (3, 1536), (4, 3072), (5, 4096)):
+            await conn.execute(
+                "INSERT INTO vector_sets (vector_set, model, dimension) VALUES (%s, %s, %s)",
+                [number, f"model {number}", dimension],
+            )
+            vector = "[" + ",".join(str(random.random()) for _ in range(dimension)) + "]"
+            await conn.execute(
+                "INSERT INTO vectors (space, vector_set, passage, embedding)"
+                " SELECT space, %s, passage, %s FROM passages",
+                [number, vector],
+            )
+        rows = await (
+            await conn.execute("SELECT vector_set, vector_dims(embedding) FROM vectors ORDER BY 1")
+        ).fetchall()
+    assert rows == [(1, 3), (2, 384), (3, 1536), (4, 3072), (5, 4096)]
+    async with as_owner(database) as conn:
+        toasted = await (
+            await conn.execute("SELECT pg_relation_size(reltoastrelid) FROM pg_class WHERE oid = 'vectors'::regclass")
+        ).fetchone()
+    assert toasted is not None
+    assert toasted[0] <= 2 * 8192, "only the one of 4096 dimensions, which no page can hold, is out of line"
+
+
+async def test_a_fact_can_be_inserted_as_the_document_shows_it(services: Services, world: World) -> None:
+    scope = await read_scope(services, world.member.principal)
+    async with services.db.transaction(scope) as conn:
+        await conn.execute(
+            "INSERT INTO facts (scope_kind, scope_id, key, value)"
+            " VALUES ('user', %s, 'preferred_jwt_expiry', '\"30m\"')",
+            [world.member.user.id],
+        )
+        (row,) = await (await conn.execute("SELECT value, valid_from, recorded_at, valid_to FROM facts")).fetchall()
+    assert row[0] == "30m"
+    assert row[1] is not None
+    assert row[2] is not None
+    assert row[3] is None
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        async with services.db.transaction(scope) as conn:
+            await conn.execute(
+                "INSERT INTO facts (scope_kind, scope_id, key, value) VALUES ('user', 'usr_nobody', 'k', '1')"
+            )

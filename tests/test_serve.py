@@ -1,0 +1,250 @@
+"""The whole thing as a process: first start, crashes, stopping, and a Postgres of one's own."""
+
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from cairn.postgres.processes import processes_in
+from cairn.postgres.programs import wheel_programs
+from live import Live
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def ready(url: str) -> bool:
+    try:
+        return httpx.get(url + "/readyz", timeout=10).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture
+def server() -> Generator[Live]:
+    made = Live()
+    yield made
+    made.stop(signal.SIGKILL)
+
+
+def test_the_first_start_makes_an_owner_a_key_and_a_link(server: Live) -> None:
+    until(lambda: ready(server.url))
+    shown = "".join(server.log)
+    assert stat.S_IMODE((server.home / "owner-key").stat().st_mode) == 0o600
+    assert stat.S_IMODE(server.home.stat().st_mode) == 0o700
+    me = httpx.get(server.url + "/v1/me", headers=server.auth).json()
+    assert me["user"]["is_admin"] is True
+    assert me["account"]["plan"] == "unlimited"
+    link = next(word for word in shown.split() if "/auth/once/" in word)
+    with httpx.Client(follow_redirects=True) as browser:
+        page = browser.get(link)
+        assert "owner@localhost" in page.text
+        assert httpx.get(link).status_code == 404
+    server.stop()
+
+
+def test_a_later_start_makes_no_second_owner_and_no_link_once_signed_in() -> None:
+    home = Path(tempfile.mkdtemp(prefix="cairn-live-"))
+    try:
+        first = Live(home)
+        key = first.key
+        link = next(word for word in "".join(first.log).split() if "/auth/once/" in word)
+        assert first.stop() == 0
+        second = Live(home)
+        until(lambda: any("/auth/once/" in line for line in second.log))
+        assert second.key == key
+        assert httpx.get(second.url + "/auth/once/" + link.rsplit("/", 1)[1]).status_code == 404, "a newer one counts"
+        newer = next(word for word in "".join(second.log).split() if "/auth/once/" in word)
+        assert httpx.get(newer).status_code == 303
+        assert second.stop() == 0
+        third = Live(home)
+        assert httpx.get(third.url + "/v1/me", headers=third.auth).status_code == 200
+        assert third.stop() == 0
+        assert "/auth/once/" not in "".join(third.log)
+        assert len(json.loads(third.cli("users", "list", "--json").stdout)) == 1
+    finally:
+        shutil.rmtree(home)
+
+
+def test_stopping_is_graceful_and_leaves_no_process_behind(server: Live) -> None:
+    data = server.home / "postgres" / "data"
+    assert processes_in(data)
+    assert server.stop() == 0
+    assert processes_in(data) == []
+    assert not any("error" in line for line in server.log)
+
+
+def test_a_request_under_way_is_answered_before_the_server_stops(server: Live) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as slow:
+        body = b'{"email": "nobody@example.org", "password": "12345678"}'
+        head = (
+            f"POST /auth/login HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        slow.sendall(head.encode() + body[:10])
+        time.sleep(0.2)  # the server has begun to read it
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        slow.sendall(body[10:])
+        answer = b""
+        while piece := slow.recv(65536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 401")
+    assert server.process.wait(timeout=30) == 0
+
+
+def test_after_kill_9_of_postgres_cairn_brings_it_back_and_nothing_is_lost(server: Live) -> None:
+    made = httpx.post(server.url + "/v1/keys", headers=server.auth, json={"name": "before"}).json()
+    postmaster = int((server.home / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
+    os.kill(postmaster, signal.SIGKILL)
+    statuses: set[int] = set()
+
+    def answers() -> bool:
+        answer = httpx.get(server.url + f"/v1/keys/{made['id']}", headers=server.auth, timeout=20)
+        statuses.add(answer.status_code)
+        return answer.status_code == 200
+
+    until(answers)
+    assert statuses <= {200, 503}
+    until(lambda: ready(server.url))
+    assert "cairn_postgres_restarts 1.0" in httpx.get(server.url + "/metrics").text
+
+
+def test_after_kill_9_of_cairn_postgres_ends_and_the_next_start_has_everything() -> None:
+    home = Path(tempfile.mkdtemp(prefix="cairn-live-"))
+    try:
+        first = Live(home)
+        made = httpx.post(first.url + "/v1/keys", headers=first.auth, json={"name": "before"}).json()
+        first.process.kill()
+        first.stop()
+        until(lambda: processes_in(home / "postgres" / "data") == [])
+        second = Live(home)
+        assert httpx.get(second.url + f"/v1/keys/{made['id']}", headers=second.auth).status_code == 200
+        until(lambda: ready(second.url))
+        assert second.stop() == 0
+    finally:
+        shutil.rmtree(home)
+
+
+def test_a_worker_apart_does_the_servers_jobs() -> None:
+    server = Live(CAIRN_WORKER="off")
+    try:
+        assert httpx.get(server.url + "/readyz").json()["worker"]["ok"] is False
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "cairn", "worker"],
+            env=server.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        until(lambda: ready(server.url))
+        server.cli("users", "create", "gone@example.org", "--account", account_of(server))
+        server.cli("users", "erase", "gone@example.org", "--yes")
+        until(lambda: json.loads(server.cli("jobs", "--json").stdout) == [])
+        worker.terminate()
+        assert worker.wait(timeout=30) == 0
+        assert worker.stdout is not None
+        worker.stdout.close()
+    finally:
+        server.stop()
+
+
+def account_of(server: Live) -> str:
+    return httpx.get(server.url + "/v1/me", headers=server.auth).json()["account"]["id"]
+
+
+class Foreign:
+    """A Postgres that somebody else runs: version 16, from the same wheel, on a socket of its own."""
+
+    def __init__(self, folder: Path, *, vector: bool) -> None:
+        uid = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+        folder.chmod(0o755)
+        shutil.copytree(wheel_programs().root.with_name("pginstall"), folder / "pg")
+        shutil.copytree(wheel_programs().libraries, folder / "libs")
+        if not vector:
+            (folder / "pg/share/postgresql/extension/vector.control").unlink()
+        place = folder / "cluster"
+        place.mkdir(mode=0o700)
+        (place / "password").write_text("secret")
+        if uid is not None:
+            for path in (place, place / "password"):
+                os.chown(path, uid, uid)
+        as_them: dict[str, Any] = {
+            "user": uid,
+            "group": uid,
+            "extra_groups": None if uid is None else [],
+            "cwd": "/",
+            "env": {"LD_LIBRARY_PATH": str(folder / "libs")},
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+        }
+        initdb = [folder / "pg/bin/initdb", "-D", place / "data", "-U", "cairn", "-A", "scram-sha-256", "-E", "UTF8"]
+        subprocess.run([*initdb, "--pwfile", place / "password"], check=True, **as_them)
+        server = [folder / "pg/bin/postgres", "-D", place / "data", "-c", "listen_addresses=", "-k", place]
+        self.process = subprocess.Popen(server, **as_them)
+        self.url = f"postgresql://cairn:secret@/postgres?host={place}"
+        until(self._answers)
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(timeout=30)
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+@pytest.fixture
+def folder() -> Generator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="cairn-pg16-"))
+    yield made
+    shutil.rmtree(made)
+
+
+def test_a_postgres_of_ones_own_works_through_the_same_code(folder: Path) -> None:
+    foreign = Foreign(folder, vector=True)
+    try:
+        server = Live(CAIRN_DATABASE_URL=foreign.url)
+        try:
+            until(lambda: ready(server.url))
+            assert httpx.get(server.url + "/readyz").json()["database"]["details"]["server_version"].startswith("16")
+            assert httpx.get(server.url + "/v1/me", headers=server.auth).status_code == 200
+            assert not (server.home / "postgres").exists()
+            told = json.loads(server.cli("doctor", "--json").stdout)
+            assert told["ok"] is True, told
+        finally:
+            assert server.stop() == 0
+        with psycopg.connect(foreign.url) as conn:
+            assert conn.execute("SELECT count(*) FROM cairn.users").fetchone() == (1,)
+    finally:
+        foreign.stop()
+
+
+def test_without_pgvector_the_error_says_what_to_install(folder: Path) -> None:
+    foreign = Foreign(folder, vector=False)
+    try:
+        with pytest.raises(AssertionError, match="postgresql-16-pgvector"):
+            Live(CAIRN_DATABASE_URL=foreign.url)
+    finally:
+        foreign.stop()
