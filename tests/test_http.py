@@ -73,6 +73,7 @@ async def test_an_id_in_a_path_matches_only_its_own_form(
         (b'{"name": "' + b"x" * 256 + b'"}', "body.name"),
         (b'{"name": "a", "expires_at": "tomorrow"}', "body.expires_at"),
         (b'{"name": "a", "expires_at": "2030-01-01T00:00:00"}', "body.expires_at"),
+        (b'{"name": "a", "expires_at": "9999-12-31T23:59:59-14:00"}', "body.expires_at"),
         (b"[" * 50_000, "body"),
         (b'{"name": "\xff"}', "body"),
     ],

@@ -338,6 +338,17 @@ async def test_the_login_page_works_without_script(client: httpx.AsyncClient, wo
     assert (await client.get("/")).status_code == 303
 
 
+@pytest.mark.parametrize("email", ["", "\0", "max@example.org\0", "\ufffd", "@", "x" * 300])
+async def test_a_form_with_nonsense_is_a_wrong_login(client: httpx.AsyncClient, world: World, email: str) -> None:
+    answer = await client.post("/login", data={"email": email, "password": "\0"})
+    assert answer.headers["location"].endswith("fault=wrong")
+
+
+async def test_an_old_cookie_is_no_guess(client: httpx.AsyncClient, world: World) -> None:
+    for _ in range(25):
+        assert (await client.get("/v1/me", headers=cookie("cs_" + "a" * 52))).status_code == 401
+
+
 @pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/\\evil.example", "/a\nb", "evil"])
 async def test_after_the_login_nobody_is_sent_elsewhere(client: httpx.AsyncClient, world: World, target: str) -> None:
     form = {"email": "max@example.org", "password": PASSWORD, "next": target}

@@ -4,9 +4,9 @@ None of it shows or changes memory.
 """
 
 from cairn.access.audit import record
+from cairn.access.emails import normal_email
 from cairn.access.principals import operator_in
 from cairn.access.readscope import account_scope
-from cairn.access.users import normal_email
 from cairn.errors import Conflict, NotFound
 from cairn.model.account import Resident, User
 from cairn.model.ids import is_id

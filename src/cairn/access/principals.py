@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from cairn.access.emails import plain_email
 from cairn.access.readscope import account_scope
 from cairn.access.secrets import parse_secret, same_hash
 from cairn.access.tokens import token_holder
@@ -35,7 +36,7 @@ async def authenticate(services: Services, credentials: Credentials) -> Principa
     try:
         principal = await _principal(services, credentials)
     except Unauthenticated:
-        if credentials.authorization is None and credentials.session is None:
+        if credentials.authorization is None:  # an old cookie is no guess
             raise
         services.throttle.failed(guesser)
         wait = services.throttle.wait(guesser, free=_FREE_FAILURES)
@@ -54,7 +55,7 @@ async def act_for(services: Services, principal: Principal, user: str) -> Princi
     Only a service key can be somebody else. To a user's credential anybody else does not exist.
     """
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, user.strip().lower()))
+        found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
     if found is None or principal.user_id not in {None, found.id}:
         raise NotFound("There is no such user in this account.")
     return replace(principal, user_id=found.id, role=found.role, is_admin=found.is_admin)

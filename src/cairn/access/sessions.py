@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cairn.access.audit import record
+from cairn.access.emails import plain_email
 from cairn.access.passwords import hash_password, verify_password
 from cairn.access.principals import operator_in, principal_of
 from cairn.access.readscope import account_scope
@@ -42,7 +43,7 @@ class Login:
 
 async def log_in(services: Services, *, email: str, password: str, browser: Browser) -> Login:
     """A new session for the right password; whoever keeps guessing waits longer and longer."""
-    email = email.strip().lower()
+    email = plain_email(email)
     by_email, by_address = f"login:{email}", f"login-from:{browser.address}"
     wait = max(
         services.throttle.wait(by_email, free=_FREE_BY_EMAIL),

@@ -12,6 +12,7 @@ from typing import Any
 import jwt
 
 from cairn.access.audit import record
+from cairn.access.emails import plain_email
 from cairn.access.readscope import account_scope
 from cairn.errors import Invalid, Unauthenticated, Unavailable
 from cairn.model.principal import Principal
@@ -100,7 +101,7 @@ async def _foreign(services: Services, text: str) -> Holder:
         issuer=services.settings.oidc_issuer,
         options={"require": _REQUIRED},
     )
-    email = str(claims.get("email", "")).lower() if claims.get("email_verified") is True else ""
+    email = plain_email(str(claims.get("email", ""))) if claims.get("email_verified") is True else ""
     async with services.db.unscoped() as conn:
         holder = await holders.of_subject(conn, str(claims["sub"]), email)
     if holder is None:

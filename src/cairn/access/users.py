@@ -1,10 +1,10 @@
 """The people of an account: who they are, who may add and change them, and erasing one for good."""
 
-import re
 from typing import Any, Literal
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cairn.access.audit import record
+from cairn.access.emails import normal_email
 from cairn.access.passwords import hash_password
 from cairn.access.principals import operator_in
 from cairn.access.readscope import account_scope
@@ -19,16 +19,7 @@ from cairn.store import accounts, spaces
 from cairn.store import users as store
 from cairn.store.db import Connection
 
-_EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f]{1,189}")
 Field = Literal["name", "timezone", "language", "role"]
-
-
-def normal_email(text: str) -> str:
-    """Lower case, trimmed, and with the form of an address."""
-    email = text.strip().lower()
-    if not _EMAIL.fullmatch(email):
-        raise Invalid(f"{text[:80]!r} is not an e-mail address.")
-    return email
 
 
 async def create_user(
@@ -116,8 +107,8 @@ async def get_user(services: Services, principal: Principal, user_id: str) -> Us
 async def update_user(services: Services, principal: Principal, user_id: str, changes: dict[Field, Any]) -> User:
     """Change the given fields of oneself, or as an owner of anybody in the account."""
     _see(principal, user_id)
-    if "timezone" in changes and changes["timezone"] not in available_timezones():
-        raise Invalid(f"{changes['timezone']!r} is not a time zone: use a name such as Europe/Berlin.")
+    if "timezone" in changes:
+        _check_timezone(changes["timezone"])
     async with services.db.transaction(account_scope(principal.account)) as conn:
         user = _there(await store.get(conn, user_id))
         if "role" in changes and changes["role"] != user.role:
@@ -141,6 +132,13 @@ async def erase_user(services: Services, principal: Principal, user_id: str) -> 
         await store.mark_erased(conn, user_id)
         await record(conn, principal, "user.erase", user_id)
         await services.queue.add(conn, "erase_user", account=principal.account, user_id=user_id)
+
+
+def _check_timezone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise Invalid(f"{name!r} is not a time zone: use a name such as Europe/Berlin.") from None
 
 
 def _see(principal: Principal, user_id: str) -> None:

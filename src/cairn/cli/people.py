@@ -6,6 +6,7 @@ from datetime import timedelta
 import typer
 
 from cairn.access import keys, operator, sessions, users
+from cairn.access.emails import normal_email
 from cairn.cli.run import show, show_all, with_services
 from cairn.errors import Invalid
 from cairn.model.account import Resident
@@ -98,5 +99,5 @@ def revoke_key(*, email: str, key_id: str) -> None:
 
 
 async def _resident(services: Services, email: str) -> Resident:
-    wanted = users.normal_email(email)
+    wanted = normal_email(email)
     return next(person for person in await operator.residents(services) if person.email == wanted)

@@ -33,9 +33,9 @@ async def run_worker(services: Services) -> None:
             told: dict[str, Any] = {}
             try:
                 await _worker(services).run()
-            except QUEUE_AWAY as fault:
+            except Exception as fault:
                 told = describe(fault.__cause__ or fault)
-            log.warning("the worker lost the database and begins anew", extra=told)
+            log.warning("the worker stopped and begins anew", extra=told)
             await asyncio.sleep(1)
     finally:
         rescuer.cancel()

@@ -85,7 +85,7 @@ class Supervisor:
             self._release()
             try:
                 await self.start()
-            except (Unavailable, Misconfigured, OSError) as fault:
+            except Exception as fault:
                 log.error("postgres did not start", extra={"error": type(fault).__name__})
                 await asyncio.sleep(1)
             else:

@@ -1,11 +1,11 @@
 """Types at the wire: text that the database can hold, times with a Z, ids of their own form, pages."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar, cast
 
 from fastapi import Depends, Query
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 from starlette.convertors import Convertor, register_url_convertor
 
 from cairn.model.ids import KINDS, Kind, pattern
@@ -14,11 +14,18 @@ from cairn.model.page import Page, PageRequest, read_cursor
 Item = TypeVar("Item")
 Out = TypeVar("Out", bound=BaseModel)
 
+
+def _utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is beyond the year 9999, or before the year 1") from None
+
+
 Time = Annotated[
     AwareDatetime,
-    PlainSerializer(
-        lambda at: at.astimezone(UTC).isoformat().replace("+00:00", "Z"), return_type=str, when_used="json"
-    ),
+    AfterValidator(_utc),
+    PlainSerializer(lambda at: at.isoformat().replace("+00:00", "Z"), return_type=str, when_used="json"),
     Field(json_schema_extra={"format": "date-time"}),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
