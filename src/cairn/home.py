@@ -10,6 +10,8 @@ from pathlib import Path
 from cairn.errors import Misconfigured
 from cairn.model.ids import random_text
 
+_MARKS = {"postgres-password", "jwt-secret"}  # by them we know a home of Cairn's
+
 
 def running_as_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
@@ -19,7 +21,7 @@ def ensure_home(home: Path) -> None:
     """Make the folder, or make sure that the one there is ours and private."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _private(home, 0o700)
+        _make_private(home)
     except (FileExistsError, NotADirectoryError):
         raise Misconfigured(f"CAIRN_HOME is {home}, which is not a folder: name another.") from None
     except OSError as fault:
@@ -62,9 +64,17 @@ def keep_secret(home: Path, name: str, value: str, *, replace: bool = True) -> P
         Path(temporary).unlink(missing_ok=True)
 
 
-def _private(path: Path, mode: int) -> None:
-    if path.stat().st_mode & 0o777 != mode:
-        path.chmod(mode)
+def _make_private(home: Path) -> None:
+    """Close a folder that is empty or Cairn's already. Any other is in use: nobody shall be locked out of /srv."""
+    if home.stat().st_mode & 0o777 == 0o700:
+        return
+    there = {path.name for path in home.iterdir()} - {"lost+found"}
+    if there and there.isdisjoint(_MARKS):
+        raise Misconfigured(
+            f"CAIRN_HOME is {home}, where other things are and others may look: name a folder of its own. If this one "
+            f"is for Cairn alone, chmod 700 {home}."
+        )
+    home.chmod(0o700)
 
 
 def _like_home(home: Path, path: str) -> None:

@@ -4,6 +4,8 @@ Connections work as `cairn_app`, which owns nothing. `transaction` tells the dat
 visibilities; the policies hold every statement to them, and outside of it a query on any table fails.
 """
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, TypeVar
@@ -18,6 +20,8 @@ from cairn.model.principal import ReadScope
 
 APP_ROLE = "cairn_app"
 WORKER_ROLE = "cairn_worker"
+
+_RESTART_SECONDS = 2
 
 # Where the tables are; the rest is where an operator may have put the vector extension.
 SEARCH_PATH = "cairn, public, extensions"
@@ -68,6 +72,21 @@ class Database:
             raise Unavailable("The database is not answering. Try again.", retry_after=1) from fault
 
 
+class _Persistent(psycopg.AsyncConnection[Any]):
+    """Asks again for a moment: a Postgres that restarts is back long before the pool's own next try (1 s, 2 s)."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **options: Any) -> Any:
+        deadline = time.monotonic() + _RESTART_SECONDS
+        while True:
+            try:
+                return await super().connect(conninfo, **options)
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(0.05)
+
+
 def make_pool(
     conninfo: str, role: LiteralString, *, size: int, wait_seconds: float = 5
 ) -> AsyncConnectionPool[Connection]:
@@ -79,8 +98,17 @@ def make_pool(
         await conn.execute("SET TIME ZONE 'UTC'")
         await conn.execute(f"SET ROLE {role}")
 
-    return AsyncConnectionPool(
+    async def check(conn: Connection) -> None:
+        """Where one is dead, all are: the pool would find them one by one, and wait 1 s, 2 s, 4 s in between."""
+        try:
+            await AsyncConnectionPool.check_connection(conn)
+        except psycopg.OperationalError:
+            await pool.drain()
+            raise
+
+    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         conninfo,
+        connection_class=_Persistent,
         min_size=1,
         max_size=size,
         timeout=wait_seconds,
@@ -88,9 +116,10 @@ def make_pool(
         reconnect_timeout=2,
         open=False,
         configure=configure,
-        check=AsyncConnectionPool.check_connection,
+        check=check,
         kwargs={"connect_timeout": 5, "application_name": "cairn"},
     )
+    return pool
 
 
 async def fetch_all(
