@@ -17,6 +17,7 @@ from psycopg import sql
 from starlette.routing import Route
 
 from cairn.access import keys, sessions, users
+from cairn.memory import scopes
 from cairn.model.page import PageRequest
 from cairn.services import Services
 from conftest import PASSWORD, World, http
@@ -68,6 +69,9 @@ PROBES: dict[str, Probe] = {
     "POST /logout": Probe(),
     "PATCH /v1/me": Probe(json={"name": "somebody"}, control={"json": {"name": CANARY}}),
     "PATCH /v1/account": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
+    "POST /v1/ingest": Probe(json={"scope_id": "team", "transcript": [{"speaker": "max", "text": "hello"}]}),
+    "POST /v1/recall": Probe(json={"scope_id": "team", "message": {"speaker": "olga", "text": CANARY}}),
+    "POST /v1/ask": Probe(json={"scope_id": "team", "question": f"What is {CANARY}?"}),
     "POST /v1/users": Probe(json={"email": "new@example.org"}, control={"json": {"email": "newer@example.org"}}),
     "PATCH /v1/users/{user_id}": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
     "POST /v1/keys": Probe(json={"name": "another"}),
@@ -93,6 +97,8 @@ async def make_victim(services: Services, world: World) -> Victim:
     service_key, _ = await keys.create_key(services, olga.principal, name=CANARY, service=True)
     browser = sessions.Browser(address="192.0.2.99", user_agent=CANARY)
     await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
+    turn = scopes.Turn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
+    said = await scopes.ingest(services, olga.principal, "team", [turn])
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
@@ -109,7 +115,8 @@ async def make_victim(services: Services, world: World) -> Victim:
         secrets=frozenset(
             {
                 CANARY, olga.user.id, olga.user.email, olga.key_id, olga.key, key.id, key.prefix, service_key.id,
-                olga.principal.account_id, "192.0.2.99", *(session.id for session in listed.items),
+                olga.principal.account_id, "192.0.2.99", *said.message_ids,
+                *(session.id for session in listed.items),
             }
         ),
     )  # fmt: skip

@@ -21,6 +21,7 @@ class Live:
             **{name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")},
             "CAIRN_HOME": str(self.home),
             "PYTHONUNBUFFERED": "1",
+            "CAIRN_EMBEDDINGS_PROVIDER": "none",
             **environ,
         }
         self.log: list[str] = []

@@ -48,6 +48,8 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
         statements: list[Any] = [
             "INSERT INTO messages (space, id, speaker, text, at, visibility)"
             " VALUES (%(space)s, %(message)s, 's', 'text', now(), %(visibility)s)",
+            "INSERT INTO statements (space, message_id, part, subject, kind, key, text, at, visibility)"
+            " VALUES (%(space)s, %(message)s, 0, 's', 'place', 'place:home', 'text', now(), %(visibility)s)",
             "INSERT INTO memories (space, id, kind, content, content_hash, size_bytes, visibility)"
             " SELECT %(space)s, id, 'node', 'text', '', 0, %(visibility)s FROM unnest(ARRAY[%(one)s, %(two)s]) id",
             "INSERT INTO memory_versions (space, memory_id, version, change, content, visibility)"
@@ -61,21 +63,23 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             "INSERT INTO documents (space, id, kind, name, media_type, content, size_bytes, sha256, visibility)"
             " VALUES (%(space)s, 'doc_' || right(%(one)s, 24), 'file', 'n', 'text/plain', 'text', 4, '',"
             " %(visibility)s)",
-            "INSERT INTO passages (space, source_kind, source_id, text, term_count, visibility)"
-            " VALUES (%(space)s, 'message', %(message)s, 'text', 1, %(visibility)s)",
-            "INSERT INTO terms (space, term, passage, frequency)"
-            " SELECT space, 'text', passage, 1 FROM passages WHERE source_id = %(message)s",
+            "INSERT INTO passages (space, source_kind, source_id, at, text, terms, term_count, visibility)"
+            " VALUES (%(space)s, 'message', %(message)s, now(), 'text', '{text}', 1, %(visibility)s)",
+            "INSERT INTO terms (space, term, passage, frequency, length)"
+            " SELECT space, 'text', passage, 1, 1 FROM passages WHERE source_id = %(message)s",
             "INSERT INTO vector_sets (vector_set, model, dimension) VALUES (1, 'm', 3) ON CONFLICT DO NOTHING",
             "INSERT INTO vectors (space, vector_set, passage, embedding)"
             " SELECT space, 1, passage, '[1,2,3]' FROM passages WHERE source_id = %(message)s",
+            "INSERT INTO token_vectors (space, vector_set, passage, tokens)"
+            " SELECT space, 1, passage, 'bits' FROM passages WHERE source_id = %(message)s",
         ]
         for statement in statements:
             await conn.execute(statement, at)
     return space
 
 
-KEPT = ("messages", "memories", "memory_versions", "edges", "facts", "summaries", "documents", "passages", "terms")
-SEEN = ("messages", "memories", "memory_versions", "facts", "summaries", "documents", "passages")
+SEEN = ("messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "passages")
+KEPT = (*SEEN, "edges", "terms", "vectors", "token_vectors")
 
 
 async def counts(conn: Connection, names: tuple[str, ...]) -> dict[str, int]:

@@ -13,6 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from cairn import __version__
 from cairn.access.firstrun import Welcome, welcome
+from cairn.engine.index import await_vectors, has_passages
 from cairn.errors import Misconfigured
 from cairn.jobs.worker import run_worker
 from cairn.runtime import open_all, open_postgres, open_services
@@ -20,7 +21,7 @@ from cairn.services import Services
 from cairn.settings import Settings
 from cairn.surfaces.http.errors import ErrorOut, install_error_handlers
 from cairn.surfaces.http.guards import LimitedBody, Observed, OwnHost
-from cairn.surfaces.rest import auth, health, keys, users
+from cairn.surfaces.rest import auth, health, keys, scopes, users
 from cairn.surfaces.web import pages
 
 DESCRIPTION = "Long-term memory for AI chats and agents."
@@ -45,7 +46,7 @@ def make_routes() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     install_error_handlers(app)
-    for router in (health.router, auth.router, users.router, keys.router, pages.router):
+    for router in (health.router, auth.router, users.router, keys.router, scopes.router, pages.router):
         app.include_router(router)
     return app
 
@@ -77,12 +78,14 @@ async def serve(settings: Settings, announce: Callable[[Settings, Welcome], None
             app = make_app(services, postgres_restarts=(lambda: supervisor.restarts) if supervisor else None)
             server = _Server(_uvicorn_config(app, settings))
             _stop_on_signal(server)
+            loader = asyncio.create_task(_load_embedders(services), name="load embedders")
             worker = asyncio.create_task(run_worker(services), name="worker") if settings.worker else None
             announcer = asyncio.create_task(_when_started(server, lambda: announce(settings, welcomed)))
             try:
                 await server.serve(sockets=[listener])
             finally:
                 announcer.cancel()
+                loader.cancel()
                 if worker is not None:
                     worker.cancel()
                     with suppress(asyncio.CancelledError):
@@ -95,12 +98,23 @@ async def work(settings: Settings, announce: Callable[[], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_all(settings) as services:
+        loader = asyncio.create_task(_load_embedders(services), name="load embedders")
         worker = asyncio.create_task(run_worker(services), name="worker")
         announce()
         await stop.wait()
+        loader.cancel()
         worker.cancel()
         with suppress(asyncio.CancelledError):
             await worker
+
+
+async def _load_embedders(services: Services) -> None:
+    """Beside the start: until it is done, everything works by terms."""
+    if await has_passages(services):
+        services.embedders.need()
+    await services.embedders.load(services.settings)
+    await await_vectors(services)
+    await services.queue.add_anywhere("embed_pending", timestamp=0)
 
 
 class _Server(uvicorn.Server):

@@ -17,6 +17,8 @@ from cairn.observe.metrics import Metrics
 from cairn.observe.tracing import make_tracer
 from cairn.postgres.cluster import open_cluster
 from cairn.postgres.supervisor import Supervisor
+from cairn.providers.embedders import Embedders
+from cairn.providers.llm import make_model
 from cairn.services import Services
 from cairn.settings import Settings
 from cairn.store.db import Database
@@ -58,6 +60,8 @@ async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Ser
     services = Services(
         settings=settings,
         db=Database(conninfo, size=settings.database_pool),
+        embedders=Embedders(),
+        llm=make_model(settings),
         queue=Queue(conninfo),
         clock=lambda: datetime.now(UTC),
         throttle=Throttle(),
@@ -72,6 +76,9 @@ async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Ser
     try:
         yield services
     finally:
+        services.embedders.close()
+        if services.llm is not None:
+            await services.llm.close()
         await services.queue.close()
         await services.db.close()
         services.tracer.close()

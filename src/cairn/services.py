@@ -8,6 +8,8 @@ from jwt import PyJWKClient
 
 from cairn.observe.metrics import Metrics
 from cairn.observe.tracing import Tracer
+from cairn.providers.embedders import Embedders
+from cairn.providers.llm import LanguageModel
 from cairn.settings import Settings
 from cairn.store.db import Database
 from cairn.store.queue import Queue
@@ -18,6 +20,8 @@ from cairn.throttle import Throttle
 class Services:
     settings: Settings
     db: Database
+    embedders: Embedders
+    llm: LanguageModel | None
     queue: Queue
     clock: Callable[[], datetime]
     throttle: Throttle

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 from cairn.errors import Misconfigured
 
 LogFormat = Literal["auto", "json", "text"]
+EmbeddingsProvider = Literal["builtin", "openai", "none"]
+LlmProvider = Literal["openai", "anthropic"]
 
 
 def _setting(default: Any, env: str, meaning: str, parse: Callable[[str], Any] = str) -> Any:
@@ -83,6 +85,18 @@ def _secret(text: str) -> str:
     return text
 
 
+def _embeddings_provider(text: str) -> EmbeddingsProvider:
+    if text not in {"builtin", "openai", "none"}:
+        raise ValueError("must be builtin, openai or none")
+    return cast("EmbeddingsProvider", text)
+
+
+def _llm_provider(text: str) -> LlmProvider:
+    if text not in {"openai", "anthropic"}:
+        raise ValueError("must be openai or anthropic")
+    return cast("LlmProvider", text)
+
+
 def _log_format(text: str) -> LogFormat:
     if text not in {"auto", "json", "text"}:
         raise ValueError("must be auto, json or text")
@@ -149,6 +163,33 @@ class Settings:
         "CAIRN_REDIS_URL",
         "A Redis for the working memory of rooms; without it Postgres holds that too.",
     )
+    embeddings_provider: EmbeddingsProvider = _setting(
+        "builtin",
+        "CAIRN_EMBEDDINGS_PROVIDER",
+        "`builtin`: MiniLM and a multilingual model on this machine. `openai`: an endpoint that speaks OpenAI's "
+        "protocol. `none`: search by terms alone.",
+        _embeddings_provider,
+    )
+    embeddings_base_url: str | None = _setting(
+        None, "CAIRN_EMBEDDINGS_BASE_URL", "Address of that endpoint, with its `/v1`.", _url
+    )
+    embeddings_api_key: str | None = _setting(None, "CAIRN_EMBEDDINGS_API_KEY", "Its key, if it wants one.")
+    embeddings_model: str | None = _setting(None, "CAIRN_EMBEDDINGS_MODEL", "The model to ask it for.")
+    models_from: Path | None = _setting(
+        None,
+        "CAIRN_MODELS_FROM",
+        "A folder to take the weights of the built-in models from, instead of packages.",
+        Path,
+    )
+    llm_provider: LlmProvider | None = _setting(
+        None, "CAIRN_LLM_PROVIDER", "A language model: `openai` (or anything that speaks its protocol) or `anthropic`.",
+        _llm_provider,
+    )  # fmt: skip
+    llm_base_url: str | None = _setting(
+        None, "CAIRN_LLM_BASE_URL", "Its address, if it is not the provider's own.", _url
+    )
+    llm_api_key: str | None = _setting(None, "CAIRN_LLM_API_KEY", "Its key.")
+    llm_model: str | None = _setting(None, "CAIRN_LLM_MODEL", "Which model. Default: the provider's small one.")
     worker: bool = _setting(
         True,
         "CAIRN_WORKER",
@@ -223,5 +264,9 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     if any(oidc) and not all(oidc):
         raise Misconfigured(
             "CAIRN_OIDC_ISSUER, CAIRN_OIDC_JWKS_URL and CAIRN_OIDC_AUDIENCE go together: set all three or none."
+        )
+    if settings.embeddings_provider == "openai" and not (settings.embeddings_base_url and settings.embeddings_model):
+        raise Misconfigured(
+            "CAIRN_EMBEDDINGS_PROVIDER is openai: set CAIRN_EMBEDDINGS_BASE_URL and CAIRN_EMBEDDINGS_MODEL too."
         )
     return settings

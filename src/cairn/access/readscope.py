@@ -10,6 +10,16 @@ def account_scope(account: int) -> ReadScope:
     return ReadScope(account=account)
 
 
+def space_scope(principal: Principal, space: int) -> ReadScope:
+    """One space that the caller's own name led to."""
+    return ReadScope(account=principal.account, spaces=(space,), visibilities=("public", "shared", "private"))
+
+
+def job_scope(account: int, space: int) -> ReadScope:
+    """One space, for background work on what is in it."""
+    return ReadScope(account=account, spaces=(space,), visibilities=("public", "shared", "private"))
+
+
 async def read_scope(services: Services, principal: Principal) -> ReadScope:
     """Everything this caller may see: what is theirs, what they are a member of, and what is the account's."""
     async with services.db.transaction(account_scope(principal.account)) as conn:

@@ -3,6 +3,7 @@
 So `cairn --help` answers at once, and importing this costs nothing but typer.
 """
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -28,6 +29,8 @@ Email = Annotated[str, typer.Argument(metavar="EMAIL")]
 
 
 def main() -> None:
+    # numpy's BLAS would start a thread a core for products that take microseconds; it reads this when it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()
     except CairnError as fault:
@@ -83,6 +86,18 @@ def migrate(json: Json = False) -> None:
 def doctor(json: Json = False) -> None:
     """Check the installation and say what is wrong and what to do."""
     _do("doctor:doctor", as_json=json)
+
+
+@app.command()
+def models(json: Json = False) -> None:
+    """Fetch the weights of the built-in embedders, and check them. `cairn serve` does it by itself."""
+    _do("models:models", as_json=json)
+
+
+@app.command()
+def reembed(json: Json = False) -> None:
+    """Make vectors of the embedder that the settings name now, for everything that has none. The server goes on."""
+    _do("models:reembed", as_json=json)
 
 
 @app.command("login-link")

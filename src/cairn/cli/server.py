@@ -8,6 +8,7 @@ from cairn.access.firstrun import Welcome
 from cairn.app import serve as run_server
 from cairn.app import work as run_worker
 from cairn.cli.run import in_loop, quiet_settings
+from cairn.footprint import stay_small
 from cairn.observe.logs import configure_logs
 from cairn.runtime import open_postgres
 from cairn.settings import Settings, read_settings
@@ -20,12 +21,14 @@ def serve(*, host: str | None, port: int | None) -> None:
         settings, host=settings.host if host is None else host, port=settings.port if port is None else port
     )
     configure_logs(settings.log_level, settings.log_format)
+    stay_small()
     in_loop(run_server(settings, _announce))
 
 
 def worker() -> None:
     settings = read_settings()
     configure_logs(settings.log_level, settings.log_format)
+    stay_small()
     in_loop(run_worker(settings, lambda: typer.echo("The worker is running. Stop it with Ctrl-C.")))
 
 

@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 
 import procrastinate
 
-from cairn.access.readscope import account_scope
+from cairn.access.readscope import account_scope, job_scope
+from cairn.engine import index
 from cairn.services import Services
-from cairn.store import accounts, sessions, users
+from cairn.store import accounts, passages, sessions, users
 
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
 RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
@@ -28,6 +29,18 @@ def register_tasks(services: Services) -> None:
             await users.delete_erased(conn, user_id)
             await accounts.delete_abandoned(conn)
 
+    async def read_space(account: int, space: int) -> None:
+        """Read what is new in a space: what it says of people, and its vectors. Without an embedder those wait."""
+        await index.note_people(services, job_scope(account, space), space)
+        await index.embed_space(services, job_scope(account, space), space)
+
+    async def embed_pending(timestamp: int) -> None:  # noqa: ARG001
+        """What was left over: stored while no embedder was there."""
+        async with services.db.unscoped() as conn:
+            waiting = await passages.pending_spaces(conn)
+        for account, space in waiting:
+            await read_space(account, space)
+
     async def forget_expired_logins(timestamp: int) -> None:  # noqa: ARG001
         """Remove sessions and one-time links that are over."""
         async with services.db.unscoped() as conn:
@@ -40,5 +53,7 @@ def register_tasks(services: Services) -> None:
         )
 
     task("erase_user", erase_user)
+    task("read_space", read_space)
+    scheduled("embed_pending", "* * * * *", embed_pending)
     scheduled("forget_expired_logins", "*/10 * * * *", forget_expired_logins)
     scheduled("remove_old_jobs", "17 3 * * *", remove_old_jobs)

@@ -52,6 +52,10 @@ class Queue:
         """
         await self.app.configure_task(task, connection=conn).defer_async(account=account, **args)
 
+    async def add_anywhere(self, task: str, **args: Any) -> None:
+        """Enqueue a task of the whole server, outside of any write."""
+        await self.app.configure_task(task).defer_async(**args)
+
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""
         async with self._pool.connection() as conn:

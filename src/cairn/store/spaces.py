@@ -22,6 +22,22 @@ async def ensure(conn: Connection, *, kind: str, name: str, owner: str | None = 
     )
 
 
+async def find(conn: Connection, *, kind: str, name: str, owner: str | None) -> int | None:
+    return await fetch_value(
+        conn,
+        """
+        SELECT space FROM spaces
+         WHERE kind = %(kind)s AND name = %(name)s AND owner IS NOT DISTINCT FROM %(owner)s AND deleted_at IS NULL
+        """,
+        {"kind": kind, "name": name, "owner": owner},
+    )
+
+
+async def hold(conn: Connection, space: int) -> None:
+    """Until the transaction ends, nobody else adds to this space."""
+    await conn.execute("SELECT FROM spaces WHERE space = %s FOR NO KEY UPDATE", [space])
+
+
 async def readable_by(conn: Connection, user_id: str) -> list[int]:
     """The spaces that are this user's own, or that they are a member of."""
     rows = await (

@@ -85,11 +85,39 @@ AS $$
      ORDER BY u.created_at, u.id
 $$;
 
+-- Is there anything to find?
+CREATE OR REPLACE FUNCTION has_passages() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT EXISTS (SELECT FROM passages)
+$$;
+
 -- How many passages can't be found by meaning yet?
 CREATE OR REPLACE FUNCTION pending_embeddings() RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
 AS $$
     SELECT count(*) FROM passages WHERE pending
+$$;
+
+-- Where are they? Numbers only.
+CREATE OR REPLACE FUNCTION pending_spaces() RETURNS TABLE (account int, space bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT DISTINCT account, space FROM passages WHERE pending
+$$;
+
+-- What has no vector of this model yet waits for one from now on. Returns how many passages that are.
+CREATE OR REPLACE FUNCTION await_vectors_of(wanted text) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    WITH marked AS (
+        UPDATE passages p SET pending = true
+         WHERE NOT p.pending
+           AND NOT EXISTS (SELECT FROM vector_sets s JOIN vectors v USING (account, vector_set)
+                            WHERE s.account = p.account AND s.model = wanted
+                              AND v.space = p.space AND v.passage = p.passage)
+        RETURNING 1)
+    SELECT count(*) FROM marked
 $$;
 
 -- Sessions and one-time links that are over. Returns how many went.

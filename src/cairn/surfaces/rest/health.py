@@ -77,7 +77,11 @@ async def readiness(services: Services) -> Ready:
         status="ok" if state.workers else "no worker is running",
         details={"workers": state.workers, "jobs": state.jobs},
     )
-    embedder = Part(ok=True, status="none: search is by terms")
+    embedder = Part(
+        ok=True,
+        status=services.embedders.status,
+        details={"models": [embedder.name for embedder in services.embedders.active]},
+    )
     ready = database.ok and worker.ok and embedder.ok
     return Ready(
         status="ready" if ready else "not_ready",

@@ -1,0 +1,1 @@
+"""What people ask for, a module a noun: plain operations of services, principal and request. Rights come first."""

@@ -1,0 +1,238 @@
+"""Scopes: group conversations of any length. `ingest` keeps what was said, `recall` finds what matters to an arriving
+turn, `ask` answers a question from it.
+
+A scope is its user's, or for a service key that names nobody the account's. The caller picks its name.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from cairn.access.credits import charge, require_credits
+from cairn.access.readscope import account_scope, space_scope
+from cairn.engine.answer import answer
+from cairn.engine.index import Session, passages_of
+from cairn.engine.pack import Evidence, context, quoted
+from cairn.engine.rank import named
+from cairn.engine.search import Hit, Question, search
+from cairn.errors import Invalid
+from cairn.model.ids import new_id
+from cairn.model.message import Message
+from cairn.model.principal import Principal
+from cairn.services import Services
+from cairn.store import messages as message_store
+from cairn.store import passages as passage_store
+from cairn.store import spaces
+from cairn.store import statements as statement_store
+
+LONGEST_QUESTION = 32 * 1024
+ABSTAIN_BELOW = 0.25  # of the probability that the scope speaks of it at all
+QUOTED = 3
+ASK_LIMIT = 10
+FACTS = 30
+ANSWER_TOKENS = 400
+_VISIBILITY = "private"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One row of a transcript. `id` is the caller's own: the same again changes nothing."""
+
+    speaker: str
+    text: str
+    id: str | None = None
+    ts: datetime | None = None
+    reply_to: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    new: int
+    message_ids: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody whom the turn concerns, and what holds of them, the newest first."""
+
+    speaker: str
+    facts: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    context: str
+    evidence: list[Evidence]
+    people: list[Person]
+    credits: int
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    answer: str
+    evidence: list[Evidence]
+    abstained: bool
+    credits: int
+
+
+async def ingest(services: Services, principal: Principal, scope_id: str, transcript: Sequence[Turn]) -> Ingested:
+    """Append to the scope, which is made with its first message. A plain write: no model is called."""
+    services.embedders.need()
+    space = await _space(services, principal, scope_id, make=True)
+    assert space is not None  # noqa: S101  just made
+    now = services.clock()
+    messages = [
+        Message(
+            space=space,
+            id=new_id("msg"),
+            client_id=turn.id,
+            speaker=turn.speaker,
+            text=turn.text,
+            at=turn.ts or now,
+            reply_to=turn.reply_to,
+            metadata=turn.metadata,
+        )
+        for turn in transcript
+    ]
+    async with services.db.transaction(space_scope(principal, space)) as conn:
+        await spaces.hold(conn, space)
+        stored = await message_store.insert(conn, messages, visibility=_VISIBILITY)
+        known = await message_store.ids_of_clients(conn, space, [turn.id for turn in transcript if turn.id is not None])
+        new = [message for message in messages if message.id in stored]
+        if new:
+            last = await passage_store.last_session(conn, space)
+            made = passages_of(new, Session(*last) if last else None, services.embedders.active, visibility=_VISIBILITY)
+            await passage_store.insert(conn, space, made)
+            await services.queue.add(conn, "read_space", account=principal.account, space=space)
+    return Ingested(
+        new=len(new),
+        message_ids=[message.id if message.id in stored else known[str(message.client_id)] for message in messages],
+    )
+
+
+async def recall(
+    services: Services,
+    principal: Principal,
+    scope_id: str,
+    *,
+    speaker: str,
+    text: str,
+    ts: datetime | None = None,
+    limit: int = 10,
+    max_tokens: int | None = None,
+    as_of: datetime | None = None,
+    min_relevance: float | None = None,
+    call_id: str,
+) -> Recalled:
+    """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
+    _check_length(text)
+    question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
+    space = await _filled(services, principal, scope_id)
+    if space is None:
+        return Recalled(context="", evidence=[], people=[], credits=0)
+    await require_credits(services, principal, "recall")
+    found = await search(services, space_scope(principal, space), question, limit=limit, floor=min_relevance)
+    evidence = await _evidence(services, principal, space, found.hits)
+    people = await _people(services, principal, space, question, evidence)
+    cost = await charge(services, principal, "recall", call_id)
+    return Recalled(
+        context=context(evidence, max_tokens=max_tokens, people={one.speaker: one.facts for one in people}),
+        evidence=evidence,
+        people=people,
+        credits=cost,
+        degraded=found.degraded,
+    )
+
+
+async def ask(
+    services: Services,
+    principal: Principal,
+    scope_id: str,
+    *,
+    question: str,
+    as_of: datetime | None = None,
+    max_tokens: int | None = None,
+    call_id: str,
+) -> Answer:
+    """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
+    _check_length(question)
+    space = await _filled(services, principal, scope_id)
+    if space is None:
+        return Answer(answer="", evidence=[], abstained=True, credits=0)
+    await require_credits(services, principal, "ask")
+    asked = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
+    found = await search(services, space_scope(principal, space), asked, limit=ASK_LIMIT)
+    # A model judges by itself what is in the evidence; without one the features of the search have to. By terms alone
+    # they can't tell much, and what was found shares a word with the question.
+    speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
+    evidence = await _evidence(services, principal, space, found.hits if speaks_of_it else [])
+    text = quoted(evidence[:QUOTED], max_tokens=max_tokens)
+    if services.llm is not None and evidence:
+        answered = await answer(services.llm, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
+        text = answered.text or ""
+        evidence = [evidence[place] for place in answered.cited] or evidence if text else []
+    cost = await charge(services, principal, "ask", call_id)
+    return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
+
+
+async def _space(services: Services, principal: Principal, scope_id: str, *, make: bool = False) -> int | None:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        if make:
+            return await spaces.ensure(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        return await spaces.find(conn, kind="scope", name=scope_id, owner=principal.user_id)
+
+
+async def _filled(services: Services, principal: Principal, scope_id: str) -> int | None:
+    """The scope's space, if anything was ever said in it."""
+    space = await _space(services, principal, scope_id)
+    if space is None:
+        return None
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        size = await passage_store.statistics(conn, [space])
+    return space if size.passages else None
+
+
+async def _evidence(services: Services, principal: Principal, space: int, hits: Sequence[Hit]) -> list[Evidence]:
+    """The hits as the whole messages they are from."""
+    async with services.db.transaction(space_scope(principal, space)) as conn:
+        said = await message_store.by_ids(conn, [hit.source_id for hit in hits])
+    return [
+        Evidence(
+            message_id=hit.source_id,
+            id=said[hit.source_id].client_id,
+            speaker=said[hit.source_id].speaker,
+            text=said[hit.source_id].text,
+            ts=said[hit.source_id].at,
+            relevance=hit.relevance,
+            session=hit.session,
+            metadata=said[hit.source_id].metadata,
+            why=hit.why,
+        )
+        for hit in hits
+        if hit.source_id in said
+    ]
+
+
+async def _people(
+    services: Services, principal: Principal, space: int, question: Question, evidence: Sequence[Evidence]
+) -> list[Person]:
+    """Who speaks, who is named, and who is quoted first, with what holds of them at the time of the question."""
+    async with services.db.transaction(space_scope(principal, space)) as conn:
+        speakers = await statement_store.speakers(conn, space)
+        concerned = [
+            *([question.speaker] if question.speaker in speakers else []),
+            *sorted(named(question.text, speakers, question.speaker)),
+            *(item.speaker for item in evidence[:3]),
+        ]
+        subjects = [speaker for speaker in dict.fromkeys(concerned) if speaker]
+        noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
+    facts = {subject: [one.text for one in noted if one.subject == subject] for subject in subjects}
+    return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
+
+
+def _check_length(text: str) -> None:
+    if len(text.encode()) > LONGEST_QUESTION:
+        raise Invalid("The text is longer than 32 KB: shorten it, and ingest what it should know beforehand.")

@@ -1,0 +1,46 @@
+"""What somebody said, and the passages it is found by."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    space: int
+    id: str
+    client_id: str | None
+    speaker: str
+    text: str
+    at: datetime
+    reply_to: str | None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPassage:
+    """A passage about to be stored. `frequencies` counts its terms; `foreign` is what an English model can't read."""
+
+    source_kind: str
+    source_id: str
+    part: int
+    speaker: str | None
+    at: datetime
+    session: str | None
+    visibility: str
+    text: str
+    foreign: bool
+    frequencies: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    passage: int
+    space: int
+    source_kind: str
+    source_id: str
+    part: int
+    speaker: str | None
+    at: datetime
+    session: str | None
+    text: str

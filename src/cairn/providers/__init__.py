@@ -1,0 +1,1 @@
+"""Models behind small Protocols: what turns text into vectors. Knows no database, no account and no surface."""

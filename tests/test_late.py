@@ -1,0 +1,76 @@
+"""Late interaction: a bit a dimension keeps the sign, and the best token of a passage answers for it."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from cairn.engine import late
+
+Vectors = npt.NDArray[np.float32]
+VECTORS = arrays.arrays(
+    np.float32, st.tuples(st.integers(0, 6), st.just(late.DIMENSIONS)), elements=st.floats(-1, 1, width=32)
+)
+
+
+def unit(rows: int, seed: int) -> Vectors:
+    found = np.random.default_rng(seed).normal(size=(rows, late.DIMENSIONS)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+@given(VECTORS)
+def test_packing_keeps_the_signs_in_16_bytes_a_token(vectors: Vectors) -> None:
+    packed = late.pack(vectors)
+    assert len(packed) == late.TOKEN_BYTES * len(vectors)
+    assert ((late.unpack(packed) > 0) == (vectors > 0)).all()
+
+
+@given(VECTORS)
+def test_what_is_unpacked_has_length_1_and_packs_to_the_same(vectors: Vectors) -> None:
+    unpacked = late.unpack(late.pack(vectors))
+    assert np.allclose(np.linalg.norm(unpacked, axis=1), 1, atol=1e-5)
+    assert late.pack(unpacked) == late.pack(vectors)
+
+
+def test_maxsim_is_the_weighted_mean_of_the_best_products() -> None:
+    query, weights = unit(3, 1), np.array([1.0, 2.0, 5.0])
+    passages = [unit(4, 2), unit(1, 3), unit(9, 4)]
+    packed = [late.pack(passage) for passage in passages]
+    expected = [(query @ late.unpack(each).T).max(axis=1) @ weights / weights.sum() for each in packed]
+    assert np.allclose(late.maxsim(query, weights, packed), expected, atol=1e-5)
+
+
+def test_a_passage_that_holds_the_question_is_the_best() -> None:
+    query = unit(3, 1)
+    passages = [late.pack(unit(20, seed)) for seed in range(2, 10)]
+    scores = late.maxsim(query, np.ones(3), [*passages, passages[0] + late.pack(query)])
+    assert scores.argmax() == len(passages)
+
+
+def test_a_token_without_weight_counts_nothing() -> None:
+    query, packed = unit(2, 1), [late.pack(unit(4, 2))]
+    assert np.allclose(late.maxsim(query, [1.0, 0.0], packed), late.maxsim(query[:1], [1.0], packed), atol=1e-6)
+
+
+def test_more_tokens_are_never_worse() -> None:
+    query, passage = unit(3, 1), late.pack(unit(4, 2))
+    less, more = late.maxsim(query, np.ones(3), [passage, passage + late.pack(unit(4, 3))])
+    assert more >= less
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_passage_without_tokens_gets_nothing_and_disturbs_nobody(place: int) -> None:
+    query, passages = unit(3, 1), [late.pack(unit(4, 2)), late.pack(unit(2, 3))]
+    alone = late.maxsim(query, np.ones(3), passages).tolist()
+    scores = late.maxsim(query, np.ones(3), [*passages[:place], b"", *passages[place:]]).tolist()
+    assert scores.pop(place) == 0
+    assert np.allclose(scores, alone)
+
+
+def test_a_question_without_tokens_or_weight_prefers_nothing() -> None:
+    packed = [late.pack(unit(4, 2))]
+    assert late.maxsim(unit(0, 1), [], packed).tolist() == [0]
+    assert late.maxsim(unit(1, 1), [0.0], packed).tolist() == [0]
+    assert late.maxsim(unit(1, 1), [1.0], []).tolist() == []
