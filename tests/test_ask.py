@@ -1,10 +1,8 @@
 """`ask` with a language model, against a local server that speaks the two protocols."""
 
 import json
-import threading
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import psycopg
@@ -17,6 +15,7 @@ from cairn.providers.llm import LanguageModel
 from cairn.providers.openai_llm import OpenAIModel
 from cairn.services import Services
 from conftest import World, http
+from servers import LocalServer
 
 TALK = [
     {"speaker": "Anna", "text": "I finally moved to Lisbon last week."},
@@ -32,47 +31,31 @@ class Provider:
         self.status = 200
         self.prompts: list[str] = []
         self.reply: Callable[[str], str] = lambda prompt: "NOT IN THE EVIDENCE"
-        provider = self
+        self._server = LocalServer(self._answer)
+        self.url = self._server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                prompt = body["messages"][-1]["content"]
-                provider.prompts.append(prompt)
-                text = provider.reply(prompt)
-                answer: dict[str, Any] = (
-                    {
-                        "id": "m", "type": "message", "role": "assistant", "model": body["model"],
-                        "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "stop_sequence": None,
-                        "usage": {"input_tokens": 9, "output_tokens": 4},
-                    }
-                    if self.path.endswith("/messages")
-                    else {
-                        "id": "c", "object": "chat.completion", "created": 1, "model": body["model"],
-                        "choices": [{"index": 0, "finish_reason": "stop",
-                                     "message": {"role": "assistant", "content": text}}],
-                        "usage": {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13},
-                    }
-                )  # fmt: skip
-                payload = json.dumps(answer).encode()
-                self.send_response(provider.status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(payload)))
-                self.end_headers()
-                self.wfile.write(payload)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+    def _answer(self, path: str, sent: bytes) -> tuple[int, bytes]:
+        body = json.loads(sent)
+        prompt = body["messages"][-1]["content"]
+        self.prompts.append(prompt)
+        text = self.reply(prompt)
+        answer: dict[str, Any] = (
+            {
+                "id": "m", "type": "message", "role": "assistant", "model": body["model"],
+                "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "stop_sequence": None,
+                "usage": {"input_tokens": 9, "output_tokens": 4},
+            }
+            if path.endswith("/messages")
+            else {
+                "id": "c", "object": "chat.completion", "created": 1, "model": body["model"],
+                "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+                "usage": {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13},
+            }
+        )  # fmt: skip
+        return self.status, json.dumps(answer).encode()
 
     def stop(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        self._server.stop()
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import httpx
@@ -20,6 +18,7 @@ from cairn.app import make_app
 from cairn.services import Services
 from cairn.throttle import Throttle
 from conftest import PASSWORD, World, http
+from servers import LocalServer
 
 
 def cookie(token: str) -> dict[str, str]:
@@ -245,21 +244,8 @@ class Issuer:
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         public: dict[str, Any] = json.loads(RSAAlgorithm.to_jwk(self.key.public_key()))
         body = json.dumps({"keys": [public | {"kid": "one", "use": "sig", "alg": "RS256"}]}).encode()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+        self._server = LocalServer(lambda path, sent: (200, body))
+        self.url = self._server.url
 
     def token(self, **changes: Any) -> str:
         good = {"iss": self.url, "aud": "cairn-prod", "sub": "u-17", "exp": datetime.now(UTC) + timedelta(hours=1)}
@@ -267,9 +253,7 @@ class Issuer:
         return jwt.encode(body, self.key, "RS256", headers={"kid": "one"})
 
     def stop(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        self._server.stop()
 
 
 @pytest.fixture

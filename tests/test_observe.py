@@ -4,11 +4,9 @@ import asyncio
 import io
 import json
 import logging
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import psycopg
@@ -24,6 +22,7 @@ from cairn.observe.logs import JsonFormatter, TextFormatter, configure_logs, des
 from cairn.observe.tracing import NoTracer, make_tracer
 from cairn.services import Services
 from conftest import PASSWORD, World, http
+from servers import LocalServer
 
 
 @contextmanager
@@ -110,28 +109,16 @@ class Collector:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.paths: list[str] = []
-        collector = self
+        self._server = LocalServer(self._take)
+        self.url = self._server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                collector.paths.append(self.path)
-                collector.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+    def _take(self, path: str, body: bytes) -> tuple[int, bytes]:
+        self.paths.append(path)
+        self.bodies.append(body)
+        return 200, b""
 
     def stop(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        self._server.stop()
 
 
 async def test_traces_go_to_the_collector_when_one_is_named(services: Services, world: World) -> None:

@@ -169,7 +169,7 @@ async def ask(
     # they can't tell much, and what was found shares a word with the question.
     speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
     evidence = await _evidence(services, principal, space, found.hits if speaks_of_it else [])
-    text = quoted(evidence[:QUOTED], max_tokens=max_tokens)
+    text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
     if services.llm is not None and evidence:
         answered = await answer(services.llm, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
         text = answered.text or ""
@@ -231,6 +231,10 @@ async def _people(
         noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
     facts = {subject: [one.text for one in noted if one.subject == subject] for subject in subjects}
     return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
+
+
+def _close_to_the_best(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
 
 
 def _check_length(text: str) -> None:
