@@ -131,6 +131,11 @@ async def test_credits_are_taken_once_and_never_below_nothing(
         assert repeated.status_code == 200
     async with await psycopg.AsyncConnection.connect(database) as conn:
         assert await (await conn.execute("SELECT credits FROM cairn.accounts ORDER BY account")).fetchone() == (2,)
+    other = body | {"message": {"speaker": "Dora", "text": "budget"}}
+    await client.post("/v1/recall", headers={**world.owner.auth, **again}, json=other)
+    async with await psycopg.AsyncConnection.connect(database) as conn:
+        left = await (await conn.execute("SELECT credits FROM cairn.accounts ORDER BY account")).fetchone()
+    assert left == (1,), "another question under the same id is another call"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ turn, `ask` answers a question from it.
 A scope is its user's, or for a service key that names nobody the account's. The caller picks its name.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -137,7 +138,7 @@ async def recall(
     found = await search(services, space_scope(principal, space), question, limit=limit, floor=min_relevance)
     evidence = await _evidence(services, principal, space, found.hits)
     people = await _people(services, principal, space, question, evidence)
-    cost = await charge(services, principal, "recall", call_id)
+    cost = await charge(services, principal, "recall", _same_call(call_id, scope_id, text))
     return Recalled(
         context=context(evidence, max_tokens=max_tokens, people={one.speaker: one.facts for one in people}),
         evidence=evidence,
@@ -174,7 +175,7 @@ async def ask(
         answered = await answer(services.llm, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
         text = answered.text or ""
         evidence = [evidence[place] for place in answered.cited] or evidence if text else []
-    cost = await charge(services, principal, "ask", call_id)
+    cost = await charge(services, principal, "ask", _same_call(call_id, scope_id, question))
     return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
 
 
@@ -231,6 +232,12 @@ async def _people(
         noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
     facts = {subject: [one.text for one in noted if one.subject == subject] for subject in subjects}
     return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
+
+
+def _same_call(call_id: str, scope_id: str, text: str) -> str:
+    """The caller picks the request id: only the same question again is the same call."""
+    asked = hashlib.sha256("\0".join([scope_id, text]).encode()).hexdigest()
+    return f"{call_id}:{asked[:24]}"
 
 
 def _close_to_the_best(evidence: Sequence[Evidence]) -> list[Evidence]:
