@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cairn.engine.late import pack
-from cairn.engine.pack import is_marked
+from cairn.engine.pack import own_words
 from cairn.engine.people import statements
 from cairn.engine.terms import latin, terms
 from cairn.engine.time import date_words
@@ -50,8 +50,9 @@ def passages_of(
     for message in messages:
         last = session_of(message, last)
         dated = terms(date_words(message.at))
-        for part, (start, end) in enumerate(windows(message.text, embedders)):
-            window = message.text[start:end]
+        own = own_words(message.text)
+        for part, (start, end) in enumerate(windows(own, embedders) if own else []):
+            window = own[start:end]
             found.append(
                 NewPassage(
                     source_kind="message",
@@ -156,7 +157,6 @@ async def note_people(services: Services, scope: ReadScope, space: int) -> int:
 
 
 def _noted(unread: Sequence[Unread], speakers: Sequence[str]) -> list[Noted]:
-    """What was recalled and put into a prompt before is nobody's own words."""
     return [
         Noted(
             message_id=message.id,
@@ -169,6 +169,5 @@ def _noted(unread: Sequence[Unread], speakers: Sequence[str]) -> list[Noted]:
             visibility=message.visibility,
         )
         for message in unread
-        if not is_marked(message.text)
-        for part, statement in enumerate(statements(message.speaker, message.text, speakers))
+        for part, statement in enumerate(statements(message.speaker, own_words(message.text), speakers))
     ]

@@ -106,7 +106,8 @@ async def ingest(services: Services, principal: Principal, scope_id: str, transc
         if new:
             last = await passage_store.last_session(conn, space)
             made = passages_of(new, Session(*last) if last else None, services.embedders.active, visibility=_VISIBILITY)
-            await passage_store.insert(conn, space, made)
+            if made:
+                await passage_store.insert(conn, space, made)
             await services.queue.add(conn, "read_space", account=principal.account, space=space)
     return Ingested(
         new=len(new),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from psycopg.types.json import Jsonb
 
 from cairn.model.message import Message
-from cairn.store.db import Connection, fetch_all, fetch_one
+from cairn.store.db import Connection, fetch_all
 
 
 async def insert(conn: Connection, messages: Sequence[Message], *, visibility: str) -> set[str]:
@@ -44,19 +44,6 @@ async def ids_of_clients(conn: Connection, space: int, client_ids: Sequence[str]
         )
     ).fetchall()
     return dict(rows)
-
-
-async def last_before(conn: Connection, space: int) -> Message | None:
-    """The message that was said last in this space."""
-    return await fetch_one(
-        conn,
-        Message,
-        """
-        SELECT space, id, client_id, speaker, text, at, reply_to, metadata FROM messages
-         WHERE space = %(space)s ORDER BY at DESC, seq DESC LIMIT 1
-        """,
-        {"space": space},
-    )
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Message]:
