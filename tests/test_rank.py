@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from cairn.engine import rank
 from cairn.engine.rank import ENGLISH, MISSING, Candidate, Weights
+from cairn.engine.time import freshness
 
-STEPS = ("maxsim", "bm25", "pooled", "multilingual", "speaker", "time", "neighbour", "session", "length")
+STEPS = ("maxsim", "bm25", "pooled", "multilingual", "speaker", "time", "fresh", "neighbour", "session", "length")
 NOTHING = ENGLISH.without(*STEPS, "foreign")
 SCORES = st.floats(-10, 10) | st.just(MISSING)
 CANDIDATES = st.lists(
@@ -47,13 +48,13 @@ def test_the_formula_is_the_one_that_was_measured() -> None:
     def z(*values: float) -> np.ndarray:
         return (np.array(values) - np.mean(values)) / np.std(values)
 
-    base = z(0.9, 0.1, 0.2) + 0.2 * z(3, 1, 2) + 0.3 * z(0.5, 0.3, 0.1) + 0.7 * np.array([1, 0, 0])
+    base = z(0.9, 0.1, 0.2) + 0.2 * z(3, 1, 2) + 0.2 * z(0.5, 0.3, 0.1) + 0.5 * np.array([1, 0, 0])
     base += 0.5 * np.array([0.5, 0, 0])
     assert np.allclose(rank.base(found), base)
     neighbour = np.array([base[1], base[0], 0])
     session = np.array([base[:2].max(), base[:2].max(), base[2]])
     long = np.array([0, math.log(2), 0])
-    assert np.allclose(rank.scores(found), base + 0.4 * neighbour + 0.3 * session - 0.3 * long)
+    assert np.allclose(rank.scores(found), base + 0.3 * neighbour + 0.2 * session - 0.3 * long)
 
 
 @given(CANDIDATES)
@@ -181,3 +182,26 @@ def test_whoever_asks_is_meant_by_i() -> None:
 @given(st.text(), st.lists(st.text()))
 def test_no_names_break_it(question: str, speakers: list[str]) -> None:
     assert rank.named(question, speakers) <= set(speakers)
+
+
+def test_what_a_turn_answers_is_as_near_to_it_as_what_stands_beside_it() -> None:
+    found = [
+        Candidate("a", 0, 100, maxsim=0.9),
+        Candidate("a", 40, 100, maxsim=0.1, links=(0,)),
+        Candidate("a", 80, 100, maxsim=0.1),
+    ]
+    scores = rank.scores(found)
+    assert scores[1] > scores[2]
+    assert (
+        rank.scores(found, rank.ENGLISH.without("neighbour"))[1]
+        == rank.scores(found, rank.ENGLISH.without("neighbour"))[2]
+    )
+
+
+def test_where_the_present_is_asked_for_the_newer_of_two_that_are_alike_comes_first() -> None:
+    at = [1_000.0, 2_000.0]
+    alike = [Candidate("a", 0, 100, maxsim=0.5), Candidate("b", 0, 100, maxsim=0.5)]
+    for question, first in (("Where does she work now?", 1), ("Where did she work?", 0)):
+        fresh = freshness(question, at)
+        found = [replace(each, fresh=float(fresh[place])) for place, each in enumerate(alike)]
+        assert rank.order(rank.scores(found))[0] == first

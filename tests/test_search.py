@@ -5,10 +5,14 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
+from psycopg import sql
 
+from cairn.access.readscope import job_scope, space_scope
 from cairn.app import make_app
+from cairn.engine import index
 from cairn.errors import UpstreamError
 from cairn.jobs.worker import run_until_empty
 from cairn.providers.embedder import Embedder, Embedding
@@ -16,6 +20,7 @@ from cairn.providers.embedders import Embedders
 from cairn.providers.minilm import MiniLM
 from cairn.providers.use import Use
 from cairn.services import Services
+from cairn.store import candidates, vectors
 from conftest import World, http
 from weights import weights
 
@@ -136,3 +141,125 @@ async def test_while_the_embedder_is_down_writes_succeed_and_search_is_by_terms(
     found = await recall(up, world, "What pet did they get?")
     assert found["degraded"] is None
     assert found["evidence"][0]["text"] == TALK[1][1]
+
+
+class Flat:
+    """An embedder of four dimensions: enough to fill a large space in seconds. A text is its own vector."""
+
+    name = "flat/1"
+    dimension = 4
+    multilingual = True
+
+    def cut(self, text: str) -> list[tuple[int, int]]:
+        return [(0, len(text))]
+
+    async def embed(self, texts: Any) -> list[Embedding]:
+        await asyncio.sleep(0)
+        return [
+            Embedding(pooled=np.array(text.split(": ")[-1].split(), dtype=np.float32), tokens=None) for text in texts
+        ]
+
+    def close(self) -> None:
+        pass
+
+
+async def test_a_space_that_grew_large_gets_an_index_of_its_own_and_finds_the_same(
+    services: Services, world: World, database: str
+) -> None:
+    made = replace(services, embedders=Embedders((Flat(),)))
+    async with http(make_app(made)) as client:
+        one = {"scope_id": "large", "transcript": [{"speaker": "a", "text": "1 0 0 0"}]}
+        other = {"scope_id": "small", "transcript": [{"speaker": "a", "text": "0.9 0.1 0 0"}]}
+        for body in (one, other):
+            assert (await client.post("/v1/ingest", headers=world.owner.auth, json=body)).status_code == 202
+    await run_with(made, services)
+    account = world.owner.principal.account
+    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
+        await conn.execute("SET search_path = cairn, public")
+        row = await (await conn.execute("SELECT space FROM spaces WHERE name = 'large'")).fetchone()
+        assert row is not None
+        [space] = row
+        await conn.execute("SELECT setseed(0.5)")
+        await conn.execute(
+            """
+            WITH made AS (
+                INSERT INTO passages (account, space, source_kind, source_id, at, text, terms, term_count, pending)
+                SELECT %(account)s, %(space)s, 'message', 'msg_' || n, now(), 'x', '{}', 0, false
+                  FROM generate_series(1, %(count)s) n RETURNING passage)
+            INSERT INTO vectors (account, space, vector_set, passage, embedding)
+            SELECT %(account)s, %(space)s, 1, passage,
+                   l2_normalize(array[random() - .5, random() - .5, random() - .5, random() - .5]::real[]::halfvec)
+              FROM made
+            """,
+            {"account": account, "space": space, "count": index.LARGE},
+        )
+        await conn.execute("UPDATE spaces SET passages = passages + %s WHERE space = %s", [index.LARGE, space])
+    question = np.array([0.5, -0.5, 0.5, 0.5], dtype=np.float32)
+    scope = space_scope(world.owner.principal, space)
+
+    async def nearest() -> list[int]:
+        async with services.db.transaction(scope) as conn:
+            size = await candidates.survey(conn, scope.spaces)
+            found = await candidates.by_vector(conn, scope.spaces, 1, question, limit=50, indexed=size.indexed)
+        return list(found)
+
+    by_reading = await nearest()
+    async with http(make_app(made)) as client:
+        body = {"scope_id": "large", "transcript": [{"speaker": "a", "text": "0 1 0 0"}]}
+        assert (await client.post("/v1/ingest", headers=world.owner.auth, json=body)).status_code == 202
+    await run_with(made, services)  # reads the new message, and sees that the space is large
+    await run_with(made, services)
+    async with services.db.transaction(scope) as conn:
+        assert (await candidates.survey(conn, scope.spaces)).indexed == {(space, 1)}
+        plan = "\n".join(str(row) for row in await (await conn.execute(
+            sql.SQL("EXPLAIN SELECT passage FROM vectors WHERE space = {} AND vector_set = 1"
+                    " ORDER BY embedding::halfvec(4) <#> '[1,0,0,0]'::halfvec(4) LIMIT 50").format(sql.Literal(space))
+        )).fetchall())  # fmt: skip
+    assert f"near_{space}_1" in plan
+    by_index = await nearest()
+    assert len(set(by_index) & set(by_reading)) >= 48
+    assert by_index[0] == by_reading[0]
+    async with services.db.transaction(space_scope(world.stranger.principal, space)) as conn:
+        assert await candidates.by_vector(conn, [space], 1, question, limit=50, indexed=frozenset({(space, 1)})) == {}
+    async with services.db.as_owner() as owner:
+        assert await vectors.drop_unused_indexes(owner) == 0
+        await owner.execute("DELETE FROM spaces WHERE space = %s", [space])
+        assert await vectors.drop_unused_indexes(owner) == 1
+
+
+async def test_another_model_takes_over_while_the_old_one_serves(
+    knowing: Services, services: Services, world: World, models: tuple[Embedder, ...], database: str
+) -> None:
+    """`cairn reembed` fills the new model's set beside the old one, which goes on serving."""
+    new = replace(services, embedders=Embedders((Letters(),)))
+    async with await psycopg.AsyncConnection.connect(database) as conn:
+        row = await (await conn.execute("SELECT account, space FROM cairn.spaces WHERE name = 'team'")).fetchone()
+    assert row is not None
+    account, space = row
+    assert await index.fill_space(new, job_scope(account, space), space) == len(TALK)
+    assert await index.fill_space(new, job_scope(account, space), space) == 0, "done twice it changes nothing"
+    assert (await recall(knowing, world, "What pet did they get?"))["evidence"][0]["text"] == TALK[1][1]
+    found = await recall(new, world, TALK[2][1])
+    assert found["degraded"] is None
+    assert found["evidence"][0]["text"] == TALK[2][1]
+    assert (await index.await_vectors(new)) == 0, "nothing waits after the change"
+
+
+class Letters:
+    """An embedder of another dimension, by the letters of a text."""
+
+    name = "letters/1"
+    dimension = 26
+    multilingual = True
+
+    def cut(self, text: str) -> list[tuple[int, int]]:
+        return [(0, len(text))]
+
+    async def embed(self, texts: Any) -> list[Embedding]:
+        await asyncio.sleep(0)
+        counts = [[text.lower().count(chr(97 + n)) for n in range(26)] for text in texts]
+        made = np.array(counts, dtype=np.float32) + 0.01
+        return [Embedding(pooled=row / np.linalg.norm(row), tokens=None) for row in made]
+
+    def close(self) -> None:
+        pass

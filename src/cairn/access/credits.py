@@ -1,31 +1,28 @@
 """Credits and the ledger: a billable call is paid once, when it has succeeded, and never twice."""
 
-from cairn.access.readscope import account_scope
 from cairn.errors import PaymentRequired
 from cairn.model.principal import Principal
-from cairn.services import Services
 from cairn.store import ledger
+from cairn.store.db import Connection
 
 COST = {"recall": 1, "ask": 5}
 
 
-async def require_credits(services: Services, principal: Principal, action: str) -> None:
+async def require_credits(conn: Connection, action: str) -> None:
     """Before the work is done: is there enough? Nothing is taken yet."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        left = await ledger.credits_left(conn)
+    left = await ledger.credits_left(conn)
     if left is not None and left < COST[action]:
         raise _refusal(action, left)
 
 
-async def charge(services: Services, principal: Principal, action: str, call_id: str) -> int:
+async def charge(conn: Connection, principal: Principal, action: str, call_id: str) -> int:
     """Take the credits and write the line, together; the same call again takes nothing. Returns what it cost."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        fresh = await ledger.insert(
-            conn, call_id, user_id=principal.user_id, credential_id=principal.credential_id, action=action,
-            credit_count=COST[action],
-        )  # fmt: skip
-        if fresh and not await ledger.take(conn, COST[action]):
-            raise _refusal(action, 0)
+    fresh = await ledger.insert(
+        conn, call_id, user_id=principal.user_id, credential_id=principal.credential_id, action=action,
+        credit_count=COST[action],
+    )  # fmt: skip
+    if fresh and not await ledger.take(conn, COST[action]):
+        raise _refusal(action, 0)
     return COST[action]
 
 

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from cairn.access.readscope import job_scope
 from cairn.cli.run import quiet_settings, with_services
-from cairn.engine.index import await_vectors, embed_space
+from cairn.engine.index import fill_space
 from cairn.errors import Misconfigured
 from cairn.home import ensure_home
 from cairn.providers import models as store
@@ -43,13 +43,12 @@ def reembed(*, as_json: bool) -> None:
         await services.embedders.load(services.settings)
         if not services.embedders.active:
             raise Misconfigured(f"There is no embedder: {services.embedders.status}.")
-        await await_vectors(services)
         async with services.db.unscoped() as conn:
-            waiting = await passages.pending_spaces(conn)
+            spaces = await passages.all_spaces(conn)
         done = 0
         with Progress(console=Console(stderr=True)) as bars:
-            for account, space in bars.track(waiting, description="Spaces"):
-                done += await embed_space(services, job_scope(account, space), space)
+            for account, space in bars.track(spaces, description="Spaces"):
+                done += await fill_space(services, job_scope(account, space), space)
         return done, [embedder.name for embedder in services.embedders.active]
 
     done, names = with_services(run)
@@ -57,6 +56,6 @@ def reembed(*, as_json: bool) -> None:
         typer.echo(json.dumps({"passages": done, "models": names}))
     else:
         typer.echo(
-            f"{done} passages got vectors of {', '.join(names)}. A server that runs with other settings serves the "
+            f"{done} vectors of {', '.join(names)} were made. A server that runs with other settings serves the "
             "old ones until it is restarted with these."
         )

@@ -5,8 +5,8 @@ A passage is one turn; a long turn is cut into overlapping windows that the embe
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from cairn.engine.late import pack
@@ -21,12 +21,15 @@ from cairn.providers.embedder import Embedder, Span
 from cairn.services import Services
 from cairn.store import passages as store
 from cairn.store import statements as statement_store
+from cairn.store import vectors as vector_store
 from cairn.store.statements import Noted, Unread
 
 SILENCE = timedelta(hours=1)
 _WINDOW, _OVERLAP = 1000, 120
 _BATCH = 128
 _UNREAD = 500
+_FEW, _SHORT = 20, 20_000  # messages and characters that are cut in a few milliseconds
+LARGE = 20_000  # passages: from here on, reading a space through takes longer than an index would
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,18 @@ def spoken(speaker: str | None, text: str) -> str:
     return f"{speaker}: {text}" if speaker else text
 
 
-def passages_of(
-    messages: Sequence[Message], last: Session | None, embedders: Sequence[Embedder], *, visibility: str
+async def passages_of(
+    messages: Sequence[Message], embedders: Sequence[Embedder], *, visibility: str
 ) -> list[NewPassage]:
-    """The passages of new messages, which follow on `last`."""
+    """The passages of messages, which do not know their session yet. A long transcript is cut beside the event loop."""
+    if len(messages) <= _FEW and sum(len(message.text) for message in messages) <= _SHORT:
+        return _passages(messages, embedders, visibility)
+    return await asyncio.to_thread(_passages, messages, embedders, visibility)
+
+
+def _passages(messages: Sequence[Message], embedders: Sequence[Embedder], visibility: str) -> list[NewPassage]:
     found: list[NewPassage] = []
     for message in messages:
-        last = session_of(message, last)
         dated = terms(date_words(message.at))
         own = own_words(message.text)
         for part, (start, end) in enumerate(windows(own, embedders) if own else []):
@@ -60,7 +68,7 @@ def passages_of(
                     part=part,
                     speaker=message.speaker,
                     at=message.at,
-                    session=last.name,
+                    session=None,
                     visibility=visibility,
                     text=window,
                     foreign=not latin(window),
@@ -68,6 +76,29 @@ def passages_of(
                 )
             )
     return found
+
+
+def in_place(
+    passages: Sequence[NewPassage],
+    messages: Sequence[Message],
+    last: Session | None,
+    answered: Mapping[str, str],
+) -> list[NewPassage]:
+    """The passages of these messages, which follow on `last`: each in its session and with what it is an answer to.
+
+    `answered` has the id of a message by the id that replies name it by.
+    """
+    sessions: dict[str, str] = {}
+    answers: dict[str, str | None] = {}
+    for message in messages:
+        last = session_of(message, last)
+        sessions[message.id] = last.name
+        answers[message.id] = answered.get(message.reply_to) if message.reply_to else None
+    return [
+        replace(passage, session=sessions[passage.source_id], answers=answers[passage.source_id])
+        for passage in passages
+        if passage.source_id in sessions
+    ]
 
 
 def session_of(message: Message, last: Session | None) -> Session:
@@ -108,6 +139,34 @@ async def embed_space(services: Services, scope: ReadScope, space: int) -> int:
     return done
 
 
+async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
+    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made."""
+    made, last = 0, 0
+    while True:
+        async with services.db.transaction(scope) as conn:
+            batch = await store.after(conn, space, last, limit=_BATCH)
+        if not batch:
+            return made
+        for embedder in services.embedders.active:
+            made += await _embed(services, scope, space, embedder, batch)
+        last = batch[-1].passage
+
+
+async def index_space(services: Services, scope: ReadScope, space: int) -> None:
+    """Give a space that has grown large an index of meanings for each of its sets of vectors."""
+    async with services.db.transaction(scope) as conn:
+        missing = await vector_store.without_index(conn, space, at_least=LARGE)
+    for one in missing:
+        async with services.db.as_owner() as owner:
+            await vector_store.build_index(owner, space, one)
+
+
+async def lacks_index(services: Services, scope: ReadScope, space: int) -> bool:
+    """Whether there is something to do for `index_space`."""
+    async with services.db.transaction(scope) as conn:
+        return bool(await vector_store.without_index(conn, space, at_least=LARGE))
+
+
 async def has_passages(services: Services) -> bool:
     """Whether there is anything to find on this server."""
     async with services.db.unscoped() as conn:
@@ -122,23 +181,24 @@ async def await_vectors(services: Services) -> int:
 
 async def _embed(
     services: Services, scope: ReadScope, space: int, embedder: Embedder, waiting: Sequence[store.Pending]
-) -> None:
+) -> int:
     """One model's vectors for those of the passages that have none of it. No connection is held while it works."""
     async with services.db.transaction(scope) as conn:
-        number = (await store.serving_sets(conn)).get(embedder.name)
+        number = (await vector_store.serving_sets(conn)).get(embedder.name)
         ids = [item.passage for item in waiting]
-        missing = set(ids) if number is None else await store.without_vectors(conn, space, number, ids)
+        missing = set(ids) if number is None else await vector_store.without_vectors(conn, space, number, ids)
     wanted = [item for item in waiting if item.passage in missing]
     if not wanted:
-        return
+        return 0
     made = await embedder.embed([spoken(item.speaker, item.text) for item in wanted])
     vectors = {item.passage: one.pooled for item, one in zip(wanted, made, strict=True)}
     tokens = {
         item.passage: pack(one.tokens.vectors) for item, one in zip(wanted, made, strict=True) if one.tokens is not None
     }
     async with services.db.transaction(scope) as conn:
-        number = await store.vector_set(conn, embedder.name, len(made[0].pooled))
-        await store.store_vectors(conn, space, number, vectors, tokens)
+        number = await vector_store.vector_set(conn, embedder.name, len(made[0].pooled))
+        await vector_store.store_vectors(conn, space, number, vectors, tokens)
+    return len(wanted)
 
 
 async def note_people(services: Services, scope: ReadScope, space: int) -> int:

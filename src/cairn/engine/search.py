@@ -5,25 +5,23 @@ asked in one transaction; the embedder works before it, with no connection held.
 """
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
-
-import numpy as np
 
 from cairn.engine import rank, terms
 from cairn.engine.bm25 import idf
 from cairn.engine.calibrate import Terms, relevance
 from cairn.engine.late import maxsim
-from cairn.engine.time import timeprox, windows
+from cairn.engine.time import freshness, timeprox, windows
+from cairn.engine.turns import Features, candidates, grouped
 from cairn.errors import UpstreamError
-from cairn.model.message import Passage
 from cairn.model.principal import ReadScope
 from cairn.providers.embedder import Embedder, Embedding
 from cairn.services import Services
-from cairn.store import passages as store
+from cairn.store import candidates as store
 from cairn.store.db import Connection
 
 CANDIDATES = 50
@@ -64,52 +62,38 @@ class Found:
     degraded: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class _Turn:
-    """What is known of a turn while it is a candidate: the best of its windows."""
-
-    passages: list[Passage] = field(default_factory=list[Passage])
-    bm25: float = 0.0
-    maxsim: float = rank.MISSING
-    pooled: float = rank.MISSING
-    multilingual: float = rank.MISSING
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
     """All that the database knows of the candidates."""
 
-    passages: Sequence[Passage]
-    followed: Mapping[int, int]  # by which passage
+    passages: Sequence[store.Placed]
     total: int
     frequencies: Mapping[str, int]
     terms: Terms
     bm25: Mapping[int, float]
-    similar: Mapping[str, Mapping[int, float]]
-    tokens: Mapping[int, bytes]
+    near: Mapping[str, Mapping[int, store.Near]]  # by model and passage
 
 
 async def search(
     services: Services,
     scope: ReadScope,
     question: Question,
+    size: store.Survey,
     *,
     limit: int,
     floor: float | None = None,
     weights: rank.Weights | None = None,
 ) -> Found:
-    """The best turns, at most `limit`, none below the relevance `floor`."""
-    async with services.db.transaction(scope) as conn:
-        size = await store.statistics(conn, scope.spaces)
+    """The best turns, at most `limit`, none below the relevance `floor`. `size` is the survey of the scope's spaces."""
     embedded = await _embed(_useful(services.embedders.active, question, size), question.text)
     async with services.db.transaction(scope) as conn:
         evidence = await _gather(conn, scope, question, embedded, size, count=max(CANDIDATES, 2 * limit))
     hits, answerable = _ranked(question, embedded, evidence, weights, limit)
     kept = [hit for hit in hits if floor is None or hit.relevance >= floor]
-    return Found(hits=kept, answerable=answerable, degraded=None if embedded and evidence.similar else "terms")
+    return Found(hits=kept, answerable=answerable, degraded=None if any(evidence.near.values()) else "terms")
 
 
-def _useful(embedders: Sequence[Embedder], question: Question, size: store.Statistics) -> list[Embedder]:
+def _useful(embedders: Sequence[Embedder], question: Question, size: store.Survey) -> list[Embedder]:
     """All of them, unless question and space are English and there is a finer model for that."""
     if size.foreign_text or terms.guess(question.text) != "en" or not terms.latin(question.text):
         return list(embedders)
@@ -138,11 +122,11 @@ async def _gather(
     scope: ReadScope,
     question: Question,
     embedded: Mapping[str, tuple[Embedder, Embedding]],
-    size: store.Statistics,
+    size: store.Survey,
     *,
     count: int,
 ) -> _Evidence:
-    spaces = scope.spaces
+    spaces, until = scope.spaces, question.until
     wanted = Counter(terms.terms(question.text))
     frequencies = await store.document_frequencies(conn, spaces, list(wanted))
     weights = {
@@ -151,21 +135,30 @@ async def _gather(
         if term in frequencies
     }
     average = size.term_total / max(size.passages, 1)
-    sets = await store.serving_sets(conn)
-    scored = await store.by_terms(conn, spaces, weights, average=average, limit=SCORED)
-    candidates = set(list(scored)[:count])
-    known = {name: sets[name] for name in embedded if name in sets}
-    for name, number in known.items():
-        candidates |= set(await store.by_vector(conn, spaces, number, embedded[name][1].pooled, limit=count))
-    beside = await store.neighbours(conn, spaces, sorted(candidates))
-    everyone = sorted(candidates | {one for pair in beside.values() for one in pair if one is not None})
-    passages = await store.get(conn, spaces, everyone)
-    if question.until is not None:
-        passages = [passage for passage in passages if passage.at <= question.until]
+    scored = await store.by_terms(conn, spaces, weights, average=average, limit=SCORED, until=until)
+    chosen = set(list(scored)[:count])
+    asked = {size.sets[name]: embedding for name, (_, embedding) in embedded.items() if name in size.sets}
+    english = terms.guess(question.text) == "en"
+    for name, (embedder, embedding) in embedded.items():
+        if name in size.sets:
+            # Where there is a finer model for English, the other is for what that can't read.
+            foreign = english and embedder.multilingual and len(embedded) > 1
+            found = store.by_vector(
+                conn, spaces, size.sets[name], embedding.pooled, limit=count, indexed=size.indexed, until=until,
+                only_foreign=foreign,
+            )  # fmt: skip
+            chosen |= set(await found)
+    placed = await store.with_neighbours(conn, spaces, sorted(chosen))
+    seen = [passage for passage in placed if until is None or passage.at <= until]
+    numbers = [passage.passage for passage in seen]
+    near = {
+        number: await store.nearness(
+            conn, spaces, number, embedding.pooled, numbers, tokens=embedding.tokens is not None
+        )
+        for number, embedding in asked.items()
+    }
     return _Evidence(
-        passages=passages,
-        followed={before: passage for passage, (before, _) in beside.items() if before is not None}
-        | {passage: after for passage, (_, after) in beside.items() if after is not None},
+        passages=seen,
         total=size.passages,
         frequencies=frequencies,
         terms=Terms(
@@ -174,16 +167,7 @@ async def _gather(
             passages=size.passages,
         ),
         bm25=scored,
-        similar={
-            name: await store.similarities(conn, spaces, number, embedded[name][1].pooled, everyone)
-            for name, number in known.items()
-        },
-        tokens={
-            passage: packed
-            for name, number in known.items()
-            if embedded[name][1].tokens is not None
-            for passage, packed in (await store.tokens(conn, spaces, number, everyone)).items()
-        },
+        near={name: near[size.sets[name]] for name in embedded if name in size.sets},
     )
 
 
@@ -194,35 +178,32 @@ def _ranked(
     weights: rank.Weights | None,
     limit: int,
 ) -> tuple[list[Hit], float]:
-    turns = _turns(question, embedded, evidence)
-    if not turns:
+    turns = grouped(evidence.passages)
+    if not turns.windows:
         return [], 0.0
-    speakers = {turn.passages[0].speaker or "" for turn in turns}
-    about = rank.named(question.text, speakers, question.speaker)
-    near = timeprox([turn.passages[0].at.timestamp() for turn in turns], windows(question.text, question.asked_at))
-    positions = _positions(turns, evidence.followed)
-    candidates = [
-        rank.Candidate(
-            session=turn.passages[0].session,
-            position=positions[index],
-            chars=sum(len(passage.text) for passage in turn.passages),
-            bm25=turn.bm25,
-            maxsim=turn.maxsim,
-            pooled=turn.pooled,
-            multilingual=turn.multilingual,
-            spoken=1.0 if turn.passages[0].speaker in about else 0.0,
-            near=float(near[index]),
-            latin=terms.latin(turn.passages[0].text),
-        )
-        for index, turn in enumerate(turns)
-    ]
-    scores = rank.scores(candidates, weights or _weights(question, embedded))
+    at = [windows[0].at.timestamp() for windows in turns.windows]
+    near: dict[bool, dict[int, float]] = {True: {}, False: {}}  # multilingual or not
+    for name, (embedder, _) in embedded.items():
+        near[embedder.multilingual] |= {one: found.similarity for one, found in evidence.near.get(name, {}).items()}
+    features = Features(
+        bm25=turns.best(evidence.bm25, otherwise=0.0),
+        maxsim=turns.best(_late(question, embedded, evidence)),
+        pooled=turns.best(near[False]),
+        multilingual=turns.best(near[True]),
+        near=timeprox(at, windows(question.text, question.asked_at)),
+        fresh=freshness(question.text, at),
+    )
+    speakers = {passage.speaker or "" for passage in evidence.passages}
+    found = candidates(turns, features, rank.named(question.text, speakers, question.speaker))
+    scores = rank.scores(found, weights or _weights(question, embedded))
     # The same thing said twice takes one place; half as many again are enough to fill the places left free.
     best = rank.order(scores)[: limit + limit // 2 + 10]
-    order = _distinct(turns, best)[:limit]
-    answerable, believed = relevance(candidates, scores, order, evidence.terms)
+    texts = [turns.text(index) for index in best]
+    said_by = [turns.windows[index][0].speaker or "" for index in best]
+    order = [best[place] for place in rank.collapse(range(len(best)), texts, said_by)][:limit]
+    answerable, believed = relevance(found, scores, order, evidence.terms)
     hits = [
-        _hit(turns[index], candidates[index], float(scores[index]), believed[place])
+        _hit(turns.windows[index][0], turns.text(index), found[index], float(scores[index]), believed[place])
         for place, index in enumerate(order)
     ]
     return hits, answerable
@@ -241,36 +222,16 @@ def _weights(question: Question, embedded: Mapping[str, tuple[Embedder, Embeddin
     return rank.weights_for(terms.guess(question.text))
 
 
-def _distinct(turns: Sequence[_Turn], best: Sequence[int]) -> list[int]:
-    texts = [_text(turns[index]) for index in best]
-    speakers = [turns[index].passages[0].speaker or "" for index in best]
-    return [best[place] for place in rank.collapse(range(len(best)), texts, speakers)]
-
-
-def _turns(question: Question, embedded: Mapping[str, tuple[Embedder, Embedding]], evidence: _Evidence) -> list[_Turn]:
-    """Passages grouped to turns, in the order in which they were said, each with the best of its windows."""
-    late = _late(question, embedded, evidence)
-    turns: dict[tuple[str, str], _Turn] = {}
-    for passage in evidence.passages:
-        turn = turns.setdefault((passage.source_kind, passage.source_id), _Turn())
-        turn.passages.append(passage)
-        turn.bm25 = max(turn.bm25, evidence.bm25.get(passage.passage, 0.0))
-        turn.maxsim = _best(turn.maxsim, late.get(passage.passage, rank.MISSING))
-        for name, (embedder, _) in embedded.items():
-            similarity = evidence.similar.get(name, {}).get(passage.passage, rank.MISSING)
-            if embedder.multilingual:
-                turn.multilingual = _best(turn.multilingual, similarity)
-            else:
-                turn.pooled = _best(turn.pooled, similarity)
-    return list(turns.values())
-
-
 def _late(
     question: Question, embedded: Mapping[str, tuple[Embedder, Embedding]], evidence: _Evidence
 ) -> dict[int, float]:
     """MaxSim of every passage that has token vectors, each of the question's tokens weighted by its word's idf."""
-    asked = next((embedding.tokens for _, embedding in embedded.values() if embedding.tokens is not None), None)
-    if asked is None or not evidence.tokens:
+    name, asked = next(
+        ((name, embedding.tokens) for name, (_, embedding) in embedded.items() if embedding.tokens is not None),
+        ("", None),
+    )
+    tokens = {passage: near.tokens for passage, near in evidence.near.get(name, {}).items() if near.tokens is not None}
+    if asked is None or not tokens:
         return {}
     words = terms.words(question.text)
 
@@ -278,21 +239,11 @@ def _late(
         found = [evidence.frequencies.get(word.term, 0) for word in words if word.start < end and start < word.end]
         return float(idf(max(found, default=0), evidence.total))
 
-    values = maxsim(asked.vectors, [weight(*span) for span in asked.spans], list(evidence.tokens.values()))
-    return dict(zip(evidence.tokens, map(float, values), strict=True))
+    values = maxsim(asked.vectors, [weight(*span) for span in asked.spans], list(tokens.values()))
+    return dict(zip(tokens, map(float, values), strict=True))
 
 
-def _positions(turns: Sequence[_Turn], followed: Mapping[int, int]) -> list[int]:
-    """Places in the conversation such that turns said one after the other are one apart, and no others."""
-    positions = [0]
-    for before, turn in pairwise(turns):
-        follows = followed.get(before.passages[-1].passage) == turn.passages[0].passage
-        positions.append(positions[-1] + (1 if follows else 2))
-    return positions
-
-
-def _hit(turn: _Turn, candidate: rank.Candidate, score: float, believed: float) -> Hit:
-    first = turn.passages[0]
+def _hit(first: store.Placed, text: str, candidate: rank.Candidate, score: float, believed: float) -> Hit:
     features = {
         "maxsim": candidate.maxsim,
         "bm25": candidate.bm25,
@@ -300,6 +251,7 @@ def _hit(turn: _Turn, candidate: rank.Candidate, score: float, believed: float) 
         "multilingual": candidate.multilingual,
         "speaker": candidate.spoken,
         "time": candidate.near,
+        "freshness": candidate.fresh,
     }
     return Hit(
         source_kind=first.source_kind,
@@ -307,18 +259,8 @@ def _hit(turn: _Turn, candidate: rank.Candidate, score: float, believed: float) 
         speaker=first.speaker,
         at=first.at,
         session=first.session,
-        text=_text(turn),
+        text=text,
         score=score,
         relevance=believed,
-        why={name: round(value, 4) for name, value in features.items() if np.isfinite(value)},
+        why={name: round(value, 4) for name, value in features.items() if not math.isnan(value)},
     )
-
-
-def _text(turn: _Turn) -> str:
-    return " ".join(passage.text for passage in turn.passages)
-
-
-def _best(one: float, other: float) -> float:
-    if not np.isfinite(one):
-        return other
-    return one if not np.isfinite(other) else max(one, other)

@@ -157,6 +157,8 @@ _SHAPE = r"{w}+(?:[.+-]{w}+)*@{w}+(?:[.-]{w}+)+|\d+(?:[.,:/-]\d+)+|{w}+(?:['’.
 ASCII = re.compile(_SHAPE.format(w=r"[A-Za-z0-9_]"), re.ASCII)
 UNICODE = re.compile(rf"[{_DENSE}]+|" + _SHAPE.format(w=_LETTER))
 DENSE = re.compile(rf"[{_DENSE}]")
+# Anything but Latin letters, marks that go with them, punctuation, symbols and pictures.
+BEYOND_LATIN = re.compile(r"[^\x00-\u036f\u1e00-\u1eff\u2000-\u2bff\ufe00-\ufe0f\U0001f000-\U0001faff]")
 SINGLE = re.compile(rf"[{_HAN}]")
 KANA = re.compile(rf"[{_KANA}]")
 HANGUL = re.compile(rf"[{_HANGUL}]")
@@ -240,7 +242,7 @@ def dense(text: str) -> bool:
 
 def latin(text: str) -> bool:
     """Whether most letters of the text are Latin: what an English model was trained to read."""
-    if text.isascii():
+    if not BEYOND_LATIN.search(text):
         return True
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum(letter < "\u0250" or "\u1e00" <= letter <= "\u1eff" for letter in letters) >= len(letters)

@@ -85,6 +85,11 @@ _SEASON = "(?:" + "|".join(SEASONS) + ")"
 _YEAR = r"(?:19|20)\d\d"
 _UNIT = r"(?:day|week|month|year|tag|woche|monat|jahr)"
 _LAST = r"(?:last|past|previous|letzte[nrsm]?|vorige[nrsm]?|vergangene[nrsm]?)"
+_NOW = re.compile(
+    r"\b(?:now|nowadays|currently|at the moment|at present|presently|still|latest|newest|most recent|up to date|anymore"
+    r"|jetzt|derzeit|momentan|aktuell\w*|neueste\w*|noch immer|immer noch)\b|现在|目前|最新|如今|還|还在",
+    re.IGNORECASE,
+)
 _THIS = r"(?:this|current|diese[nrsm]?)"
 _NEXT = r"(?:next|coming|upcoming|nächste[nrsm]?|kommende[nrsm]?)"
 _WHICH = rf"(?:{_LAST}|{_THIS}|{_NEXT})"
@@ -141,6 +146,15 @@ def timeprox(at: npt.ArrayLike, preferred: Sequence[Window], grace: float = GRAC
         nearness = np.exp(-outside / (3.0 + 0.15 * (end - start) / DAY))
         nearest = np.maximum(nearest, np.nan_to_num(nearness, nan=0.0))
     return nearest
+
+
+def freshness(text: str, at: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """For a question about what holds now: 1 for the newest of these moments, 0 for the oldest. Else 0 for all."""
+    moments = np.asarray(at, dtype=np.float64)
+    span = float(np.ptp(moments)) if len(moments) else 0.0
+    if span <= 0 or not _NOW.search(text):
+        return np.zeros(moments.shape, dtype=np.float64)
+    return (moments - moments.min()) / span
 
 
 def date_words(at: datetime) -> str:

@@ -1,5 +1,6 @@
 """The tasks, by name. Each takes ids, never text, and works in the read scope of the account that it names."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import procrastinate
@@ -7,8 +8,9 @@ import procrastinate
 from cairn.access.readscope import account_scope, job_scope
 from cairn.engine import index
 from cairn.services import Services
-from cairn.store import accounts, passages, sessions, users
+from cairn.store import accounts, passages, sessions, spaces, users, vectors
 
+GATHERING = 0.05  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
 RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
 
@@ -31,8 +33,23 @@ def register_tasks(services: Services) -> None:
 
     async def read_space(account: int, space: int) -> None:
         """Read what is new in a space: what it says of people, and its vectors. Without an embedder those wait."""
-        await index.note_people(services, job_scope(account, space), space)
-        await index.embed_space(services, job_scope(account, space), space)
+        scope = job_scope(account, space)
+        await asyncio.sleep(GATHERING)
+        async with services.db.transaction(scope) as conn:
+            await spaces.await_reading(conn, space, awaited=False)
+        await index.note_people(services, scope, space)
+        if await index.embed_space(services, scope, space) and await index.lacks_index(services, scope, space):
+            async with services.db.transaction(scope) as conn:
+                await services.queue.add(conn, "index_space", account=account, space=space)
+
+    async def index_space(account: int, space: int) -> None:
+        """Make the index of meanings that a large space needs."""
+        await index.index_space(services, job_scope(account, space), space)
+
+    async def drop_unused_indexes(timestamp: int) -> None:  # noqa: ARG001
+        """Remove the indexes of spaces that are gone."""
+        async with services.db.as_owner() as owner:
+            await vectors.drop_unused_indexes(owner)
 
     async def embed_pending(timestamp: int) -> None:  # noqa: ARG001
         """What was left over: stored while no embedder was there."""
@@ -54,6 +71,8 @@ def register_tasks(services: Services) -> None:
 
     task("erase_user", erase_user)
     task("read_space", read_space)
+    task("index_space", index_space)
     scheduled("embed_pending", "* * * * *", embed_pending)
     scheduled("forget_expired_logins", "*/10 * * * *", forget_expired_logins)
+    scheduled("drop_unused_indexes", "47 3 * * *", drop_unused_indexes)
     scheduled("remove_old_jobs", "17 3 * * *", remove_old_jobs)

@@ -13,23 +13,26 @@ from typing import Any
 from cairn.access.credits import charge, require_credits
 from cairn.access.readscope import account_scope, space_scope
 from cairn.engine.answer import answer
-from cairn.engine.index import Session, passages_of
-from cairn.engine.pack import Evidence, context, quoted
+from cairn.engine.index import Session, in_place, passages_of
+from cairn.engine.pack import Evidence, context, depends, quoted
 from cairn.engine.rank import named
 from cairn.engine.search import Hit, Question, search
 from cairn.errors import Invalid
 from cairn.model.ids import new_id
-from cairn.model.message import Message
-from cairn.model.principal import Principal
+from cairn.model.message import Kept, Message
+from cairn.model.principal import Principal, ReadScope
 from cairn.services import Services
 from cairn.store import messages as message_store
 from cairn.store import passages as passage_store
 from cairn.store import spaces
 from cairn.store import statements as statement_store
+from cairn.store.candidates import Survey, survey
+from cairn.store.db import Connection, enter
 
 LONGEST_QUESTION = 32 * 1024
 ABSTAIN_BELOW = 0.25  # of the probability that the scope speaks of it at all
 QUOTED = 3
+LONG = 2_000  # characters: of a longer message a prompt gets the parts that were found
 ASK_LIMIT = 10
 FACTS = 30
 ANSWER_TOKENS = 400
@@ -82,12 +85,9 @@ class Answer:
 async def ingest(services: Services, principal: Principal, scope_id: str, transcript: Sequence[Turn]) -> Ingested:
     """Append to the scope, which is made with its first message. A plain write: no model is called."""
     services.embedders.need()
-    space = await _space(services, principal, scope_id, make=True)
-    assert space is not None  # noqa: S101  just made
     now = services.clock()
     messages = [
         Message(
-            space=space,
             id=new_id("msg"),
             client_id=turn.id,
             speaker=turn.speaker,
@@ -98,17 +98,24 @@ async def ingest(services: Services, principal: Principal, scope_id: str, transc
         )
         for turn in transcript
     ]
-    async with services.db.transaction(space_scope(principal, space)) as conn:
-        await spaces.hold(conn, space)
-        stored = await message_store.insert(conn, messages, visibility=_VISIBILITY)
-        known = await message_store.ids_of_clients(conn, space, [turn.id for turn in transcript if turn.id is not None])
+    passages = await passages_of(messages, services.embedders.active, visibility=_VISIBILITY)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        held = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        await enter(conn, space_scope(principal, held.space))
+        stored = await message_store.insert(conn, held.space, messages, visibility=_VISIBILITY)
+        # Only what was there before, or is replied to, has to be looked up.
+        wanted = {message.client_id for message in messages if message.id not in stored}
+        wanted |= {message.reply_to for message in messages}
+        known = await message_store.ids_of(conn, held.space, [name for name in wanted if name is not None])
         new = [message for message in messages if message.id in stored]
         if new:
-            last = await passage_store.last_session(conn, space)
-            made = passages_of(new, Session(*last) if last else None, services.embedders.active, visibility=_VISIBILITY)
+            last = await passage_store.last_session(conn, held.space)
+            made = in_place(passages, new, Session(*last) if last else None, known)
             if made:
-                await passage_store.insert(conn, space, made)
-            await services.queue.add(conn, "read_space", account=principal.account, space=space)
+                await passage_store.insert(conn, held.space, made)
+            if not held.awaits_reading:
+                await spaces.await_reading(conn, held.space, awaited=True)
+                await services.queue.add(conn, "read_space", account=principal.account, space=held.space)
     return Ingested(
         new=len(new),
         message_ids=[message.id if message.id in stored else known[str(message.client_id)] for message in messages],
@@ -132,14 +139,14 @@ async def recall(
     """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
     _check_length(text)
     question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
-    space = await _filled(services, principal, scope_id)
-    if space is None:
+    place = await _filled(services, principal, scope_id, "recall")
+    if place is None:
         return Recalled(context="", evidence=[], people=[], credits=0)
-    await require_credits(services, principal, "recall")
-    found = await search(services, space_scope(principal, space), question, limit=limit, floor=min_relevance)
-    evidence = await _evidence(services, principal, space, found.hits)
-    people = await _people(services, principal, space, question, evidence)
-    cost = await charge(services, principal, "recall", _same_call(call_id, scope_id, text))
+    found = await search(services, place.scope, question, place.size, limit=limit, floor=min_relevance)
+    async with services.db.transaction(place.scope) as conn:
+        evidence = await _evidence(conn, found.hits)
+        people = await _people(conn, place.space, question, evidence)
+        cost = await charge(conn, principal, "recall", _same_call(call_id, scope_id, text))
     return Recalled(
         context=context(evidence, max_tokens=max_tokens, people={one.speaker: one.facts for one in people}),
         evidence=evidence,
@@ -161,76 +168,86 @@ async def ask(
 ) -> Answer:
     """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
     _check_length(question)
-    space = await _filled(services, principal, scope_id)
-    if space is None:
+    place = await _filled(services, principal, scope_id, "ask")
+    if place is None:
         return Answer(answer="", evidence=[], abstained=True, credits=0)
-    await require_credits(services, principal, "ask")
     asked = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
-    found = await search(services, space_scope(principal, space), asked, limit=ASK_LIMIT)
+    found = await search(services, place.scope, asked, place.size, limit=ASK_LIMIT)
     # A model judges by itself what is in the evidence; without one the features of the search have to. By terms alone
     # they can't tell much, and what was found shares a word with the question.
     speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
-    evidence = await _evidence(services, principal, space, found.hits if speaks_of_it else [])
+    async with services.db.transaction(place.scope) as conn:
+        evidence = await _evidence(conn, found.hits if speaks_of_it else [])
     text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
     if services.llm is not None and evidence:
         answered = await answer(services.llm, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
         text = answered.text or ""
-        evidence = [evidence[place] for place in answered.cited] or evidence if text else []
-    cost = await charge(services, principal, "ask", _same_call(call_id, scope_id, question))
+        evidence = [evidence[number] for number in answered.cited] or evidence if text else []
+    async with services.db.transaction(place.scope) as conn:
+        cost = await charge(conn, principal, "ask", _same_call(call_id, scope_id, question))
     return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
 
 
-async def _space(services: Services, principal: Principal, scope_id: str, *, make: bool = False) -> int | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A scope's space, what may be read there, and how large it is."""
+
+    space: int
+    scope: ReadScope
+    size: Survey
+
+
+async def _filled(services: Services, principal: Principal, scope_id: str, action: str) -> _Place | None:
+    """The scope, if anything was ever said in it; then the caller must be able to pay for the action."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        if make:
-            return await spaces.ensure(conn, kind="scope", name=scope_id, owner=principal.user_id)
-        return await spaces.find(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        space = await spaces.find(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        if space is None:
+            return None
+        size = await survey(conn, [space])
+        if not size.passages:
+            return None
+        await require_credits(conn, action)
+    return _Place(space=space, scope=space_scope(principal, space), size=size)
 
 
-async def _filled(services: Services, principal: Principal, scope_id: str) -> int | None:
-    """The scope's space, if anything was ever said in it."""
-    space = await _space(services, principal, scope_id)
-    if space is None:
-        return None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        size = await passage_store.statistics(conn, [space])
-    return space if size.passages else None
+async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
+    """The hits as the whole messages they are from, with what was said before where they need it."""
+    before = await message_store.preceding(conn, [hit.source_id for hit in hits if depends(hit.text)])
+    said = await message_store.by_ids(conn, [*(hit.source_id for hit in hits), *before.values()])
 
-
-async def _evidence(services: Services, principal: Principal, space: int, hits: Sequence[Hit]) -> list[Evidence]:
-    """The hits as the whole messages they are from."""
-    async with services.db.transaction(space_scope(principal, space)) as conn:
-        said = await message_store.by_ids(conn, [hit.source_id for hit in hits])
-    return [
-        Evidence(
-            message_id=hit.source_id,
-            id=said[hit.source_id].client_id,
-            speaker=said[hit.source_id].speaker,
-            text=said[hit.source_id].text,
-            ts=said[hit.source_id].at,
-            relevance=hit.relevance,
-            session=hit.session,
-            metadata=said[hit.source_id].metadata,
-            why=hit.why,
+    def shown(message: Kept, hit: Hit | None, earlier: Kept | None = None) -> Evidence:
+        return Evidence(
+            message_id=message.id,
+            id=message.client_id,
+            speaker=message.speaker,
+            text=message.text,
+            ts=message.at,
+            order=message.seq,
+            relevance=hit.relevance if hit else 0.0,
+            session=hit.session if hit else None,
+            metadata=message.metadata,
+            why=hit.why if hit else {},
+            excerpt=hit.text if hit and len(message.text) > LONG else None,
+            before=shown(earlier, None) if earlier else None,
         )
+
+    return [
+        shown(said[hit.source_id], hit, said.get(before.get(hit.source_id, "")))
         for hit in hits
         if hit.source_id in said
     ]
 
 
-async def _people(
-    services: Services, principal: Principal, space: int, question: Question, evidence: Sequence[Evidence]
-) -> list[Person]:
+async def _people(conn: Connection, space: int, question: Question, evidence: Sequence[Evidence]) -> list[Person]:
     """Who speaks, who is named, and who is quoted first, with what holds of them at the time of the question."""
-    async with services.db.transaction(space_scope(principal, space)) as conn:
-        speakers = await statement_store.speakers(conn, space)
-        concerned = [
-            *([question.speaker] if question.speaker in speakers else []),
-            *sorted(named(question.text, speakers, question.speaker)),
-            *(item.speaker for item in evidence[:3]),
-        ]
-        subjects = [speaker for speaker in dict.fromkeys(concerned) if speaker]
-        noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
+    known = await statement_store.subjects(conn, space)
+    concerned = [
+        question.speaker,
+        *sorted(named(question.text, known, question.speaker)),
+        *(item.speaker for item in evidence[:3]),
+    ]
+    subjects = [subject for subject in dict.fromkeys(concerned) if subject in known]
+    noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
     facts = {subject: [one.text for one in noted if one.subject == subject] for subject in subjects}
     return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    space: int
     id: str
     client_id: str | None
     speaker: str
@@ -18,8 +17,18 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept(Message):
+    """A message as it is stored; `seq` is the order in which they came."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewPassage:
-    """A passage about to be stored. `frequencies` counts its terms; `foreign` is what an English model can't read."""
+    """A passage about to be stored.
+
+    `frequencies` counts its terms; `foreign`: an English model can't read it; `answers` is the source it replies to.
+    """
 
     source_kind: str
     source_id: str
@@ -31,6 +40,7 @@ class NewPassage:
     text: str
     foreign: bool
     frequencies: dict[str, int]
+    answers: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -203,16 +203,16 @@ class MiniLM:
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         loop = asyncio.get_running_loop()
-        quick = len(texts) <= BATCH_TEXTS and sum(map(len, texts)) <= QUICK
-        executor = self._quick if quick else self._backlog
+        if 0 < len(texts) <= BATCH_TEXTS and sum(map(len, texts)) <= QUICK:
+            return await loop.run_in_executor(self._quick, lambda: self._run(self._read(texts)))
         # A turn of the executor for each batch: others get theirs in between.
         pieces: list[Pieces] = []
         for start in range(0, len(texts), BATCH_TEXTS):
-            pieces += await loop.run_in_executor(executor, self._read, texts[start : start + BATCH_TEXTS])
+            pieces += await loop.run_in_executor(self._backlog, self._read, texts[start : start + BATCH_TEXTS])
         found: dict[int, Embedding] = {}
         for batch in batches(pieces):
             chosen = [pieces[number] for number in batch]
-            embeddings = await loop.run_in_executor(executor, self._run, chosen)
+            embeddings = await loop.run_in_executor(self._backlog, self._run, chosen)
             found.update(zip(batch, embeddings, strict=True))
         return [found[number] for number in range(len(texts))]
 

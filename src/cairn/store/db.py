@@ -40,6 +40,7 @@ class Database:
     """Open it once, hand it to everything, close it last."""
 
     def __init__(self, conninfo: str, *, size: int = 10, wait_seconds: float = 5) -> None:
+        self._conninfo = conninfo
         self._pool = make_pool(conninfo, APP_ROLE, size=size, wait_seconds=wait_seconds)
 
     async def open(self) -> None:
@@ -52,14 +53,7 @@ class Database:
     async def transaction(self, scope: ReadScope) -> AsyncGenerator[Connection]:
         """One transaction that reaches what `scope` says. Commits at the end, rolls back on any exception."""
         async with self.unscoped() as conn, conn.transaction():
-            await conn.execute(
-                _SET_SCOPE,
-                {
-                    "account": str(scope.account),
-                    "spaces": "{" + ",".join(map(str, scope.spaces)) + "}",
-                    "visibilities": "{" + ",".join(scope.visibilities) + "}",
-                },
-            )
+            await enter(conn, scope)
             yield conn
 
     @asynccontextmanager
@@ -70,6 +64,25 @@ class Database:
                 yield conn
         except (psycopg.OperationalError, PoolTimeout, PoolClosed) as fault:
             raise Unavailable("The database is not answering. Try again.", retry_after=1) from fault
+
+    @asynccontextmanager
+    async def as_owner(self) -> AsyncGenerator[Connection]:
+        """A connection of its own that owns the tables, outside of any transaction: to make indexes, never to read."""
+        async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as conn:
+            await conn.execute(f"SET search_path = {SEARCH_PATH}")
+            yield conn
+
+
+async def enter(conn: Connection, scope: ReadScope) -> None:
+    """From here on the transaction reaches what `scope` says: also a second time, when it has found a space."""
+    await conn.execute(
+        _SET_SCOPE,
+        {
+            "account": str(scope.account),
+            "spaces": "{" + ",".join(map(str, scope.spaces)) + "}",
+            "visibilities": "{" + ",".join(scope.visibilities) + "}",
+        },
+    )
 
 
 class _Persistent(psycopg.AsyncConnection[Any]):

@@ -23,8 +23,8 @@ async def insert(
 
 
 async def take(conn: Connection, credit_count: int) -> bool:
-    """Take the credits if there are enough; accounts without a count have enough."""
+    """Take the credits if there are enough; accounts without a count have enough, and are not written to."""
     done = await conn.execute(
-        "UPDATE accounts SET credits = credits - %(n)s WHERE credits IS NULL OR credits >= %(n)s", {"n": credit_count}
+        "UPDATE accounts SET credits = credits - %(n)s WHERE credits >= %(n)s", {"n": credit_count}
     )
-    return done.rowcount > 0
+    return done.rowcount > 0 or await credits_left(conn) is None

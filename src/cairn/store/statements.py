@@ -57,6 +57,26 @@ async def speakers(conn: Connection, space: int) -> list[str]:
     return [row[0] for row in rows]
 
 
+async def subjects(conn: Connection, space: int, *, limit: int = 1000) -> list[str]:
+    """Whom anything is known of. Steps from one to the next through the index: there may be many statements of each."""
+    rows = await (
+        await conn.execute(
+            """
+            WITH RECURSIVE each (subject) AS (
+                (SELECT subject FROM statements WHERE space = %(space)s ORDER BY subject LIMIT 1)
+                UNION ALL
+                SELECT (SELECT s.subject FROM statements s WHERE s.space = %(space)s AND s.subject > each.subject
+                         ORDER BY s.subject LIMIT 1)
+                  FROM each WHERE each.subject IS NOT NULL
+            )
+            SELECT subject FROM each WHERE subject IS NOT NULL LIMIT %(limit)s
+            """,
+            {"space": space, "limit": limit},
+        )
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
 async def insert(conn: Connection, space: int, noted: Sequence[Noted], *, read_up_to: int) -> None:
     """Keep them and remember how far was read. Done twice it changes nothing."""
     async with conn.cursor() as cursor:

@@ -106,6 +106,13 @@ AS $$
     SELECT DISTINCT account, space FROM passages WHERE pending
 $$;
 
+-- Where is anything at all? Numbers only.
+CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT account, space FROM spaces WHERE passages > 0
+$$;
+
 -- What has no vector of this model yet waits for one from now on. Returns how many passages that are.
 CREATE OR REPLACE FUNCTION await_vectors_of(wanted text) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
