@@ -26,7 +26,7 @@ from cairn.store.statements import Noted, Unread
 
 SILENCE = timedelta(hours=1)
 _WINDOW, _OVERLAP = 1000, 120
-_BATCH = 128
+_BATCH = 256
 _UNREAD = 500
 _FEW, _SHORT = 20, 20_000  # messages and characters that are cut in a few milliseconds
 LARGE = 20_000  # passages: from here on, reading a space through takes longer than an index would
@@ -129,8 +129,7 @@ async def embed_space(services: Services, scope: ReadScope, space: int) -> int:
             waiting = await store.pending(conn, space, limit=_BATCH)
         if not waiting:
             break
-        for embedder in services.embedders.active:
-            await _embed(services, scope, space, embedder, waiting)
+        await _embed_all(services, scope, space, waiting)
         async with services.db.transaction(scope) as conn:
             await store.mark_embedded(conn, space, [item.passage for item in waiting])
         done += len(waiting)
@@ -147,8 +146,7 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
             batch = await store.after(conn, space, last, limit=_BATCH)
         if not batch:
             return made
-        for embedder in services.embedders.active:
-            made += await _embed(services, scope, space, embedder, batch)
+        made += await _embed_all(services, scope, space, batch)
         last = batch[-1].passage
 
 
@@ -177,6 +175,18 @@ async def await_vectors(services: Services) -> int:
     """Let everything wait that an embedder in use has not seen: stored before it was there, or under another one."""
     async with services.db.unscoped() as conn:
         return sum([await store.await_vectors_of(conn, embedder.name) for embedder in services.embedders.active])
+
+
+async def _embed_all(services: Services, scope: ReadScope, space: int, waiting: Sequence[store.Pending]) -> int:
+    """The vectors of every embedder in use. In two halves, so that one is stored while the other is computed."""
+    middle = (len(waiting) + 1) // 2
+    halves = [half for half in (waiting[:middle], waiting[middle:]) if half]
+    work = [_embed(services, scope, space, embedder, half) for half in halves for embedder in services.embedders.active]
+    done = await asyncio.gather(*work, return_exceptions=True)  # none is left to itself when another fails
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+    return sum(result for result in done if isinstance(result, int))
 
 
 async def _embed(

@@ -33,19 +33,22 @@ async def without_vectors(conn: Connection, space: int, vector_set: int, passage
 
 async def vector_set(conn: Connection, model: str, dimension: int) -> int:
     """The number of this model's set in the account, made when it was not there."""
-    await conn.execute(
-        """
-        INSERT INTO vector_sets (vector_set, model, dimension, state)
-        SELECT coalesce(max(vector_set), 0) + 1, %(model)s, %(dimension)s, 'serving' FROM vector_sets
-        ON CONFLICT DO NOTHING
-        """,
-        {"model": model, "dimension": dimension},
-    )
-    return await fetch_value(
-        conn,
-        "SELECT vector_set FROM vector_sets WHERE model = %(model)s AND dimension = %(dimension)s",
-        {"model": model, "dimension": dimension},
-    )
+    wanted = {"model": model, "dimension": dimension}
+    while True:
+        number = await fetch_value(
+            conn, "SELECT vector_set FROM vector_sets WHERE model = %(model)s AND dimension = %(dimension)s", wanted
+        )
+        if number is not None:
+            return number
+        # Of two models that come at once, one gets the number and the other asks again.
+        await conn.execute(
+            """
+            INSERT INTO vector_sets (vector_set, model, dimension, state)
+            SELECT coalesce(max(vector_set), 0) + 1, %(model)s, %(dimension)s, 'serving' FROM vector_sets
+            ON CONFLICT DO NOTHING
+            """,
+            wanted,
+        )
 
 
 async def serving_sets(conn: Connection) -> dict[str, int]:
