@@ -19,7 +19,7 @@ check: $(VENV)/dev.ok
 	$(BIN)/python -m pytest -q tests/test_imports.py
 
 bench: $(VENV)/dev.ok
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(BENCH)
 
 build: $(VENV)/dev.ok
 	rm -rf dist
@@ -30,7 +30,7 @@ build: $(VENV)/dev.ok
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: $(VENV)/dev.ok
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
-	$(COMPILE) -c requirements.lock --extra otel --group build --group dev pyproject.toml -o requirements-dev.lock
+	$(COMPILE) -c requirements.lock --extra otel --group build --group dev --group bench pyproject.toml -o requirements-dev.lock
 
 openapi: $(VENV)/dev.ok
 	$(BIN)/python tests/test_openapi.py

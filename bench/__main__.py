@@ -1,32 +1,95 @@
-"""`make bench`: measures, prints JSON, and writes the table into docs/benchmarks.md."""
+"""`make bench`: measures part after part, keeps the results in docs/benchmarks.json, and writes the page from them.
 
+python -m bench                                 all of it, up to 40 minutes
+python -m bench --quick                         1 k and 10 k passages, no ablations, no peers
+python -m bench --only scopes --sizes 1000      one part; the others keep their last figures
+python -m bench --only none                     only draws the page again
+"""
+
+import argparse
 import json
+import os
 import platform
-from dataclasses import asdict
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import floor
+from bench import floor, page, peers, scopes
+from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
+from bench.offline import calibration, ranking
+from cairn.providers.embedders import models_folder
+from cairn.providers.models import fetch
+from cairn.settings import read_settings
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PARTS: dict[str, Callable[[Options], Json]] = {
+    "floor": floor.measure,
+    "scopes": scopes.measure,
+    "peers": peers.measure,
+    "quality": ranking,
+    "calibration": calibration,
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    parts: list[str]
+    options: Options
+
+
+def read_arguments(arguments: list[str] | None = None) -> Asked:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=[*PARTS, "none"], help="these parts")
+    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, help="passages; 1000000 are an account's")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--models", type=Path, help="folder with the weights; by default that of the data folder")
+    given = parser.parse_args(arguments)
+    quick = bool(given.quick)
+    parts = given.only or [part for part in PARTS if not quick or part != "peers"]
+    sizes = tuple(given.sizes or ((SMALL, MEDIUM) if quick else SIZES))
+    models = (given.models or models_folder(read_settings())).expanduser().absolute()
+    return Asked([part for part in PARTS if part in parts], Options(models, sizes, quick))
+
+
+def machine() -> str:
+    """Python, system and processors, as a line."""
+    cpus = [line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    processor = cpus[0] if cpus else platform.processor() or "processor unknown"
+    system = f"{platform.system()} {platform.machine()}"
+    return f"Python {platform.python_version()}, {system}, {os.cpu_count()} × {processor}"
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
 
 
 def main() -> None:
-    figures = floor.measure()
-    print(json.dumps([asdict(figure) | {"ratio": round(figure.ratio, 2)} for figure in figures], indent=2))
-    rows = [
-        f"| {figure.name} | {figure.value:.3g} {figure.unit} | {figure.baseline} | {figure.baseline_value:.3g} "
-        f"| {figure.ratio:.2f} |"
-        for figure in figures
-    ]
-    PAGE.write_text(
-        "# Benchmarks\n\nWritten by `make bench`, not by hand. Machines are shared and noisy: read the ratio, which "
-        "compares with the baseline of the same run.\n\n"
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}.\n\n"
-        "## The ground floor\n\n| what | figure | baseline | baseline | ratio |\n| --- | --- | --- | --- | --- |\n"
-        + "\n".join(rows)
-        + "\n\nCrash safety has a run of its own: `python -m bench.crash --rounds 200` kills Cairn or Postgres with "
-        "`kill -9` during writes and counts what was acknowledged and lost.\n"
-    )
+    asked = read_arguments()
+    if asked.parts:
+        fetch(asked.options.models, lambda _: None)
+    run = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    failed: list[str] = []
+    for name in asked.parts:
+        print(f"{name} …", flush=True)
+        begun = time.perf_counter()
+        try:
+            found = PARTS[name](asked.options)
+        except Exception:  # the others go on, and what was measured before is kept
+            traceback.print_exc()
+            failed.append(name)
+            continue
+        seconds = round(time.perf_counter() - begun)
+        page.keep(name, {"run": run, "machine": machine(), "seconds": seconds} | found)
+        print(json.dumps(found.get("figures", found), indent=1, ensure_ascii=False)[:20_000], flush=True)
+    page.write()
+    if failed:
+        sys.exit(f"without figures: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

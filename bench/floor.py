@@ -9,49 +9,61 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from bench.client import Client
+from bench.figures import Figure, Json, Options, scratch
+
 ROUNDS = 300
 
 
-@dataclass(frozen=True)
-class Figure:
-    name: str
-    value: float
-    unit: str
-    baseline: str
-    baseline_value: float
-
-    @property
-    def ratio(self) -> float:
-        return self.value / self.baseline_value if self.baseline_value else float("nan")
-
-
 class Server:
-    """A real `cairn serve` on a home of its own."""
+    """A real `cairn serve` on a home of its own, with the weights of the folder `models`."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, models: Path) -> None:
         self.home = home
         environ = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
+        own = {"CAIRN_HOME": str(home), "CAIRN_MODELS_FROM": str(models), "CAIRN_LOG_LEVEL": "warning"}
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by `stop`
         begun = time.perf_counter()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "cairn", "serve", "--port", "0"],
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             text=True,
-            env=environ | {"CAIRN_HOME": str(home), "PYTHONUNBUFFERED": "1", "CAIRN_LOG_LEVEL": "warning"},
+            env=environ | own | {"PYTHONUNBUFFERED": "1"},
         )
         assert self.process.stdout is not None
-        self.url = next(line.split()[-1] for line in self.process.stdout if line.startswith("Cairn is running at"))
+        started = (line.split()[-1] for line in self.process.stdout if line.startswith("Cairn is running at"))
+        self.url = next(started, "")
+        if not self.url:
+            raise RuntimeError(f"cairn did not start:\n{self.complaints()}")
         while httpx.get(self.url + "/readyz").status_code != 200:
             time.sleep(0.01)
         self.seconds = time.perf_counter() - begun
+
+    def client(self) -> Client:
+        return Client(self.url, self.auth)
+
+    def settle(self, patience: float = 3600) -> None:
+        """Wait until everything that was ingested has its vectors."""
+        client, end = self.client(), time.monotonic() + patience
+        while client.get("/readyz")["pending_embeddings"] != 0:
+            if time.monotonic() > end:
+                raise RuntimeError(f"vectors are still missing after {patience:.0f} s:\n{self.complaints()}")
+            time.sleep(0.05)
+        client.close()
+
+    def complaints(self) -> str:
+        """The end of what the server logged."""
+        self._errors.seek(0)
+        return self._errors.read()[-3000:]
 
     @property
     def auth(self) -> dict[str, str]:
@@ -76,9 +88,11 @@ class Server:
         while family:
             pid = family.pop()
             family += children.get(pid, [])
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    total += int(line.split()[1])
+            try:
+                lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            except OSError:  # it ended meanwhile
+                continue
+            total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
         return total / 1024
 
     def stop(self) -> None:
@@ -86,30 +100,52 @@ class Server:
         self.process.wait(timeout=60)
         assert self.process.stdout is not None
         self.process.stdout.close()
+        self._errors.close()
 
 
-def measure() -> list[Figure]:
+@contextmanager
+def running(models: Path) -> Generator[Server]:
+    """A server on a new home, both gone afterwards."""
+    home = scratch()
+    try:
+        server = Server(home, models)
+        try:
+            yield server
+        except Exception:
+            print(server.complaints(), file=sys.stderr)
+            raise
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def measure(options: Options) -> Json:
     """All of them, on one server, in one run."""
-    home = Path(tempfile.mkdtemp(prefix="cairn-bench-"))
+    return {"figures": [figure.shown() for figure in figures(options)]}
+
+
+def figures(options: Options) -> list[Figure]:
+    home = scratch()
     python = fastest("pass")
     try:
-        first = Server(home)
+        first = Server(home, options.models)
         first.stop()
-        server = Server(home)
+        server = Server(home, options.models)
         imports = fastest("import fastapi, psycopg, psycopg_pool, procrastinate, uvicorn, jwt, argon2")
-        figures = [
+        found = [
             Figure("import cairn.cli", fastest("import cairn.cli") * 1000, "ms", "bare Python", python * 1000),
             Figure("first start to ready", first.seconds, "s", "importing the same libraries", imports),
             Figure("next start to ready", server.seconds, "s", "importing the same libraries", imports),
         ]
         time.sleep(5)  # idle: what start-up needed once has been given back
         bare = resident("import fastapi, psycopg, psycopg_pool, procrastinate, uvicorn, jwt, argon2")
-        figures.append(Figure("idle memory, Postgres included", server.memory(), "MB", "those libraries alone", bare))
-        figures += asyncio.run(requests(server))
+        found.append(Figure("idle memory, Postgres included", server.memory(), "MB", "those libraries alone", bare))
+        found += asyncio.run(requests(server))
         server.stop()
     finally:
         shutil.rmtree(home)
-    return figures
+    return found
 
 
 def fastest(code: str) -> float:

@@ -20,7 +20,7 @@ import tempfile
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,6 @@ SETS = ("locomo", "longmemeval", "qmsum", "xquad")
 STEPS = ("maxsim", "bm25", "pooled", "speaker", "time", "neighbour", "session", "length")
 # Paragraphs of XQuAD have no speakers, dates or neighbours.
 STEPS_OF = {"xquad": ("maxsim", "bm25", "length")}
-PROTOTYPE = Weights(pooled=0.2, speaker=0.5, neighbour=0.3, session=0.2)
-PROTOTYPE_EUROPEAN = replace(PROTOTYPE, pooled=0.0, multilingual=0.2)
-PROTOTYPE_OTHER = replace(PROTOTYPE, maxsim=0.0, bm25=1.0, pooled=0.0, multilingual=1.0)
 TOP = 50
 CHUNK = 2000
 
@@ -67,11 +64,14 @@ class Turn:
 
 @dataclass(frozen=True)
 class Question:
+    """`turns` are the gold turns where `gold` are sessions."""
+
     text: str
     gold: frozenset[Hashable]
     category: str
     now: datetime | None = None
     asker: str | None = None
+    turns: frozenset[Hashable] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,8 @@ def load(name: str) -> Json:
     return json.loads(gzip.decompress((folder() / name).read_bytes()))
 
 
-def locomo() -> list[Collection]:
+def locomo(*, answerable: bool = True) -> list[Collection]:
+    """With the questions that have gold turns, or with those that were made up to have none."""
     found: list[Collection] = []
     for sample in load("locomo_dev.json.gz"):
         turns: list[Turn] = []
@@ -144,14 +145,19 @@ def locomo() -> list[Collection]:
             # A few strings join several ids.
             and (gold := frozenset(re.findall(r"D\d+:\d+", " ".join(qa["evidence"]))) & known)
         ]
+        if not answerable:
+            questions = [
+                Question(qa["question"], frozenset(), "category 5", now) for qa in sample["qa"] if qa["category"] == 5
+            ]
         found.append(Collection(f"locomo {sample['sample_id']}", turns, questions))
     return found
 
 
-def longmemeval() -> list[Collection]:
+def longmemeval(*, answerable: bool = True) -> list[Collection]:
+    """With the questions that have gold sessions, or with those that were made up to have none."""
     found: list[Collection] = []
     for entry in load("longmemeval_s_dev.json.gz"):
-        if entry["question_id"].endswith("_abs"):
+        if entry["question_id"].endswith("_abs") == answerable:
             continue
         turns: list[Turn] = []
         gold: set[Hashable] = set()
@@ -171,6 +177,12 @@ def longmemeval() -> list[Collection]:
             entry["question_type"],
             _longmemeval_date(entry["question_date"]),
             "user",
+            frozenset(
+                (number, position)
+                for number, said in enumerate(entry["haystack_sessions"])
+                for position, turn in enumerate(said)
+                if turn.get("has_answer")
+            ),
         )
         found.append(Collection(f"longmemeval {entry['question_id']}", turns, [question], by_session=True))
     return found
@@ -500,7 +512,12 @@ def measure(prepared: Sequence[tuple[Collection, Space, list[Asked]]], options: 
 
 def prepare(name: str, english: MiniLM, other: Use) -> list[tuple[Collection, Space, list[Asked]]]:
     print(name, flush=True)
-    collections = LOADERS[name]()
+    return index(LOADERS[name](), english, other)
+
+
+def index(
+    collections: Sequence[Collection], english: MiniLM, other: Use
+) -> list[tuple[Collection, Space, list[Asked]]]:
     passages = list(dict.fromkeys(turn.passage for each in collections for turn in each.turns))
     pieces = list(dict.fromkeys(window for passage in passages for window in windows(english, passage)))
     others = list(dict.fromkeys(window for passage in passages for window in windows(other, passage)))
@@ -529,18 +546,10 @@ def prepare(name: str, english: MiniLM, other: Use) -> list[tuple[Collection, Sp
     return prepared
 
 
-def prototype(language: str) -> Weights:
-    """The weights that were confirmed on held-out sets, and that ours came from."""
-    if language == "en":
-        return PROTOTYPE
-    return PROTOTYPE_EUROPEAN if language in terms.LATIN else PROTOTYPE_OTHER
-
-
 def variants(steps: Iterable[str]) -> list[Options]:
     return [
         Options("BM25", "bm25"),
         Options("RRF(BM25, MiniLM)", "rrf"),
-        Options("pipeline, prototype's weights", weights=prototype),
         Options("pipeline"),
         *(Options(f"without {step}", without=(step,)) for step in steps),
         *((Options("without bm25 and pooled in the score", without=("bm25", "pooled")),) if steps else ()),

@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from cairn import __version__
 from cairn.access.firstrun import Welcome, welcome
-from cairn.engine.index import await_vectors, has_passages
+from cairn.engine.embed import await_vectors, has_passages
 from cairn.errors import Misconfigured
 from cairn.jobs.worker import run_worker
 from cairn.runtime import open_all, open_postgres, open_services

@@ -17,11 +17,11 @@ async def require_credits(conn: Connection, action: str) -> None:
 
 async def charge(conn: Connection, principal: Principal, action: str, call_id: str) -> int:
     """Take the credits and write the line, together; the same call again takes nothing. Returns what it cost."""
-    fresh = await ledger.insert(
+    paid = await ledger.insert_and_take(
         conn, call_id, user_id=principal.user_id, credential_id=principal.credential_id, action=action,
         credit_count=COST[action],
     )  # fmt: skip
-    if fresh and not await ledger.take(conn, COST[action]):
+    if not paid:
         raise _refusal(action, 0)
     return COST[action]
 

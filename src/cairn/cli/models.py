@@ -8,7 +8,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from cairn.access.readscope import job_scope
 from cairn.cli.run import quiet_settings, with_services
-from cairn.engine.index import fill_space
+from cairn.engine.embed import fill_space
 from cairn.errors import Misconfigured
 from cairn.home import ensure_home
 from cairn.providers import models as store

@@ -1,8 +1,12 @@
-"""Relevance as a probability: a small logistic model on the search's own features, read from a file.
+"""Relevance as a probability: small logistic models on the search's own features, read from a file.
 
-It is the product of two: that the space speaks of what is asked at all, and, if so, that this result is the one.
-`bench/calibration.py` fits both, for each way in which a search can work: with late interaction, with pooled vectors
-alone, with terms alone. Nothing here changes an order; it says how far to believe it.
+It is the product of two: that the space speaks of what is asked at all, and, if so, that this result is what was asked
+for. `bench/calibration.py` fits both, for each view that a search can have of its results: by late interaction, by
+pooled vectors alone, by terms alone. Nothing here changes an order; it says how far to believe it.
+
+The features are few, bounded, and chosen because they hold on conversations other than those they were fitted on. What
+tells more about one set of conversations (how far the first is ahead in the late view, who speaks) tells less about
+the next.
 """
 
 import json
@@ -16,17 +20,28 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from cairn.engine import rank
 from cairn.engine.rank import Candidate
 
 Floats = npt.NDArray[np.float64]
-Mode = Literal["late", "pooled", "terms"]
+View = Literal["late", "pooled", "terms"]
 
-NAMES: dict[Mode, tuple[str, ...]] = {
-    "late": ("covered", "known", "spoken", "near", "place", "lead", "maxsim", "meaning"),
-    "pooled": ("covered", "known", "spoken", "near", "place", "lead", "meaning"),
-    "terms": ("covered", "known", "spoken", "near", "place", "lead"),
+# Of a result among the others, and of the question by its best results.
+RESULT: dict[View, tuple[str, ...]] = {
+    "late": ("maxsim", "covered", "place", "first", "size"),
+    "pooled": ("lead", "place", "size"),
+    "terms": ("covered", "place", "first", "size"),
 }
+QUESTION: dict[View, tuple[str, ...]] = {
+    "late": ("maxsim", "meaning", "covered", "known", "size"),
+    "pooled": ("meaning", "covered", "size"),
+    "terms": ("covered", "known", "size"),
+}
+BEST = 3  # so many results speak for the question, however many were asked for
 _FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
+_COVERED = 0.4  # more of the question's words in one turn makes it no more likely to answer
+_LEAD = 2.0
+_SIZE = 2.0  # from a hundred passages on, a scope is large
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +60,21 @@ class Terms:
         return 1.0 - unknown * min(1.0, math.log10(1 + self.passages) / 3)
 
 
-def mode_of(candidates: Sequence[Candidate]) -> Mode:
-    """How the search worked, by what is known of its candidates."""
-    if any(np.isfinite(each.maxsim) and each.latin for each in candidates):
-        return "late"
-    if any(np.isfinite(each.pooled) or np.isfinite(each.multilingual) for each in candidates):
-        return "pooled"
-    return "terms"
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    bias: float
+    weights: Floats
+
+    def __call__(self, rows: Floats) -> Floats:
+        return 1.0 / (1.0 + np.exp(-np.clip(rows @ self.weights + self.bias, -30.0, 30.0)))
 
 
-def features(mode: Mode, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms) -> Floats:
-    """One row for each result in its order, one column for each name of the mode; what is missing is 0.
+@dataclass(frozen=True, slots=True)
+class Model:
+    """For a result if the question has an answer, and for the question itself."""
 
-    None of them depends on how many candidates there were: a scope of three turns is as good as one of thousands.
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    total = max(terms.total, 1e-9)
-    columns: dict[str, list[float]] = {
-        "covered": [candidates[index].bm25 / (_FULL_MATCH * total) for index in order],
-        "known": [terms.share] * len(order),
-        "spoken": [candidates[index].spoken for index in order],
-        "near": [candidates[index].near for index in order],
-        "place": [float(np.log1p(place)) for place in range(len(order))],
-        "lead": [float(values[index] - values[order[0]]) for index in order],
-        "maxsim": [candidates[index].maxsim for index in order],
-        "meaning": [_meaning(candidates[index]) for index in order],
-    }
-    rows = np.array([columns[name] for name in NAMES[mode]], dtype=np.float64).T
-    return np.nan_to_num(rows.reshape(len(order), len(NAMES[mode])))
+    result: Logistic
+    question: Logistic
 
 
 def relevance(
@@ -80,46 +82,95 @@ def relevance(
 ) -> tuple[float, list[float]]:
     """The probability that the space speaks of it, and for each result, in its order, that it is what was asked for.
 
-    The latter never rises down the list.
+    The latter never rises down the list, is never above the former, and does not depend on how many were asked for.
     """
+    return judge(_models(), candidates, scores, order, terms)
+
+
+def judge(
+    models: Mapping[View, Model], candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+) -> tuple[float, list[float]]:
+    """Each result by the view that believes in it most: an English model says little of a Chinese turn, or question."""
+    answerable, believed = 0.0, np.zeros(len(order), dtype=np.float64)
     if not order:
-        return 0.0, []
-    mode = mode_of(candidates)
-    rows = features(mode, candidates, scores, order, terms)
-    model = _models()[mode]
-    answerable = float(probability(question_features(rows), *model.question)[0])
-    believed = np.minimum.accumulate(probability(rows, *model.turn) * answerable)
-    return answerable, [round(float(value), 4) for value in believed]
+        return answerable, []
+    for view in views(candidates):
+        speaks_of_it = float(models[view].question(question_features(view, candidates, scores, terms))[0])
+        answerable = max(answerable, speaks_of_it)
+        if_so = models[view].result(result_features(view, candidates, scores, order, terms))
+        seen = np.array([_sees(view, candidates[index]) for index in order])
+        believed = np.maximum(believed, np.where(seen, speaks_of_it * if_so, 0.0))
+    return answerable, [round(float(value), 4) for value in np.minimum.accumulate(believed)]
 
 
-def question_features(rows: Floats) -> Floats:
-    """What the first results say of the question: their best and their mean in each feature."""
-    top = rows[:5]
-    return np.concatenate([top.max(axis=0), top.mean(axis=0)])[None, :]
+def views(candidates: Sequence[Candidate]) -> list[View]:
+    """Those that see any of the candidates. What has no vector yet is seen by its terms alone."""
+    return [view for view in RESULT if any(_sees(view, each) for each in candidates)]
 
 
-def probability(rows: Floats, bias: float, weights: Floats) -> Floats:
-    return 1.0 / (1.0 + np.exp(-np.clip(rows @ weights + bias, -30.0, 30.0)))
+def result_features(
+    view: View, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+) -> Floats:
+    """One row for each result in its order, one column for each of the view's names."""
+    return _rows(RESULT[view], view, candidates, scores, order, terms)
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """A bias and the weights of each: for a turn among its question's results, and for the question itself."""
-
-    turn: tuple[float, Floats]
-    question: tuple[float, Floats]
+def question_features(view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms) -> Floats:
+    """One row: in each of the view's names the best that any of the first results has."""
+    return _rows(QUESTION[view], view, candidates, scores, rank.order(scores)[:BEST], terms).max(axis=0)[None, :]
 
 
-def _meaning(candidate: Candidate) -> float:
-    return candidate.pooled if np.isfinite(candidate.pooled) and candidate.latin else candidate.multilingual
+def _rows(
+    names: Sequence[str],
+    view: View,
+    candidates: Sequence[Candidate],
+    scores: Floats,
+    order: Sequence[int],
+    terms: Terms,
+) -> Floats:
+    chosen = [candidates[index] for index in order]
+    full = _FULL_MATCH * max(terms.total, 1e-9)
+    several = len(order)
+    columns: dict[str, Sequence[float]] = {
+        "maxsim": [each.maxsim if each.latin else 0.0 for each in chosen],
+        "meaning": [_meaning(view, each) for each in chosen],
+        "covered": [min(each.bm25 / full, _COVERED) for each in chosen],
+        "known": [terms.share] * several,
+        "place": [math.log1p(place) for place in range(several)],
+        "first": [1.0, *[0.0] * (several - 1)],
+        "lead": [_lead(scores), *[0.0] * (several - 1)],
+        "size": [min(math.log10(1 + terms.passages), _SIZE)] * several,
+    }
+    return np.nan_to_num(np.array([columns[name] for name in names], dtype=np.float64).T)
+
+
+def _sees(view: View, candidate: Candidate) -> bool:
+    late = candidate.latin and math.isfinite(candidate.maxsim)
+    if view == "late":
+        return late
+    # The English pooled vector beside its own tokens is no view of its own.
+    pooled = math.isfinite(candidate.multilingual) or (math.isfinite(candidate.pooled) and not late)
+    return pooled if view == "pooled" else not (late or pooled)
+
+
+def _meaning(view: View, candidate: Candidate) -> float:
+    if view == "pooled" and math.isfinite(candidate.multilingual):
+        return candidate.multilingual
+    return candidate.pooled if candidate.latin or view == "pooled" else 0.0
+
+
+def _lead(scores: Floats) -> float:
+    """How far the best is before the next; as far as counts where there is no other."""
+    best = np.sort(np.asarray(scores, dtype=np.float64))[::-1]
+    return min(float(best[0] - best[1]), _LEAD) if len(best) > 1 else _LEAD
 
 
 @cache
-def _models() -> Mapping[Mode, _Model]:
+def _models() -> Mapping[View, Model]:
     stored = json.loads(files("cairn.engine").joinpath("calibration.json").read_text())
 
-    def part(mode: str, name: str) -> tuple[float, Floats]:
-        found = stored[mode][name]
-        return float(found["bias"]), np.array(list(found["weights"].values()), dtype=np.float64)
+    def part(view: View, name: str, names: Sequence[str]) -> Logistic:
+        found = stored[view][name]
+        return Logistic(float(found["bias"]), np.array([found["weights"][each] for each in names], dtype=np.float64))
 
-    return {mode: _Model(part(mode, "turn"), part(mode, "question")) for mode in NAMES}
+    return {view: Model(part(view, "result", RESULT[view]), part(view, "question", QUESTION[view])) for view in RESULT}

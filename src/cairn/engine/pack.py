@@ -110,7 +110,7 @@ def _defused(text: str) -> str:
 
 def tokens(text: str) -> int:
     """How many tokens a model may count, on the safe side: other scripts have fewer characters in one."""
-    wide = sum(letter > "\u2e7f" for letter in text)
+    wide = 0 if text.isascii() else sum(letter > "\u2e7f" for letter in text)
     return int((len(text) - wide) / _CHARS_PER_TOKEN + wide * 1.2) + 1
 
 

@@ -7,8 +7,9 @@ set by hand; rankers that were learned did better on one set and worse on the ot
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ _FIRST_PERSON = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: hundreds are made for each question, and that would take a millisecond more
 class Candidate:
     """What is known of a passage that may answer. A feature that is missing (NaN) is neither for nor against it.
 
@@ -111,23 +112,30 @@ def base(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
     """What each candidate is worth by itself."""
     latin = np.array([each.latin for each in candidates], dtype=bool)
     score = np.zeros(len(candidates), dtype=np.float64)
+    words = z(_column(candidates, "bm25"))
+    score += weights.bm25 * words
     if weights.maxsim:
-        score += weights.maxsim * z(np.where(latin, _column(candidates, lambda each: each.maxsim), MISSING))
-    if weights.bm25:
-        score += weights.bm25 * z(_column(candidates, lambda each: each.bm25))
+        score += weights.maxsim * _told(_column(candidates, "maxsim"), latin, words)
     if weights.pooled:
-        score += weights.pooled * z(np.where(latin, _column(candidates, lambda each: each.pooled), MISSING))
-    foreign = max(weights.foreign, weights.multilingual)
-    share = np.where(latin, weights.multilingual, foreign)
+        score += weights.pooled * _told(_column(candidates, "pooled"), latin, words)
+    share = np.where(latin, weights.multilingual, max(weights.foreign, weights.multilingual))
     if share.any():
-        score += share * z(_column(candidates, lambda each: each.multilingual))
+        score += share * z(_column(candidates, "multilingual"))
     if weights.speaker:
-        score += weights.speaker * _column(candidates, lambda each: each.spoken)
+        score += weights.speaker * _column(candidates, "spoken")
     if weights.time:
-        score += weights.time * _column(candidates, lambda each: each.near)
+        score += weights.time * _column(candidates, "near")
     if weights.fresh:
-        score += weights.fresh * _column(candidates, lambda each: each.fresh)
+        score += weights.fresh * _column(candidates, "fresh")
     return score
+
+
+def _told(values: Floats, readable: npt.NDArray[np.bool_], words: Floats) -> Floats:
+    """Standard scores of what a model says of the passages that it can read. Of one whose vectors are still to come,
+    when others have theirs, its words have to speak.
+    """
+    known = np.where(readable, values, MISSING)
+    return np.where(readable & np.isnan(values) & np.isfinite(known).any(), words, z(known))
 
 
 def scores(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
@@ -139,7 +147,7 @@ def scores(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Float
     if weights.session:
         score += weights.session * in_session(candidates, alone)
     if weights.length:
-        long = np.maximum(_column(candidates, lambda each: each.chars), weights.chars) / weights.chars
+        long = np.maximum(_column(candidates, "chars"), weights.chars) / weights.chars
         score -= weights.length * np.log(long)
     return score
 
@@ -244,5 +252,5 @@ def _in_part(speaker: str, names: set[str]) -> bool:
     return any(3 <= len(name) < len(parts[0]) and parts[0].startswith(name) for name in names) if parts else False
 
 
-def _column(candidates: Sequence[Candidate], feature: Callable[[Candidate], float]) -> Floats:
-    return np.fromiter(map(feature, candidates), dtype=np.float64, count=len(candidates))
+def _column(candidates: Sequence[Candidate], feature: str) -> Floats:
+    return np.fromiter(map(attrgetter(feature), candidates), dtype=np.float64, count=len(candidates))

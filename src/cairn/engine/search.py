@@ -1,14 +1,14 @@
 """Search: from a question to the turns that answer it, inside a read scope. No language model, no surface.
 
-Candidates by terms and by meaning, the turns beside them, late interaction, then one order (`rank`). The database is
-asked in one transaction; the embedder works before it, with no connection held.
+Candidates by terms and by meaning, the turns beside them, late interaction, then one order (`rank`). The embedders work
+first (`read`, `read_for`), with no connection held; then the database is asked (`search`).
 """
 
 import asyncio
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from cairn.engine import rank, terms
@@ -25,7 +25,7 @@ from cairn.store import candidates as store
 from cairn.store.db import Connection
 
 CANDIDATES = 50
-SCORED = 2000  # what stands further down by its terms counts as without them
+SCORED = 500  # what stands further down by its terms counts as without them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,30 +74,51 @@ class _Evidence:
     near: Mapping[str, Mapping[int, store.Near]]  # by model and passage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A question as the embedders that it surely needs see it."""
+
+    question: Question
+    embedded: Mapping[str, tuple[Embedder, Embedding]]
+
+
+async def read(services: Services, question: Question) -> Read:
+    """Can be done while the space is still being looked up. English needs the multilingual model only in a space that
+    has something else.
+    """
+    embedders = services.embedders.active
+    if terms.guess(question.text) == "en" and terms.latin(question.text):
+        embedders = tuple(each for each in embedders if not each.multilingual) or embedders
+    return Read(question=question, embedded=await _embed(embedders, question.text))
+
+
+async def read_for(services: Services, asked: Read, size: store.Survey) -> Read:
+    """The same question, for spaces that may need more embedders than the question itself."""
+    if not size.foreign_text:
+        return asked
+    rest = [each for each in services.embedders.active if each.name not in asked.embedded]
+    return replace(asked, embedded={**asked.embedded, **await _embed(rest, asked.question.text)})
+
+
 async def search(
-    services: Services,
+    conn: Connection,
     scope: ReadScope,
-    question: Question,
+    asked: Read,
     size: store.Survey,
     *,
     limit: int,
     floor: float | None = None,
     weights: rank.Weights | None = None,
 ) -> Found:
-    """The best turns, at most `limit`, none below the relevance `floor`. `size` is the survey of the scope's spaces."""
-    embedded = await _embed(_useful(services.embedders.active, question, size), question.text)
-    async with services.db.transaction(scope) as conn:
-        evidence = await _gather(conn, scope, question, embedded, size, count=max(CANDIDATES, 2 * limit))
+    """The best turns, at most `limit`, none below the relevance `floor`.
+
+    `conn` is in a transaction with this scope, and `size` is the survey of its spaces.
+    """
+    question, embedded = asked.question, asked.embedded
+    evidence = await _gather(conn, scope, question, embedded, size, count=max(CANDIDATES, 2 * limit))
     hits, answerable = _ranked(question, embedded, evidence, weights, limit)
     kept = [hit for hit in hits if floor is None or hit.relevance >= floor]
     return Found(hits=kept, answerable=answerable, degraded=None if any(evidence.near.values()) else "terms")
-
-
-def _useful(embedders: Sequence[Embedder], question: Question, size: store.Survey) -> list[Embedder]:
-    """All of them, unless question and space are English and there is a finer model for that."""
-    if size.foreign_text or terms.guess(question.text) != "en" or not terms.latin(question.text):
-        return list(embedders)
-    return [embedder for embedder in embedders if not embedder.multilingual] or list(embedders)
 
 
 async def _embed(embedders: Sequence[Embedder], text: str) -> dict[str, tuple[Embedder, Embedding]]:
@@ -128,15 +149,8 @@ async def _gather(
 ) -> _Evidence:
     spaces, until = scope.spaces, question.until
     wanted = Counter(terms.terms(question.text))
-    frequencies = await store.document_frequencies(conn, spaces, list(wanted))
-    weights = {
-        term: float(idf(frequencies[term], size.passages)) * times
-        for term, times in wanted.items()
-        if term in frequencies
-    }
-    average = size.term_total / max(size.passages, 1)
-    scored = await store.by_terms(conn, spaces, weights, average=average, limit=SCORED, until=until)
-    chosen = set(list(scored)[:count])
+    matches = await store.by_terms(conn, spaces, wanted, size, limit=SCORED, until=until)
+    chosen = set(list(matches.scores)[:count])
     asked = {size.sets[name]: embedding for name, (_, embedding) in embedded.items() if name in size.sets}
     english = terms.guess(question.text) == "en"
     for name, (embedder, embedding) in embedded.items():
@@ -160,15 +174,17 @@ async def _gather(
     return _Evidence(
         passages=seen,
         total=size.passages,
-        frequencies=frequencies,
-        terms=Terms(
-            total=sum(float(idf(frequencies.get(term, 0), size.passages)) * times for term, times in wanted.items()),
-            known=sum(weights.values()),
-            passages=size.passages,
-        ),
-        bm25=scored,
+        frequencies=matches.frequencies,
+        terms=_weight(wanted, matches.frequencies, size.passages),
+        bm25=matches.scores,
         near={name: near[size.sets[name]] for name in embedded if name in size.sets},
     )
+
+
+def _weight(wanted: Mapping[str, int], frequencies: Mapping[str, int], passages: int) -> Terms:
+    weights = idf([frequencies.get(term, 0) for term in wanted], passages) * list(wanted.values())
+    known = [term in frequencies for term in wanted]
+    return Terms(total=float(weights.sum()), known=float(weights[known].sum()), passages=passages)
 
 
 def _ranked(

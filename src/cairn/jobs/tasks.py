@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import procrastinate
 
 from cairn.access.readscope import account_scope, job_scope
-from cairn.engine import index
+from cairn.engine import embed, index
 from cairn.services import Services
 from cairn.store import accounts, passages, sessions, spaces, users, vectors
 
-GATHERING = 0.05  # seconds in which more may be said: read together, it costs little more than alone
+GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
 RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
 
@@ -38,13 +38,13 @@ def register_tasks(services: Services) -> None:
         async with services.db.transaction(scope) as conn:
             await spaces.await_reading(conn, space, awaited=False)
         await index.note_people(services, scope, space)
-        if await index.embed_space(services, scope, space) and await index.lacks_index(services, scope, space):
+        if await embed.embed_space(services, scope, space) and await embed.lacks_index(services, scope, space):
             async with services.db.transaction(scope) as conn:
                 await services.queue.add(conn, "index_space", account=account, space=space)
 
     async def index_space(account: int, space: int) -> None:
         """Make the index of meanings that a large space needs."""
-        await index.index_space(services, job_scope(account, space), space)
+        await embed.index_space(services, job_scope(account, space), space)
 
     async def drop_unused_indexes(timestamp: int) -> None:  # noqa: ARG001
         """Remove the indexes of spaces that are gone."""

@@ -87,9 +87,14 @@ async def _observed(services: Services, call_next: AsyncCallNext, context: JobCo
     job = context.job
     begun = time.perf_counter()
     outcome = "failed"
+    told: dict[str, Any] = {}
     try:
         with services.tracer.span(f"job {job.task_name}", {"cairn.job.attempts": job.attempts}):
             result = await call_next()
+    except BaseException as fault:
+        told = describe(fault)
+        raise
+    else:
         outcome = "succeeded"
         return result
     finally:
@@ -98,5 +103,5 @@ async def _observed(services: Services, call_next: AsyncCallNext, context: JobCo
         log.log(
             logging.INFO if outcome == "succeeded" else logging.WARNING,
             "job",
-            extra={"task": job.task_name, "job": job.id, "outcome": outcome, "ms": round(seconds * 1000, 1)},
+            extra={"task": job.task_name, "job": job.id, "outcome": outcome, "ms": round(seconds * 1000, 1)} | told,
         )

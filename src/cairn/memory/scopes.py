@@ -4,6 +4,7 @@ turn, `ask` answers a question from it.
 A scope is its user's, or for a service key that names nobody the account's. The caller picks its name.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from cairn.engine.answer import answer
 from cairn.engine.index import Session, in_place, passages_of
 from cairn.engine.pack import Evidence, context, depends, quoted
 from cairn.engine.rank import named
-from cairn.engine.search import Hit, Question, search
+from cairn.engine.search import Hit, Question, read, read_for, search
 from cairn.errors import Invalid
 from cairn.model.ids import new_id
 from cairn.model.message import Kept, Message
@@ -26,11 +27,11 @@ from cairn.store import messages as message_store
 from cairn.store import passages as passage_store
 from cairn.store import spaces
 from cairn.store import statements as statement_store
-from cairn.store.candidates import Survey, survey
+from cairn.store.candidates import Survey, find_and_survey
 from cairn.store.db import Connection, enter
 
 LONGEST_QUESTION = 32 * 1024
-ABSTAIN_BELOW = 0.25  # of the probability that the scope speaks of it at all
+ABSTAIN_BELOW = 0.5  # of the probability that the scope speaks of it at all
 QUOTED = 3
 LONG = 2_000  # characters: of a longer message a prompt gets the parts that were found
 ASK_LIMIT = 10
@@ -115,7 +116,9 @@ async def ingest(services: Services, principal: Principal, scope_id: str, transc
                 await passage_store.insert(conn, held.space, made)
             if not held.awaits_reading:
                 await spaces.await_reading(conn, held.space, awaited=True)
-                await services.queue.add(conn, "read_space", account=principal.account, space=held.space)
+                await services.queue.add(
+                    conn, "read_space", account=principal.account, space=held.space, one_by_one=f"space {held.space}"
+                )
     return Ingested(
         new=len(new),
         message_ids=[message.id if message.id in stored else known[str(message.client_id)] for message in messages],
@@ -139,11 +142,12 @@ async def recall(
     """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
     _check_length(text)
     question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
-    place = await _filled(services, principal, scope_id, "recall")
+    place, asked = await asyncio.gather(_filled(services, principal, scope_id, "recall"), read(services, question))
     if place is None:
         return Recalled(context="", evidence=[], people=[], credits=0)
-    found = await search(services, place.scope, question, place.size, limit=limit, floor=min_relevance)
+    asked = await read_for(services, asked, place.size)
     async with services.db.transaction(place.scope) as conn:
+        found = await search(conn, place.scope, asked, place.size, limit=limit, floor=min_relevance)
         evidence = await _evidence(conn, found.hits)
         people = await _people(conn, place.space, question, evidence)
         cost = await charge(conn, principal, "recall", _same_call(call_id, scope_id, text))
@@ -168,15 +172,16 @@ async def ask(
 ) -> Answer:
     """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
     _check_length(question)
-    place = await _filled(services, principal, scope_id, "ask")
+    wanted = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
+    place, asked = await asyncio.gather(_filled(services, principal, scope_id, "ask"), read(services, wanted))
     if place is None:
         return Answer(answer="", evidence=[], abstained=True, credits=0)
-    asked = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
-    found = await search(services, place.scope, asked, place.size, limit=ASK_LIMIT)
-    # A model judges by itself what is in the evidence; without one the features of the search have to. By terms alone
-    # they can't tell much, and what was found shares a word with the question.
-    speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
+    asked = await read_for(services, asked, place.size)
     async with services.db.transaction(place.scope) as conn:
+        found = await search(conn, place.scope, asked, place.size, limit=ASK_LIMIT)
+        # A model judges by itself what is in the evidence; without one the features of the search have to. By terms
+        # alone they can't tell much, and what was found shares a word with the question.
+        speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
         evidence = await _evidence(conn, found.hits if speaks_of_it else [])
     text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
     if services.llm is not None and evidence:
@@ -200,13 +205,11 @@ class _Place:
 async def _filled(services: Services, principal: Principal, scope_id: str, action: str) -> _Place | None:
     """The scope, if anything was ever said in it; then the caller must be able to pay for the action."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        space = await spaces.find(conn, kind="scope", name=scope_id, owner=principal.user_id)
-        if space is None:
-            return None
-        size = await survey(conn, [space])
-        if not size.passages:
+        found = await find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        if found is None or not found[1].passages:
             return None
         await require_credits(conn, action)
+    space, size = found
     return _Place(space=space, scope=space_scope(principal, space), size=size)
 
 

@@ -41,16 +41,3 @@ class NewPassage:
     foreign: bool
     frequencies: dict[str, int]
     answers: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
-    passage: int
-    space: int
-    source_kind: str
-    source_id: str
-    part: int
-    speaker: str | None
-    at: datetime
-    session: str | None
-    text: str

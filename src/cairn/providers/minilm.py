@@ -1,14 +1,13 @@
 """all-MiniLM-L6-v2 on onnxruntime, int8: pooled vectors and late-interaction vectors in one pass. English.
 
-Owns the tokenizer, the windows, the choice of word pieces that are kept, and two threads of its own: a long backlog
-runs in one and a question in the other, so nobody who asks waits for an import.
+Owns the tokenizer, the windows, the choice of word pieces that are kept, and threads of its own: a long backlog
+runs in some and a question in another, so nobody who asks waits for an import.
 """
 
 import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from tokenizers import Tokenizer
 from cairn.errors import Misconfigured
 from cairn.providers.embedder import Embedding, Floats, Span, Tokens, well_formed
 from cairn.providers.models import MINILM_TOKENIZER, MINILM_WEIGHTS, locked
-from cairn.providers.session import open_session
+from cairn.providers.session import in_background, in_front, open_session
 
 GRAPH = "all-minilm-l6-v2.int8-1.onnx"  # the number changes with what minilm_graph makes of the same weights
 PROJECTION = Path(__file__).with_name("minilm_projection.npy")  # written by bench/projection.py
@@ -61,11 +60,11 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def load_session(folder: Path, threads: int) -> Any:
+def load_session(folder: Path) -> Any:
     """The graph, built first where it is missing."""
     if not (folder / GRAPH).exists():
         build_graph(folder)
-    return open_session(folder / GRAPH, threads)
+    return open_session(folder / GRAPH)
 
 
 def build_graph(folder: Path) -> None:
@@ -189,11 +188,11 @@ class MiniLM:
         for file in (MINILM_WEIGHTS, MINILM_TOKENIZER):
             if not (folder / file).exists():
                 raise Misconfigured(f"{folder / file} is missing: run `cairn models` to fetch it.")
-        self._session = load_session(folder, threads)
+        self._session = load_session(folder)
         self._tokenizer = load_tokenizer(folder)
         self._projection: Floats = np.load(PROJECTION).astype(np.float32)
-        self._backlog = ThreadPoolExecutor(1, thread_name_prefix="minilm-backlog")
-        self._quick = ThreadPoolExecutor(1, thread_name_prefix="minilm")
+        self._backlog = in_background("minilm", threads)
+        self._quick = in_front("minilm")
 
     def cut(self, text: str) -> list[Span]:
         encoding: Any = self._tokenizer.encode(well_formed(text), add_special_tokens=False)
@@ -205,15 +204,16 @@ class MiniLM:
         loop = asyncio.get_running_loop()
         if 0 < len(texts) <= BATCH_TEXTS and sum(map(len, texts)) <= QUICK:
             return await loop.run_in_executor(self._quick, lambda: self._run(self._read(texts)))
-        # A turn of the executor for each batch: others get theirs in between.
-        pieces: list[Pieces] = []
-        for start in range(0, len(texts), BATCH_TEXTS):
-            pieces += await loop.run_in_executor(self._backlog, self._read, texts[start : start + BATCH_TEXTS])
-        found: dict[int, Embedding] = {}
-        for batch in batches(pieces):
-            chosen = [pieces[number] for number in batch]
-            embeddings = await loop.run_in_executor(self._backlog, self._run, chosen)
-            found.update(zip(batch, embeddings, strict=True))
+        pieces = await loop.run_in_executor(self._backlog, self._read, texts)
+        chosen = list(batches(pieces))
+        made = await asyncio.gather(
+            *(loop.run_in_executor(self._backlog, self._run, [pieces[number] for number in batch]) for batch in chosen)
+        )
+        found = {
+            number: one
+            for batch, some in zip(chosen, made, strict=True)
+            for number, one in zip(batch, some, strict=True)
+        }
         return [found[number] for number in range(len(texts))]
 
     def close(self) -> None:

@@ -161,7 +161,7 @@ def cosine(one: Path, other: Path) -> float:
     """How alike the pooled vectors of two graphs are, in the mean over the probes."""
     found: list[NDArray[Any]] = []
     for path in (one, other):
-        session = open_session(path, 2)
+        session = open_session(path)
         inputs = [np.array([probe], np.int64) for probe in PROBES]
         found.append(
             np.concatenate(

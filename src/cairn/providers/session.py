@@ -1,5 +1,9 @@
 """How Cairn runs an ONNX graph: bounded threads, and memory that is given back."""
 
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +12,34 @@ import onnxruntime
 # The package tells the type checker nothing about most of what it has.
 _runtime: Any = onnxruntime
 
+_BACKGROUND = 5  # niceness
 
-def open_session(path: Path, threads: int, extensions: str | None = None) -> Any:
-    """An `InferenceSession`; `extensions` is a library of custom operations that the graph needs."""
+
+def open_session(path: Path, extensions: str | None = None) -> Any:
+    """An `InferenceSession` that works in the thread that calls it, so that the caller decides how many there are and
+    how urgent each is; `extensions` is a library of custom operations that the graph needs.
+    """
     options = _runtime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     # An arena keeps the largest batch that ever was. Without it no slower, as far as was measured.
     options.enable_cpu_mem_arena = False
-    # Threads that spin while they wait take the processor from Postgres.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if extensions:
         options.register_custom_ops_library(extensions)
     return _runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def in_front(name: str) -> ThreadPoolExecutor:
+    """A thread for questions: somebody is waiting."""
+    return ThreadPoolExecutor(1, thread_name_prefix=name)
+
+
+def in_background(name: str, threads: int) -> ThreadPoolExecutor:
+    """Threads for a backlog, which step back when somebody is waiting."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"{name}-backlog", initializer=_step_back)
+
+
+def _step_back() -> None:
+    if sys.platform == "linux":  # elsewhere a thread has no priority of its own
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND)

@@ -6,7 +6,6 @@ Its tokenizer is part of the graph, as a custom operation of onnxruntime-extensi
 import asyncio
 import importlib.util
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from cairn.errors import Misconfigured
 from cairn.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
 from cairn.providers.models import USE_GRAPH
-from cairn.providers.session import open_session
+from cairn.providers.session import in_background, in_front, open_session
 
 WINDOW, OVERLAP = 1_000, 120  # characters: a mean over much more says little
 BATCH, BATCH_CHARACTERS = 32, 4_000  # its memory grows with their product
@@ -54,9 +53,9 @@ class Use:
     def __init__(self, folder: Path, threads: int = 2) -> None:
         if not (folder / USE_GRAPH).exists():
             raise Misconfigured(f"{folder / USE_GRAPH} is missing: run `cairn models` to fetch it.")
-        self._session = open_session(folder / USE_GRAPH, threads, _operations())
-        self._backlog = ThreadPoolExecutor(1, thread_name_prefix="use-backlog")
-        self._quick = ThreadPoolExecutor(1, thread_name_prefix="use")
+        self._session = open_session(folder / USE_GRAPH, _operations())
+        self._backlog = in_background("use", threads)
+        self._quick = in_front("use")
 
     def cut(self, text: str) -> list[Span]:
         return cut_by_characters(text, WINDOW, OVERLAP)
@@ -65,10 +64,15 @@ class Use:
         loop = asyncio.get_running_loop()
         quick = len(texts) <= BATCH and sum(map(len, texts)) <= QUICK
         executor = self._quick if quick else self._backlog
-        found: dict[int, Embedding] = {}
-        for batch in batches(texts):
-            embeddings = await loop.run_in_executor(executor, self._run, [texts[number] for number in batch])
-            found.update(zip(batch, embeddings, strict=True))
+        chosen = list(batches(texts))
+        made = await asyncio.gather(
+            *(loop.run_in_executor(executor, self._run, [texts[number] for number in batch]) for batch in chosen)
+        )
+        found = {
+            number: one
+            for batch, some in zip(chosen, made, strict=True)
+            for number, one in zip(batch, some, strict=True)
+        }
         return [found[number] for number in range(len(texts))]
 
     def close(self) -> None:

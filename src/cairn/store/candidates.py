@@ -7,13 +7,13 @@ Every query names its spaces, and row-level security names them again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from cairn.model.message import Passage
-from cairn.store.db import Connection, fetch_all
+from cairn.store.db import Connection
 from cairn.store.vectors import literal
 
 Vector = NDArray[np.float32]
@@ -32,94 +32,130 @@ class Survey:
     indexed: frozenset[tuple[int, int]]  # space and set
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Near:
+# Hundreds of these are made for each question: tuples, because frozen dataclasses take milliseconds for that.
+
+
+class Near(NamedTuple):
     """How near a passage is to the question, and its token vectors, packed."""
 
     similarity: float
     tokens: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed(Passage):
-    """A passage with what was said just before and after it, and the source that it answers."""
+class Placed(NamedTuple):
+    """A passage with the source that it answers, and what was said just before and after it."""
 
-    before: int | None
-    after: int | None
+    passage: int
+    space: int
+    source_kind: str
+    source_id: str
+    part: int
+    speaker: str | None
+    at: datetime
+    session: str | None
+    text: str
     answers: str | None
     foreign_text: bool
+    before: int | None
+    after: int | None
 
 
 async def survey(conn: Connection, spaces: Sequence[int]) -> Survey:
-    row = await (
-        await conn.execute(
-            """
-            SELECT coalesce(sum(passages), 0)::bigint, coalesce(sum(term_total), 0)::bigint,
-                   coalesce(bool_or(foreign_text), false),
-                   (SELECT coalesce(jsonb_object_agg(model, vector_set), '{}') FROM vector_sets
-                     WHERE state = 'serving'),
-                   coalesce(jsonb_object_agg(space, indexed_sets) FILTER (WHERE indexed_sets <> '{}'), '{}')
-              FROM spaces WHERE space = ANY(%s)
-            """,
-            [list(spaces)],
-        )
-    ).fetchone()
-    assert row is not None  # noqa: S101  an aggregate always has a row
+    rows = await (await conn.execute(_SURVEY.format(where=_THESE), {"spaces": list(spaces)})).fetchall()
+    return _surveyed(rows)
+
+
+async def find_and_survey(conn: Connection, *, kind: str, name: str, owner: str | None) -> tuple[int, Survey] | None:
+    """One space by its name, if it is there."""
+    rows = await (
+        await conn.execute(_SURVEY.format(where=_THIS), {"kind": kind, "name": name, "owner": owner})
+    ).fetchall()
+    return (rows[0][0], _surveyed(rows)) if rows else None
+
+
+_SURVEY = sql.SQL(
+    """
+    SELECT space, passages, term_total, foreign_text, indexed_sets,
+           (SELECT coalesce(jsonb_object_agg(model, vector_set), '{{}}') FROM vector_sets WHERE state = 'serving')
+      FROM spaces WHERE {where} AND deleted_at IS NULL
+    """
+)
+_THESE = sql.SQL("space = ANY(%(spaces)s)")
+_THIS = sql.SQL("kind = %(kind)s AND name = %(name)s AND owner IS NOT DISTINCT FROM %(owner)s")
+
+
+def _surveyed(rows: Sequence[tuple[int, int, int, bool, list[int], dict[str, int]]]) -> Survey:
     return Survey(
-        passages=row[0],
-        term_total=row[1],
-        foreign_text=row[2],
-        sets=row[3],
-        indexed=frozenset((int(space), number) for space, numbers in row[4].items() for number in numbers),
+        passages=sum(row[1] for row in rows),
+        term_total=sum(row[2] for row in rows),
+        foreign_text=any(row[3] for row in rows),
+        sets=rows[0][5] if rows else {},
+        indexed=frozenset((row[0], number) for row in rows for number in row[4]),
     )
 
 
-async def document_frequencies(conn: Connection, spaces: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
-    """In how many passages of these spaces each of the terms stands."""
-    rows = await (
-        await conn.execute(
-            "SELECT term, count(*) FROM terms WHERE space = ANY(%s) AND term = ANY(%s) GROUP BY term",
-            [list(spaces), list(terms)],
-        )
-    ).fetchall()
-    return dict(rows)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """In how many passages each of the terms stands, and the passages with the best BM25, best first."""
+
+    frequencies: dict[str, int]
+    scores: dict[int, float]
 
 
 async def by_terms(
     conn: Connection,
     spaces: Sequence[int],
-    weights: Mapping[str, float],
+    terms: Mapping[str, int],
+    size: Survey,
     *,
-    average: float,
     limit: int,
     until: datetime | None = None,
-) -> dict[int, float]:
-    """The passages with the best BM25 (k1 1.2, b .75), best first; `weights` are the idf of the question's terms."""
-    if not weights:
-        return {}
+) -> Matches:
+    """BM25 (k1 1.2, b .75; idf as in `engine/bm25`) for terms and how often the question has each of them."""
     rows = await conn.execute(
-        """
-        SELECT t.passage,
-               sum(w.weight * t.frequency * 2.2::float8
-                   / (t.frequency + 0.3::float8 + t.length * (0.9::float8 / %(average)s::float8))) AS score
-          FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS w (term, weight)
-          JOIN terms t ON t.space = ANY(%(spaces)s) AND t.term = w.term
-         WHERE %(until)s::timestamptz IS NULL
-            OR EXISTS (SELECT FROM passages p WHERE p.space = t.space AND p.passage = t.passage AND p.at <= %(until)s)
-         GROUP BY t.passage
-         ORDER BY score DESC, t.passage
-         LIMIT %(limit)s
-        """,
+        sql.SQL(
+            """
+            WITH found AS MATERIALIZED (
+                SELECT t.term, t.passage, t.frequency, t.length FROM terms t
+                 WHERE t.space = ANY(%(spaces)s) AND t.term = ANY(%(terms)s) {said_by_then}
+            ), known AS MATERIALIZED (
+                SELECT f.term, count(*)::float8 AS frequency FROM found f GROUP BY f.term
+            ), weighed AS MATERIALIZED (
+                SELECT k.term, a.times * ln(1 + (greatest(%(passages)s - k.frequency, 0) + 0.5::float8)
+                                                / (k.frequency + 0.5::float8)) AS weight
+                  FROM known k JOIN unnest(%(terms)s::text[], %(times)s::float8[]) AS a (term, times) USING (term)
+            ), best AS (
+                SELECT f.passage,
+                       sum(w.weight * f.frequency * 2.2::float8
+                           / (f.frequency + 0.3::float8 + f.length * (0.9::float8 / %(average)s::float8))) AS score
+                  FROM found f JOIN weighed w USING (term)
+                 GROUP BY f.passage
+                 ORDER BY score DESC, f.passage
+                 LIMIT %(limit)s
+            )
+            SELECT term, NULL::bigint, frequency FROM known
+            UNION ALL
+            SELECT NULL, passage, score FROM best
+            """
+        ).format(said_by_then=_said_by("t", until)),
         {
-            "terms": list(weights),
-            "weights": list(weights.values()),
+            "terms": list(terms),
+            "times": list(terms.values()),
             "spaces": list(spaces),
-            "average": max(average, 1.0),
+            "passages": float(size.passages),
+            "average": max(size.term_total / max(size.passages, 1), 1.0),
             "until": until,
             "limit": limit,
         },
     )
-    return dict(await rows.fetchall())
+    frequencies: dict[str, int] = {}
+    scores: dict[int, float] = {}
+    for term, passage, value in await rows.fetchall():
+        if term is None:
+            scores[passage] = value
+        else:
+            frequencies[term] = int(value)
+    return Matches(frequencies=frequencies, scores=dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))))
 
 
 async def by_vector(
@@ -148,23 +184,33 @@ async def by_vector(
 async def _by_scan(
     conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, until: datetime | None
 ) -> dict[int, float]:
-    """The sum keeps the planner off the indexes."""
+    """The sum keeps the planner off the indexes; named once, the distance is computed once."""
     if not spaces:
         return {}
     rows = await conn.execute(
-        """
-        SELECT passage, -((embedding <#> %(vector)s::halfvec) + 0) AS similarity
-          FROM vectors v
-         WHERE space = ANY(%(spaces)s) AND vector_set = %(set)s
-           AND (%(until)s::timestamptz IS NULL
-                OR EXISTS (SELECT FROM passages p
-                            WHERE p.space = v.space AND p.passage = v.passage AND p.at <= %(until)s))
-         ORDER BY (embedding <#> %(vector)s::halfvec) + 0
-         LIMIT %(limit)s
-        """,
+        sql.SQL(
+            """
+            SELECT passage, -distance FROM (
+                SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
+                  FROM vectors v
+                 WHERE v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s {said_by_then}
+                 ORDER BY distance
+                 LIMIT %(limit)s) AS nearest
+            """
+        ).format(said_by_then=_said_by("v", until)),
         {"vector": literal(vector), "spaces": list(spaces), "set": vector_set, "until": until, "limit": limit},
     )
     return dict(await rows.fetchall())
+
+
+def _said_by(alias: str, until: datetime | None) -> sql.Composable:
+    """Only what had been said at that time; nothing at all when no time is given, which is nearly always."""
+    if until is None:
+        return sql.SQL("")
+    return sql.SQL(
+        "AND EXISTS (SELECT FROM passages p"
+        " WHERE p.space = {alias}.space AND p.passage = {alias}.passage AND p.at <= %(until)s)"
+    ).format(alias=sql.Identifier(alias))
 
 
 async def _by_scan_of_foreign(
@@ -172,12 +218,13 @@ async def _by_scan_of_foreign(
 ) -> dict[int, float]:
     rows = await conn.execute(
         """
-        SELECT v.passage, -((v.embedding <#> %(vector)s::halfvec) + 0) AS similarity
-          FROM passages p JOIN vectors v ON v.space = p.space AND v.passage = p.passage AND v.vector_set = %(set)s
-         WHERE p.space = ANY(%(spaces)s) AND p.foreign_text
-           AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
-         ORDER BY (v.embedding <#> %(vector)s::halfvec) + 0
-         LIMIT %(limit)s
+        SELECT passage, -distance FROM (
+            SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
+              FROM passages p JOIN vectors v ON v.space = p.space AND v.passage = p.passage AND v.vector_set = %(set)s
+             WHERE p.space = ANY(%(spaces)s) AND p.foreign_text
+               AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
+             ORDER BY distance
+             LIMIT %(limit)s) AS nearest
         """,
         {"vector": literal(vector), "spaces": list(spaces), "set": vector_set, "until": until, "limit": limit},
     )
@@ -206,9 +253,7 @@ async def _by_index(conn: Connection, space: int, vector_set: int, vector: Vecto
 
 async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[Placed]:
     """These, what was said just before and after each of them, and what they answer or are answered by, in order."""
-    return await fetch_all(
-        conn,
-        Placed,
+    rows = await conn.execute(
         """
         WITH chosen AS MATERIALIZED (
             SELECT c.passage, c.source_id, c.answers, b.passage AS before, a.passage AS after
@@ -239,6 +284,7 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
         """,
         {"spaces": list(spaces), "passages": list(passages)},
     )
+    return [Placed._make(row) for row in await rows.fetchall()]
 
 
 async def nearness(
@@ -264,4 +310,4 @@ async def nearness(
             binary=True,
         )
     ).fetchall()
-    return {passage: Near(similarity=similarity, tokens=packed) for passage, similarity, packed in rows}
+    return {passage: Near(similarity, packed) for passage, similarity, packed in rows}

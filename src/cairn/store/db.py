@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString, TypeVar, get_args
 
 import psycopg
 from psycopg import sql
@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from cairn.errors import Unavailable
-from cairn.model.principal import ReadScope
+from cairn.model.principal import ReadScope, Visibility
 
 APP_ROLE = "cairn_app"
 WORKER_ROLE = "cairn_worker"
@@ -29,11 +29,7 @@ SEARCH_PATH = "cairn, public, extensions"
 Connection = psycopg.AsyncConnection[Any]
 Row = TypeVar("Row")
 
-_SET_SCOPE = """
-    SELECT set_config('cairn.account', %(account)s, true),
-           set_config('cairn.spaces', %(spaces)s, true),
-           set_config('cairn.visibilities', %(visibilities)s, true)
-"""
+_VISIBILITIES = frozenset(get_args(Visibility))
 
 
 class Database:
@@ -52,8 +48,9 @@ class Database:
     @asynccontextmanager
     async def transaction(self, scope: ReadScope) -> AsyncGenerator[Connection]:
         """One transaction that reaches what `scope` says. Commits at the end, rolls back on any exception."""
-        async with self.unscoped() as conn, conn.transaction():
-            await enter(conn, scope)
+        async with self.unscoped() as conn:
+            # Together in one message; the pool commits or rolls back when it gets the connection back.
+            await conn.execute(b"BEGIN;" + _set(scope))
             yield conn
 
     @asynccontextmanager
@@ -75,14 +72,18 @@ class Database:
 
 async def enter(conn: Connection, scope: ReadScope) -> None:
     """From here on the transaction reaches what `scope` says: also a second time, when it has found a space."""
-    await conn.execute(
-        _SET_SCOPE,
-        {
-            "account": str(scope.account),
-            "spaces": "{" + ",".join(map(str, scope.spaces)) + "}",
-            "visibilities": "{" + ",".join(scope.visibilities) + "}",
-        },
-    )
+    await conn.execute(_set(scope))
+
+
+def _set(scope: ReadScope) -> bytes:
+    """Numbers and three known words, so nothing has to be quoted."""
+    spaces = ",".join(str(int(space)) for space in scope.spaces)
+    visibilities = ",".join(_VISIBILITIES.intersection(scope.visibilities))
+    return (
+        f"SET LOCAL cairn.account = '{int(scope.account)}';"
+        f"SET LOCAL cairn.spaces = '{{{spaces}}}';"
+        f"SET LOCAL cairn.visibilities = '{{{visibilities}}}'"
+    ).encode()
 
 
 class _Persistent(psycopg.AsyncConnection[Any]):

@@ -8,23 +8,33 @@ async def credits_left(conn: Connection) -> int | None:
     return await fetch_value(conn, "SELECT credits FROM accounts")
 
 
-async def insert(
+async def insert_and_take(
     conn: Connection, call_id: str, *, user_id: str | None, credential_id: str | None, action: str, credit_count: int
 ) -> bool:
-    """One line a call; False when this call has its line already."""
-    done = await conn.execute(
+    """One line a call, and its credits. False when there are too few; the caller then gives up the transaction.
+
+    A call that has its line already takes nothing, and an account without a count always has enough.
+    """
+    return await fetch_value(
+        conn,
         """
-        INSERT INTO usage_ledger (call_id, user_id, credential_id, action, credits) VALUES (%s, %s, %s, %s, %s)
-        ON CONFLICT (account, call_id) DO NOTHING
+        WITH line AS (
+            INSERT INTO usage_ledger (call_id, user_id, credential_id, action, credits)
+            VALUES (%(call)s, %(user)s, %(credential)s, %(action)s, %(credits)s)
+            ON CONFLICT (account, call_id) DO NOTHING
+            RETURNING true
+        ), taken AS (
+            UPDATE accounts SET credits = credits - %(credits)s
+             WHERE credits >= %(credits)s AND EXISTS (SELECT FROM line)
+            RETURNING true
+        )
+        SELECT NOT EXISTS (SELECT FROM line) OR EXISTS (SELECT FROM taken) OR a.credits IS NULL FROM accounts a
         """,
-        [call_id, user_id, credential_id, action, credit_count],
+        {
+            "call": call_id,
+            "user": user_id,
+            "credential": credential_id,
+            "action": action,
+            "credits": credit_count,
+        },
     )
-    return done.rowcount > 0
-
-
-async def take(conn: Connection, credit_count: int) -> bool:
-    """Take the credits if there are enough; accounts without a count have enough, and are not written to."""
-    done = await conn.execute(
-        "UPDATE accounts SET credits = credits - %(n)s WHERE credits >= %(n)s", {"n": credit_count}
-    )
-    return done.rowcount > 0 or await credits_left(conn) is None

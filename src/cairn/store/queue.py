@@ -44,13 +44,15 @@ class Queue:
         await self.app.close_async()
         await self._pool.close()
 
-    async def add(self, conn: Connection, task: str, *, account: int, **args: Any) -> None:
+    async def add(
+        self, conn: Connection, task: str, *, account: int, one_by_one: str | None = None, **args: Any
+    ) -> None:
         """Enqueue within the caller's transaction: the job exists if and only if the write does.
 
-        Not with procrastinate's queueing_lock: it reads the duplicate key out of the database's error, which under
-        row-level security does not say it.
+        Jobs with the same `one_by_one` never run side by side. Not with procrastinate's queueing_lock: it reads the
+        duplicate key out of the database's error, which under row-level security does not say it.
         """
-        await self.app.configure_task(task, connection=conn).defer_async(account=account, **args)
+        await self.app.configure_task(task, connection=conn, lock=one_by_one).defer_async(account=account, **args)
 
     async def add_anywhere(self, task: str, **args: Any) -> None:
         """Enqueue a task of the whole server, outside of any write."""

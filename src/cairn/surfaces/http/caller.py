@@ -81,5 +81,10 @@ def set_session_cookie(response: Response, request: Request, login: Login) -> No
     )
 
 
-Used = Annotated[Services, Depends(services_of)]
+async def _services(request: Request) -> Services:
+    """What is not a coroutine, the framework calls in another thread."""
+    return services_of(request)
+
+
+Used = Annotated[Services, Depends(_services)]
 Caller = Annotated[Principal, Depends(_described_caller)]

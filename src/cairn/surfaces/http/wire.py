@@ -63,7 +63,7 @@ def show_page(page: Page[Any], show: Callable[[Any], Out]) -> PageOut[Out]:
     )
 
 
-def page_request(
+async def page_request(
     limit: Annotated[int, Query(ge=1, le=200, description="How many at most.")] = 50,
     cursor: Annotated[str | None, Query(max_length=512, description="`next_cursor` of the page before.")] = None,
 ) -> PageRequest:

@@ -1,0 +1,74 @@
+"""Which pictures the page has: each is drawn when the figures for it are there."""
+
+from typing import Any
+
+from bench.figures import MEDIUM, Json, count
+from bench.pictures import Bar, Line, bars, lines
+
+FLOOR = "the floor"
+
+
+def draw(parts: dict[str, Json]) -> dict[str, tuple[str, str]]:
+    """Title and SVG by name."""
+    scopes, peers = parts.get("scopes", {}), parts.get("peers", {})
+    made = {
+        "recall": recall(scopes.get("figures", []), peers),
+        "clients": clients(scopes.get("figures", [])),
+        "quality": found(scopes.get("figures", []), peers),
+        "ablation": ablation(parts.get("quality", {}).get("sets", {})),
+    }
+    return {name: picture for name, picture in made.items() if picture is not None}
+
+
+def recall(figures: list[Json], peers: Json) -> tuple[str, str] | None:
+    own = [each for each in figures if each["key"] == "recall.1.p50"]
+    if len(own) < 2:
+        return None
+    series = [
+        Line("Cairn", [(each["at"], each["value"]) for each in own], own=True),
+        Line(FLOOR, [(each["at"], each["baseline_value"]) for each in own]),
+    ]
+    if speed := peers.get("speed"):
+        series.append(Line(peers["name"], [(each["size"], each["recall"]) for each in speed]))
+    if account := [each for each in figures if each["key"] == "recall.account.p50"]:
+        series.append(Line(f"Cairn, {count(MEDIUM)} of these", [(each["at"], each["value"]) for each in account]))
+    title = "Recall through HTTP, one client, p50"
+    return title, lines(title, series, "passages", "milliseconds")
+
+
+def clients(figures: list[Json]) -> tuple[str, str] | None:
+    sizes = {each["at"] for each in figures if each["key"] == "recall.1.rate"}
+    if not sizes:
+        return None
+    size = MEDIUM if MEDIUM in sizes else min(sizes)
+    rows: list[Bar] = []
+    for each in figures:
+        if each["key"].startswith("recall.") and each["key"].endswith(".rate") and each["at"] == size:
+            several = each["key"].split(".")[1]
+            rows += [Bar(f"Cairn, {several} clients", each["value"], own=True)]
+            rows += [Bar(f"{FLOOR}, {several} clients", each["baseline_value"])]
+    title = f"Recalls a second, {count(size)} passages"
+    return title, bars(title, rows, "/s")
+
+
+def found(figures: list[Json], peers: Json) -> tuple[str, str] | None:
+    own = next((each for each in figures if each["key"] == "LoCoMo.R@10"), None)
+    if own is None:
+        return None
+    rows = [Bar("Cairn", own["value"], own=True), Bar(FLOOR, own["baseline_value"])]
+    if theirs := peers.get("quality"):
+        rows.append(Bar(peers["name"], theirs["R@10"]))
+    title = "LoCoMo: turns found among the first ten"
+    return title, bars(title, rows, "%")
+
+
+def ablation(sets: dict[str, Any]) -> tuple[str, str] | None:
+    by_option = sets.get("locomo", {})
+    whole = by_option.get("pipeline", {}).get("all", {}).get("R@10")
+    if whole is None:
+        return None
+    rows = [
+        Bar(name, round(row["all"]["R@10"] - whole, 1)) for name, row in by_option.items() if name.startswith("without")
+    ]
+    title = "LoCoMo: what R@10 loses without each step"
+    return (title, bars(title, rows, "points")) if rows else None

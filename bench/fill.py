@@ -1,0 +1,206 @@
+"""Fills spaces past the API, as the owner of the database: what would take hours to embed takes minutes.
+
+Owns all SQL of the bench that writes memory. Messages and terms are as `ingest` makes them, one passage for each;
+vectors are those of real turns with a little noise from a fixed seed. Only what it needs is named, so other columns
+keep their defaults.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.tables import KEPT, Connection, Vectors, space_of
+from bench.talk import SEED, SESSION
+from cairn.engine.terms import terms
+from cairn.engine.time import date_words
+from cairn.model.ids import new_id
+
+NOISE = 0.5  # as long as half of the vector itself
+BATCH = 5_000
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The vectors of real turns, by vector set, and their packed tokens, all in the order of the passages."""
+
+    pooled: dict[int, Vectors]
+    tokens: dict[int, list[bytes]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message and its one passage."""
+
+    id: str
+    passage: int
+    turn: dict[str, Any]
+    session: str
+    frequencies: dict[str, int]
+
+    @property
+    def length(self) -> int:
+        return sum(self.frequencies.values())
+
+
+def seed_of(conn: Connection, scope_id: str, size: int) -> Seed:
+    """The vectors of a scope's first passages."""
+    account, space = space_of(conn, scope_id)
+    sets = [row[0] for row in conn.execute("SELECT vector_set FROM vector_sets WHERE account = %s", [account])]
+    pooled: dict[int, Vectors] = {}
+    tokens: dict[int, list[bytes]] = {}
+    for number in sets:
+        wanted = [account, space, number, size]
+        where: LiteralString = "WHERE account = %s AND space = %s AND vector_set = %s ORDER BY passage LIMIT %s"
+        vectors = conn.execute("SELECT embedding::real[] FROM vectors " + where, wanted).fetchall()
+        pooled[number] = np.array([row[0] for row in vectors], dtype=np.float32)
+        packed = [row[0] for row in conn.execute("SELECT tokens FROM token_vectors " + where, wanted)]
+        if packed:
+            tokens[number] = packed
+    return Seed(pooled, tokens)
+
+
+def fill(conn: Connection, scope_id: str, transcript: Sequence[dict[str, Any]], seed: Seed) -> int:
+    """The transcript as a new scope of the first user's. Returns its space."""
+    row = conn.execute(
+        """
+        INSERT INTO spaces (account, kind, name, owner)
+        SELECT account, 'scope', %s, id FROM users ORDER BY created_at LIMIT 1 RETURNING account, space
+        """,
+        [scope_id],
+    ).fetchone()
+    assert row is not None
+    account, space = row
+    noise = np.random.default_rng(SEED)
+    for start in range(0, len(transcript), BATCH):
+        rows = _rows(conn, transcript[start : start + BATCH])
+        with conn.transaction():
+            _copy_rows(conn, account, space, rows)
+            _copy_vectors(conn, account, space, [each.passage for each in rows], seed, noise)
+    conn.execute(
+        "UPDATE spaces SET people_read = (SELECT max(seq) FROM messages WHERE space = %s) WHERE space = %s",
+        [space, space],
+    )
+    return space
+
+
+def _rows(conn: Connection, transcript: Sequence[dict[str, Any]]) -> list[Row]:
+    query = "SELECT nextval(pg_get_serial_sequence('passages', 'passage')) FROM generate_series(1, %s)"
+    numbers = [row[0] for row in conn.execute(query, [len(transcript)])]
+    found: list[Row] = []
+    session = ""
+    for place, (passage, turn) in enumerate(zip(numbers, transcript, strict=True)):
+        own = new_id("msg")
+        session = session if place % SESSION else own
+        words = [*terms(f"{turn['speaker']}: {turn['text']}"), *terms(date_words(datetime.fromisoformat(turn["ts"])))]
+        found.append(Row(own, passage, turn, session, dict(Counter(words))))
+    return found
+
+
+def _copy(conn: Connection, statement: LiteralString, rows: Iterable[Sequence[Any]]) -> None:
+    with conn.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _copy_rows(conn: Connection, account: int, space: int, rows: Sequence[Row]) -> None:
+    _copy(
+        conn,
+        "COPY messages (account, space, id, client_id, speaker, text, at) FROM STDIN",
+        ((account, space, r.id, r.turn["id"], r.turn["speaker"], r.turn["text"], r.turn["ts"]) for r in rows),
+    )
+    _copy(
+        conn,
+        "COPY passages (account, space, passage, source_kind, source_id, speaker, at, session, text, terms, term_count,"
+        " pending) FROM STDIN",
+        (
+            (account, space, r.passage, "message", r.id, r.turn["speaker"], r.turn["ts"], r.session, r.turn["text"],
+             list(r.frequencies), r.length, False)
+            for r in rows
+        ),
+    )  # fmt: skip
+    _copy(
+        conn,
+        "COPY terms (account, space, term, passage, frequency, length) FROM STDIN",
+        (
+            (account, space, term, r.passage, frequency, r.length)
+            for r in rows
+            for term, frequency in r.frequencies.items()
+        ),
+    )
+    conn.execute(
+        "UPDATE spaces SET passages = passages + %s, term_total = term_total + %s WHERE space = %s",
+        [len(rows), sum(r.length for r in rows), space],
+    )
+
+
+def _copy_vectors(
+    conn: Connection, account: int, space: int, numbers: Sequence[int], seed: Seed, noise: np.random.Generator
+) -> None:
+    """For each of these passages those of a real turn, moved a little."""
+    chosen = noise.integers(0, min(len(each) for each in seed.pooled.values()), len(numbers))
+    for vector_set, real in seed.pooled.items():
+        _copy(
+            conn,
+            "COPY vectors (account, space, vector_set, passage, embedding) FROM STDIN",
+            (
+                (account, space, vector_set, number, "[" + ",".join(f"{value:.4g}" for value in vector) + "]")
+                for number, vector in zip(numbers, moved(real, chosen, noise).tolist(), strict=True)
+            ),
+        )
+    for vector_set, packed in seed.tokens.items():
+        _copy(
+            conn,
+            "COPY token_vectors (account, space, vector_set, passage, tokens) FROM STDIN",
+            (
+                (account, space, vector_set, number, packed[place % len(packed)])
+                for number, place in zip(numbers, chosen.tolist(), strict=True)
+            ),
+        )
+
+
+def moved(real: Vectors, chosen: npt.NDArray[np.int64], noise: np.random.Generator) -> Vectors:
+    """The chosen vectors with noise, of unit length again."""
+    found = real[chosen] + noise.normal(0, NOISE / real.shape[1] ** 0.5, (len(chosen), real.shape[1]))
+    return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+
+
+def clone(conn: Connection, scope_id: str, copies: int) -> None:
+    """The same space again and again, as other scopes of the account: they are there and are never asked."""
+    account, space = space_of(conn, scope_id)
+    step = (conn.execute("SELECT max(passage) FROM passages").fetchone() or (0,))[0]
+    for number in range(1, copies + 1):
+        name = f"'{scope_id}-{number}'"
+        new = _clone_rows(conn, "spaces", account, space, {"name": name, "space": None, "indexed_sets": "'{}'"})
+        renamed = "'msg_' || substr(md5('{number}' || {column}), 1, 24)"
+        for table in KEPT:
+            changed = {
+                "space": str(new),
+                "seq": None,
+                "passage": f"passage + {step * number}",
+                **{
+                    each: renamed.format(number=number, column=each)
+                    for each in ("id", "source_id", "message_id", "answers")
+                },
+            }
+            _clone_rows(conn, table, account, space, changed)
+    used = step * (copies + 1)
+    conn.execute("SELECT setval(pg_get_serial_sequence('passages', 'passage'), %s)", [used])
+
+
+def _clone_rows(conn: Connection, table: str, account: int, space: int, changed: dict[str, str | None]) -> int:
+    """Copies the rows of a space with some columns changed, and others (None) made anew. Returns the new space."""
+    query = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'cairn' AND table_name = %s"
+    columns = [row[0] for row in conn.execute(query, [table]) if changed.get(row[0], "") is not None]
+    values = [changed.get(column) or column for column in columns]
+    last = "RETURNING space" if table == "spaces" else ""
+    statement = (
+        f"INSERT INTO {table} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE"
+        f" SELECT {', '.join(values)} FROM {table} WHERE account = {account} AND space = {space} {last}"
+    )
+    done = conn.execute(statement.encode())
+    return done.fetchone()[0] if last else 0  # pyright: ignore[reportOptionalSubscript]

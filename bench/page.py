@@ -1,0 +1,141 @@
+"""docs/benchmarks.json, and docs/benchmarks.md with its pictures, which are made from that file and nothing else."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import charts, quality
+from bench.figures import Json, count
+
+DOCS = Path(__file__).parent.parent / "docs"
+CAIRN, FLOOR_RUN = "pipeline", "RRF(BM25, MiniLM)"
+HEAD = (
+    "# Benchmarks\n\nWritten by `make bench`, not by hand; the numbers are in [benchmarks.json](benchmarks.json). "
+    "Machines are shared and noisy: read the ratio, which compares with the baseline of the same run. *Wanted* is what "
+    "we aim at; nothing here is asserted.\n\nThe floor is what a careful afternoon gives: bm25s and MiniLM by numpy, "
+    "fused by their ranks, all in memory, behind a small HTTP server of its own where HTTP is measured."
+)
+CRASH = (
+    "Crash safety has a run of its own: `python -m bench.crash --rounds 200` kills Cairn or Postgres with `kill -9` "
+    "during writes and counts what was acknowledged and lost."
+)
+
+
+def kept(docs: Path = DOCS) -> Json:
+    try:
+        return json.loads((docs / "benchmarks.json").read_text())
+    except FileNotFoundError:
+        return {"parts": {}}
+
+
+def keep(name: str, part: Json, docs: Path = DOCS) -> None:
+    """Replace one part; the others keep their last figures, with their own date."""
+    found = kept(docs)
+    found["parts"][name] = part
+    (docs / "benchmarks.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+
+
+def write(docs: Path = DOCS) -> None:
+    parts: dict[str, Json] = kept(docs)["parts"]
+    folder = docs / "benchmarks"
+    folder.mkdir(exist_ok=True)
+    pictures = charts.draw(parts)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    for name, (_, picture) in pictures.items():
+        (folder / f"{name}.svg").write_text(picture)
+    links = {name: f"![{title}](benchmarks/{name}.svg)" for name, (title, _) in pictures.items()}
+    (docs / "benchmarks.md").write_text(render(parts, links))
+
+
+def render(parts: dict[str, Json], links: dict[str, str]) -> str:
+    """The whole page."""
+    found = [HEAD]
+    if scopes := parts.get("scopes"):
+        groups = grouped(scopes["figures"])
+        found += ["## Speed, memory and disk", when(scopes), *pick(links, "recall", "clients")]
+        for title in ("Recall through HTTP", "Ingest", "Memory and disk"):
+            found += [f"### {title}", table(groups.get(title, []))]
+        found += ["## Quality through HTTP", when(scopes), *pick(links, "quality"), table(groups.get("Quality", []))]
+    if peers := parts.get("peers"):
+        found += ["## Beside mem0ai", when(peers), *beside(peers, parts.get("scopes", {}))]
+    if ranking := parts.get("quality"):
+        found += ["## Quality, and what each step gives", when(ranking), *pick(links, "ablation")]
+        found += [against_floor(ranking["sets"]), quality.markdown(ranking["sets"]).strip()]
+    if calibration := parts.get("calibration"):
+        found += ["## How far `relevance` can be believed", when(calibration), calibration["markdown"].strip()]
+    if floor := parts.get("floor"):
+        found += ["## The ground floor", when(floor), table(floor["figures"])]
+    return "\n\n".join([*found, CRASH]) + "\n"
+
+
+def grouped(figures: Sequence[Json]) -> dict[str, list[Json]]:
+    """By what the first word of their names says."""
+    titles = {"recall": "Recall through HTTP", "memory": "Memory and disk", "disk": "Memory and disk"}
+    found: dict[str, list[Json]] = {}
+    for each in figures:
+        title = (
+            "Quality" if "through HTTP" in each["name"] else titles.get(each["name"].split()[0].strip(","), "Ingest")
+        )
+        found.setdefault(title, []).append(each)
+    return found
+
+
+def when(part: Json) -> str:
+    return f"Run of {part['run']}. {part['machine']}."
+
+
+def pick(links: dict[str, str], *names: str) -> list[str]:
+    return [links[name] for name in names if name in links]
+
+
+def table(figures: Sequence[Json]) -> str:
+    rows = ["| what | figure | baseline | its figure | ratio | wanted |", "| --- | ---: | --- | ---: | ---: | --- |"]
+    for each in figures:
+        baseline = short(each["baseline_value"]) if each["baseline_value"] is not None else ""
+        ratio = f"{each['ratio']:.2f}" if each["ratio"] is not None else ""
+        value = f"{short(each['value'])} {each['unit']}"
+        rows.append(f"| {each['name']} | {value} | {each['baseline']} | {baseline} | {ratio} | {each['wanted']} |")
+    return "\n".join(rows)
+
+
+def short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def beside(peers: Json, scopes: Json) -> list[str]:
+    """Cairn's own figures, taken from the part of scopes, beside theirs."""
+    if "missing" in peers:
+        return [peers["missing"]]
+    own = {(each["key"], each["at"]): each["value"] for each in scopes.get("figures", []) if each["key"]}
+    rows: list[Json] = []
+    for each in peers["speed"]:
+        for name, key in (("recall", "recall.1.p50"), ("ingest", "ingest.p50")):
+            if (value := own.get((key, each["size"]))) is not None:
+                title = f"{name} of one message, {count(each['size'])} passages, p50"
+                rows.append(compared(title, value, "ms", peers["name"], each[name]))
+    for figure, theirs in peers["quality"].items():
+        if (value := own.get((f"LoCoMo.{figure}", 0))) is not None:
+            rows.append(compared(f"LoCoMo, {figure}", value, "%", peers["name"], theirs))
+    same = [] if scopes.get("run") == peers["run"] else ["Cairn's figures are those of the run above, not of this one."]
+    return [peers["setting"], *same, table(rows)]
+
+
+def compared(name: str, value: float, unit: str, baseline: str, theirs: float) -> Json:
+    ratio = value / theirs if theirs else None
+    return {"name": name, "value": value, "unit": unit, "baseline": baseline, "baseline_value": theirs,
+            "ratio": ratio, "wanted": ""}  # fmt: skip
+
+
+def against_floor(sets: dict[str, Any]) -> str:
+    """The means over all questions, beside the floor's."""
+    return table(
+        [
+            compared(f"{name}, {figure}", value, "%", FLOOR_RUN, by_option[FLOOR_RUN]["all"][figure])
+            for name, by_option in sets.items()
+            if CAIRN in by_option and FLOOR_RUN in by_option
+            for figure, value in by_option[CAIRN]["all"].items()
+            if figure != "n"
+        ]
+    )

@@ -1,0 +1,175 @@
+"""Relevance as a probability: what holds for any candidates, and what it says of small scopes with the real models."""
+
+import json
+import math
+from collections.abc import Generator
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cairn.app import make_app
+from cairn.engine import rank
+from cairn.engine.calibrate import QUESTION, RESULT, Terms, relevance, views
+from cairn.engine.rank import MISSING, Candidate
+from cairn.jobs.worker import run_until_empty
+from cairn.providers.embedder import Embedder
+from cairn.providers.embedders import Embedders
+from cairn.providers.minilm import MiniLM
+from cairn.providers.use import Use
+from cairn.services import Services
+from conftest import World, http
+from weights import weights
+
+similarity = st.one_of(st.just(MISSING), st.floats(-1, 1))
+candidate = st.builds(
+    Candidate,
+    session=st.just("s"),
+    position=st.integers(0, 1000),
+    chars=st.integers(0, 5000),
+    bm25=st.floats(0, 60),
+    maxsim=similarity,
+    pooled=similarity,
+    multilingual=similarity,
+    spoken=st.sampled_from([0.0, 1.0]),
+    near=st.floats(0, 1),
+    latin=st.booleans(),
+)
+asked = st.builds(Terms, total=st.floats(0, 60), known=st.floats(0, 60), passages=st.integers(1, 10**6))
+
+
+def judged(candidates: list[Candidate], terms: Terms, limit: int) -> tuple[float, list[float]]:
+    scores = rank.scores(candidates)
+    return relevance(candidates, scores, rank.order(scores)[:limit], terms)
+
+
+@given(st.lists(candidate, min_size=1, max_size=12), asked, st.integers(1, 12))
+def test_relevance_is_a_probability_that_never_rises_down_the_list(
+    candidates: list[Candidate], terms: Terms, limit: int
+) -> None:
+    answerable, believed = judged(candidates, terms, limit)
+    assert len(believed) == min(limit, len(candidates))
+    assert 0 <= answerable <= 1
+    assert all(0 <= value <= round(answerable, 4) for value in believed)
+    assert believed == sorted(believed, reverse=True)
+
+
+@given(st.lists(candidate, min_size=2, max_size=12), asked, st.integers(1, 11))
+def test_it_does_not_depend_on_how_many_results_were_asked_for(
+    candidates: list[Candidate], terms: Terms, limit: int
+) -> None:
+    answerable, believed = judged(candidates, terms, limit)
+    of_all, everything = judged(candidates, terms, len(candidates))
+    assert (answerable, believed) == (of_all, everything[:limit])
+
+
+def test_nothing_found_is_nothing_answered() -> None:
+    assert relevance([], np.zeros(0), [], Terms(total=1.0, known=0.0, passages=3)) == (0.0, [])
+
+
+def test_the_file_has_the_names_that_the_code_reads_and_no_others() -> None:
+    stored = json.loads(files("cairn.engine").joinpath("calibration.json").read_text())
+    assert stored.keys() == RESULT.keys() == QUESTION.keys()
+    for view, parts in stored.items():
+        assert parts.keys() == {"result", "question"}
+        for part, names in (("result", RESULT[view]), ("question", QUESTION[view])):
+            assert tuple(parts[part]["weights"]) == names
+            assert math.isfinite(parts[part]["bias"])
+            assert all(map(math.isfinite, parts[part]["weights"].values()))
+
+
+def test_what_speaks_for_a_result_never_makes_it_less_likely() -> None:
+    stored = json.loads(files("cairn.engine").joinpath("calibration.json").read_text())
+    for parts in stored.values():
+        for part in parts.values():
+            for name, weight in part["weights"].items():
+                if name not in {"size", "place"}:
+                    assert weight >= 0, name
+            assert part["weights"].get("place", 0) <= 0
+
+
+def made(**features: Any) -> Candidate:
+    return Candidate(session="s", position=0, chars=80, **features)
+
+
+def test_each_result_is_seen_by_what_can_read_it() -> None:
+    english = made(maxsim=0.6, pooled=0.5)
+    chinese = made(maxsim=0.6, pooled=0.5, multilingual=0.5, latin=False)
+    unread = made(bm25=4.0)
+    assert views([english]) == ["late"]
+    assert views([chinese]) == ["pooled"]
+    assert views([made(pooled=0.5)]) == ["pooled"]
+    assert views([unread]) == ["terms"]
+    assert views([english, chinese, unread]) == ["late", "pooled", "terms"]
+
+
+def test_a_better_match_is_believed_more() -> None:
+    terms = Terms(total=10.0, known=10.0, passages=500)
+    poor = [made(maxsim=0.3, pooled=0.2, bm25=1.0), made(maxsim=0.25, pooled=0.2)]
+    good = [made(maxsim=0.7, pooled=0.6, bm25=8.0), made(maxsim=0.25, pooled=0.2)]
+    (doubtful, [low, _]), (sure, [high, _]) = judged(poor, terms, 2), judged(good, terms, 2)
+    assert low < 0.5 < high
+    assert doubtful < sure
+
+
+TALK = [
+    ("Anna", "The doctor told me to stay away from peanuts, my throat swells up."),
+    ("Ben", "We adopted a puppy from the shelter on Saturday, she is called Luna."),
+    ("Anna", "My train to Porto was cancelled because of the storm."),
+    ("Ben", "I started learning the cello, my neighbours are not amused."),
+    ("Anna", "Our landlord raised the rent again, now it is 900 euros."),
+]
+ANSWERED = [
+    ("What is the name of Ben's puppy?", 2),
+    ("Which foods should Anna stay away from?", 1),
+    ("Why was the train to Porto cancelled?", 3),
+    ("Which instrument did Ben start learning?", 4),
+    ("How high is the rent now?", 5),
+]
+FOREIGN = [
+    "Who won the chess tournament in Reykjavik?",
+    "How many satellites did the agency launch last year?",
+    "What did the professor say about the thesis?",
+    "Which vaccine does the horse still need?",
+]
+
+
+@pytest.fixture(scope="module")
+def models() -> Generator[tuple[Embedder, ...]]:
+    folder = weights()
+    made = (MiniLM(folder), Use(folder))
+    yield made
+    for embedder in made:
+        embedder.close()
+
+
+async def best(services: Services, world: World, models: tuple[Embedder, ...], size: int, asked: list[str]) -> Any:
+    """The relevance of the first result of each question, of a scope of so many messages."""
+    knowing = replace(services, embedders=Embedders(models))
+    async with http(make_app(knowing)) as client:
+        transcript = [{"speaker": speaker, "text": text} for speaker, text in TALK[:size]]
+        body = {"scope_id": "team", "transcript": transcript}
+        assert (await client.post("/v1/ingest", headers=world.owner.auth, json=body)).status_code == 202
+        services.embedders.active = models
+        await run_until_empty(services)
+        services.embedders.active = ()
+        found: dict[str, float] = {}
+        for question in asked:
+            body = {"scope_id": "team", "message": {"speaker": "Dora", "text": question}, "limit": 3}
+            answer = (await client.post("/v1/recall", headers=world.owner.auth, json=body)).json()
+            assert answer["degraded"] is None
+            found[question] = answer["evidence"][0]["relevance"]
+        return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+async def test_in_a_small_scope_what_was_said_is_above_one_half_and_what_was_not_is_below(
+    services: Services, world: World, models: tuple[Embedder, ...], size: int
+) -> None:
+    answered = [question for question, needed in ANSWERED if needed <= size]
+    found = await best(services, world, models, size, [*answered, *FOREIGN])
+    assert {question for question, value in found.items() if value >= 0.5} == set(answered), found
