@@ -3,6 +3,8 @@
 Owns the formula. It must not count: frequencies and statistics come from whoever keeps the index.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +18,25 @@ def idf(df: npt.ArrayLike, n: float) -> Floats:
     """How much a term tells that stands in `df` of `n` passages. Never negative, also for what is in every passage."""
     count = np.asarray(df, dtype=np.float64)
     return np.log1p((np.maximum(n - count, 0.0) + 0.5) / (count + 0.5))
+
+
+def telling(frequencies: Mapping[str, int], enough: int, common: int = 2_000) -> list[str]:
+    """The terms that the best passages are looked for by: all but those that stand in very many, where the rarer ones
+    give enough passages already. What has only common terms is not among the best, and counting it takes long.
+    """
+    chosen: list[str] = []
+    found = 0
+    for term, frequency in sorted(frequencies.items(), key=lambda item: item[1]):
+        if frequency > common and found >= enough:
+            break
+        chosen.append(term)
+        found += frequency
+    return chosen
+
+
+def full_match(frequencies: Mapping[str, int], n: float) -> float:
+    """More than any passage gets for a question with these terms: to say how much of it was met."""
+    return max(1e-9, float(idf(list(frequencies.values()), n).sum()) * (K1 + 1.0))
 
 
 def score(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 from cairn.engine.pack import own_words
 from cairn.engine.people import statements
@@ -39,34 +40,43 @@ def spoken(speaker: str | None, text: str) -> str:
     return f"{speaker}: {text}" if speaker else text
 
 
-async def passages_of(
-    messages: Sequence[Message], embedders: Sequence[Embedder], *, visibility: str
-) -> list[NewPassage]:
-    """The passages of messages, which do not know their session yet. A long transcript is cut beside the event loop."""
-    if len(messages) <= _FEW and sum(len(message.text) for message in messages) <= _SHORT:
-        return _passages(messages, embedders, visibility)
-    return await asyncio.to_thread(_passages, messages, embedders, visibility)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Something that can be found: what a passage is cut from."""
+
+    kind: Literal["message", "memory", "summary", "document"]
+    id: str
+    text: str
+    at: datetime
+    speaker: str | None = None
 
 
-def _passages(messages: Sequence[Message], embedders: Sequence[Embedder], visibility: str) -> list[NewPassage]:
+async def passages_of(sources: Sequence[Source], embedders: Sequence[Embedder], *, visibility: str) -> list[NewPassage]:
+    """Their passages, which do not know their session yet. What is long is cut beside the event loop."""
+    if len(sources) <= _FEW and sum(len(source.text) for source in sources) <= _SHORT:
+        return _passages(sources, embedders, visibility)
+    return await asyncio.to_thread(_passages, sources, embedders, visibility)
+
+
+def _passages(sources: Sequence[Source], embedders: Sequence[Embedder], visibility: str) -> list[NewPassage]:
     found: list[NewPassage] = []
-    for message in messages:
-        dated = terms(date_words(message.at))
-        own = own_words(message.text)
+    for source in sources:
+        dated = terms(date_words(source.at))
+        own = own_words(source.text)
         for part, (start, end) in enumerate(windows(own, embedders) if own else []):
             window = own[start:end]
             found.append(
                 NewPassage(
-                    source_kind="message",
-                    source_id=message.id,
+                    source_kind=source.kind,
+                    source_id=source.id,
                     part=part,
-                    speaker=message.speaker,
-                    at=message.at,
+                    speaker=source.speaker,
+                    at=source.at,
                     session=None,
                     visibility=visibility,
                     text=window,
                     foreign=not latin(window),
-                    frequencies=dict(Counter([*terms(spoken(message.speaker, window)), *dated])),
+                    frequencies=dict(Counter([*terms(spoken(source.speaker, window)), *dated])),
                 )
             )
     return found

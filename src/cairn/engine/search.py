@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from cairn.engine import rank, terms
-from cairn.engine.bm25 import idf
+from cairn.engine.bm25 import idf, telling
 from cairn.engine.calibrate import Terms, relevance
 from cairn.engine.late import maxsim
 from cairn.engine.time import freshness, timeprox, windows
@@ -25,17 +25,30 @@ from cairn.store import candidates as store
 from cairn.store.db import Connection
 
 CANDIDATES = 50
-SCORED = 500  # what stands further down by its terms counts as without them
+ENOUGH = 4  # times as many passages as are taken, before common words are left out of the search for them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`speaker` is who asks; `asked_at` is what "yesterday" is counted from; nothing after `until` is seen."""
+    """`speaker` is who asks; `asked_at` is what "yesterday" is counted from; nothing after `until`, and nothing but
+    `sources`, is seen.
+    """
 
     text: str
     speaker: str | None
     asked_at: datetime
     until: datetime | None = None
+    sources: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """What is searched: talk, where what stands beside a turn matters, or notes, which stand alone; and whether words
+    count, or only meaning.
+    """
+
+    talk: bool = True
+    words: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +94,10 @@ class Read:
     question: Question
     embedded: Mapping[str, tuple[Embedder, Embedding]]
 
+    def within(self, sources: Sequence[str]) -> "Read":
+        """The same question, of these sources alone."""
+        return replace(self, question=replace(self.question, sources=tuple(sources)))
+
 
 async def read(services: Services, question: Question) -> Read:
     """Can be done while the space is still being looked up. English needs the multilingual model only in a space that
@@ -108,15 +125,15 @@ async def search(
     *,
     limit: int,
     floor: float | None = None,
-    weights: rank.Weights | None = None,
+    style: Style | None = None,
 ) -> Found:
     """The best turns, at most `limit`, none below the relevance `floor`.
 
     `conn` is in a transaction with this scope, and `size` is the survey of its spaces.
     """
-    question, embedded = asked.question, asked.embedded
-    evidence = await _gather(conn, scope, question, embedded, size, count=max(CANDIDATES, 2 * limit))
-    hits, answerable = _ranked(question, embedded, evidence, weights, limit)
+    question, embedded, style = asked.question, asked.embedded, style or Style()
+    evidence = await _gather(conn, scope, question, embedded, size, style, count=max(CANDIDATES, 2 * limit))
+    hits, answerable = _ranked(question, embedded, evidence, _weights(question, embedded, style), limit)
     kept = [hit for hit in hits if floor is None or hit.relevance >= floor]
     return Found(hits=kept, answerable=answerable, degraded=None if any(evidence.near.values()) else "terms")
 
@@ -144,13 +161,17 @@ async def _gather(
     question: Question,
     embedded: Mapping[str, tuple[Embedder, Embedding]],
     size: store.Survey,
+    style: Style,
     *,
     count: int,
 ) -> _Evidence:
     spaces, until = scope.spaces, question.until
+    narrow = store.Narrow(until=until, sources=None if question.sources is None else list(question.sources))
     wanted = Counter(terms.terms(question.text))
-    matches = await store.by_terms(conn, spaces, wanted, size, limit=SCORED, until=until)
-    chosen = set(list(matches.scores)[:count])
+    frequencies = await store.document_frequencies(conn, spaces, list(wanted))
+    weights = {term: float(idf(n, size.passages)) * wanted[term] for term, n in frequencies.items()}
+    best = {term: weights[term] for term in telling(frequencies, ENOUGH * count)} if style.words else {}
+    chosen = set(await store.by_terms(conn, spaces, best, average=size.average, limit=count, narrow=narrow))
     asked = {size.sets[name]: embedding for name, (_, embedding) in embedded.items() if name in size.sets}
     english = terms.guess(question.text) == "en"
     for name, (embedder, embedding) in embedded.items():
@@ -158,11 +179,11 @@ async def _gather(
             # Where there is a finer model for English, the other is for what that can't read.
             foreign = english and embedder.multilingual and len(embedded) > 1
             found = store.by_vector(
-                conn, spaces, size.sets[name], embedding.pooled, limit=count, indexed=size.indexed, until=until,
+                conn, spaces, size.sets[name], embedding.pooled, limit=count, indexed=size.indexed, narrow=narrow,
                 only_foreign=foreign,
             )  # fmt: skip
             chosen |= set(await found)
-    placed = await store.with_neighbours(conn, spaces, sorted(chosen))
+    placed = await (store.with_neighbours if style.talk else store.alone)(conn, spaces, sorted(chosen))
     seen = [passage for passage in placed if until is None or passage.at <= until]
     numbers = [passage.passage for passage in seen]
     near = {
@@ -174,9 +195,9 @@ async def _gather(
     return _Evidence(
         passages=seen,
         total=size.passages,
-        frequencies=matches.frequencies,
-        terms=_weight(wanted, matches.frequencies, size.passages),
-        bm25=matches.scores,
+        frequencies=frequencies,
+        terms=_weight(wanted, frequencies, size.passages),
+        bm25=await store.scores(conn, spaces, weights, numbers, average=size.average),
         near={name: near[size.sets[name]] for name in embedded if name in size.sets},
     )
 
@@ -191,7 +212,7 @@ def _ranked(
     question: Question,
     embedded: Mapping[str, tuple[Embedder, Embedding]],
     evidence: _Evidence,
-    weights: rank.Weights | None,
+    weights: rank.Weights,
     limit: int,
 ) -> tuple[list[Hit], float]:
     turns = grouped(evidence.passages)
@@ -211,7 +232,7 @@ def _ranked(
     )
     speakers = {passage.speaker or "" for passage in evidence.passages}
     found = candidates(turns, features, rank.named(question.text, speakers, question.speaker))
-    scores = rank.scores(found, weights or _weights(question, embedded))
+    scores = rank.scores(found, weights)
     # The same thing said twice takes one place; half as many again are enough to fill the places left free.
     best = rank.order(scores)[: limit + limit // 2 + 10]
     texts = [turns.text(index) for index in best]
@@ -230,12 +251,15 @@ _POOLED = rank.Weights(maxsim=0.0, bm25=0.5, pooled=1.0, multilingual=1.0)
 _TERMS = rank.Weights(maxsim=0.0, bm25=1.0, pooled=0.0)
 
 
-def _weights(question: Question, embedded: Mapping[str, tuple[Embedder, Embedding]]) -> rank.Weights:
+def _weights(question: Question, embedded: Mapping[str, tuple[Embedder, Embedding]], style: Style) -> rank.Weights:
+    weights = rank.weights_for(terms.guess(question.text))
     if not embedded:
-        return _TERMS
-    if all(embedding.tokens is None for _, embedding in embedded.values()):
-        return _POOLED
-    return rank.weights_for(terms.guess(question.text))
+        weights = _TERMS
+    elif all(embedding.tokens is None for _, embedding in embedded.values()):
+        weights = _POOLED
+    if not style.talk:
+        weights = weights.without("neighbour", "session")
+    return weights if style.words else weights.without("bm25")
 
 
 def _late(

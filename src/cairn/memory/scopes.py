@@ -14,7 +14,7 @@ from typing import Any
 from cairn.access.credits import charge, require_credits
 from cairn.access.readscope import account_scope, space_scope
 from cairn.engine.answer import answer
-from cairn.engine.index import Session, in_place, passages_of
+from cairn.engine.index import Session, Source, in_place, passages_of
 from cairn.engine.pack import Evidence, context, depends, quoted
 from cairn.engine.rank import named
 from cairn.engine.search import Hit, Question, read, read_for, search
@@ -99,7 +99,8 @@ async def ingest(services: Services, principal: Principal, scope_id: str, transc
         )
         for turn in transcript
     ]
-    passages = await passages_of(messages, services.embedders.active, visibility=_VISIBILITY)
+    sources = [Source(kind="message", id=one.id, text=one.text, at=one.at, speaker=one.speaker) for one in messages]
+    passages = await passages_of(sources, services.embedders.active, visibility=_VISIBILITY)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         held = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
         await enter(conn, space_scope(principal, held.space))

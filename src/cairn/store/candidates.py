@@ -7,7 +7,7 @@ Every query names its spaces, and row-level security names them again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,21 @@ class Survey:
     sets: dict[str, int]  # by model
     indexed: frozenset[tuple[int, int]]  # space and set
 
+    @property
+    def average(self) -> float:
+        """How many terms a passage has."""
+        return self.term_total / max(self.passages, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrow:
+    """Only what had been said by then, and only what is from these sources."""
+
+    until: datetime | None = None
+    sources: list[str] | None = None
+
+
+EVERYTHING = Narrow()
 
 # Hundreds of these are made for each question: tuples, because frozen dataclasses take milliseconds for that.
 
@@ -94,68 +109,66 @@ def _surveyed(rows: Sequence[tuple[int, int, int, bool, list[int], dict[str, int
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matches:
-    """In how many passages each of the terms stands, and the passages with the best BM25, best first."""
-
-    frequencies: dict[str, int]
-    scores: dict[int, float]
+async def document_frequencies(conn: Connection, spaces: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
+    """In how many passages of these spaces each of the terms stands."""
+    rows = await conn.execute(
+        "SELECT term, count(*) FROM terms WHERE space = ANY(%s) AND term = ANY(%s) GROUP BY term",
+        [list(spaces), list(terms)],
+    )
+    return dict(await rows.fetchall())
 
 
 async def by_terms(
     conn: Connection,
     spaces: Sequence[int],
-    terms: Mapping[str, int],
-    size: Survey,
+    weights: Mapping[str, float],
     *,
+    average: float,
     limit: int,
-    until: datetime | None = None,
-) -> Matches:
-    """BM25 (k1 1.2, b .75; idf as in `engine/bm25`) for terms and how often the question has each of them."""
+    narrow: Narrow = EVERYTHING,
+) -> list[int]:
+    """The passages with the best BM25 (k1 1.2, b .75) for terms of these weights, best first."""
+    if not weights:
+        return []
     rows = await conn.execute(
-        sql.SQL(
-            """
-            WITH found AS MATERIALIZED (
-                SELECT t.term, t.passage, t.frequency, t.length FROM terms t
-                 WHERE t.space = ANY(%(spaces)s) AND t.term = ANY(%(terms)s) {said_by_then}
-            ), known AS MATERIALIZED (
-                SELECT f.term, count(*)::float8 AS frequency FROM found f GROUP BY f.term
-            ), weighed AS MATERIALIZED (
-                SELECT k.term, a.times * ln(1 + (greatest(%(passages)s - k.frequency, 0) + 0.5::float8)
-                                                / (k.frequency + 0.5::float8)) AS weight
-                  FROM known k JOIN unnest(%(terms)s::text[], %(times)s::float8[]) AS a (term, times) USING (term)
-            ), best AS (
-                SELECT f.passage,
-                       sum(w.weight * f.frequency * 2.2::float8
-                           / (f.frequency + 0.3::float8 + f.length * (0.9::float8 / %(average)s::float8))) AS score
-                  FROM found f JOIN weighed w USING (term)
-                 GROUP BY f.passage
-                 ORDER BY score DESC, f.passage
-                 LIMIT %(limit)s
-            )
-            SELECT term, NULL::bigint, frequency FROM known
-            UNION ALL
-            SELECT NULL, passage, score FROM best
-            """
-        ).format(said_by_then=_said_by("t", until)),
-        {
-            "terms": list(terms),
-            "times": list(terms.values()),
-            "spaces": list(spaces),
-            "passages": float(size.passages),
-            "average": max(size.term_total / max(size.passages, 1), 1.0),
-            "until": until,
-            "limit": limit,
-        },
+        sql.SQL(_SCORES + "ORDER BY score DESC, t.passage LIMIT %(limit)s").format(within=_within("t", narrow)),
+        _weighed(spaces, weights, average) | {"limit": limit, "until": narrow.until, "sources": narrow.sources},
     )
-    frequencies: dict[str, int] = {}
-    scores: dict[int, float] = {}
-    for term, passage, value in await rows.fetchall():
-        if term is None:
-            scores[passage] = value
-        else:
-            frequencies[term] = int(value)
-    return Matches(frequencies=frequencies, scores=dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))))
+    return [row[0] for row in await rows.fetchall()]
+
+
+async def scores(
+    conn: Connection, spaces: Sequence[int], weights: Mapping[str, float], passages: Sequence[int], *, average: float
+) -> dict[int, float]:
+    """The BM25 of just these passages; none for what has none of the terms."""
+    if not weights:
+        return {}
+    rows = await conn.execute(
+        sql.SQL(_SCORES).format(within=sql.SQL("AND t.passage = ANY(%(passages)s)")),
+        _weighed(spaces, weights, average) | {"passages": list(passages)},
+    )
+    return dict(await rows.fetchall())
+
+
+_SCORES: LiteralString = """
+    SELECT t.passage,
+           sum(w.weight * t.frequency * 2.2::float8
+               / (t.frequency + 0.3::float8 + t.length * (0.9::float8 / %(average)s::float8))) AS score
+      FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS w (term, weight)
+      -- The offset keeps the planner from reading all postings of the space instead of those of each term.
+      CROSS JOIN LATERAL (SELECT t.passage, t.frequency, t.length FROM terms t
+                           WHERE t.space = ANY(%(spaces)s) AND t.term = w.term {within} OFFSET 0) AS t
+     GROUP BY t.passage
+"""
+
+
+def _weighed(spaces: Sequence[int], weights: Mapping[str, float], average: float) -> dict[str, object]:
+    return {
+        "spaces": list(spaces),
+        "terms": list(weights),
+        "weights": list(weights.values()),
+        "average": max(average, 1.0),
+    }
 
 
 async def by_vector(
@@ -166,23 +179,23 @@ async def by_vector(
     *,
     limit: int,
     indexed: frozenset[tuple[int, int]] = frozenset(),
-    until: datetime | None = None,
+    narrow: Narrow = EVERYTHING,
     only_foreign: bool = False,
 ) -> dict[int, float]:
     """The passages nearest in meaning. Spaces with an index of their own are asked through it; the others are read
     through, as everything is under a filter: an index would lose most of what is left.
     """
     if only_foreign:
-        return await _by_scan_of_foreign(conn, spaces, vector_set, vector, limit, until)
-    large = [space for space in spaces if (space, vector_set) in indexed and until is None]
-    found = await _by_scan(conn, [one for one in spaces if one not in large], vector_set, vector, limit, until)
+        return await _by_scan_of_foreign(conn, spaces, vector_set, vector, limit, narrow)
+    large = [space for space in spaces if (space, vector_set) in indexed and narrow == EVERYTHING]
+    found = await _by_scan(conn, [one for one in spaces if one not in large], vector_set, vector, limit, narrow)
     for space in large:
         found |= await _by_index(conn, space, vector_set, vector, limit)
     return dict(sorted(found.items(), key=lambda item: -item[1])[:limit])
 
 
 async def _by_scan(
-    conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, until: datetime | None
+    conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, narrow: Narrow
 ) -> dict[int, float]:
     """The sum keeps the planner off the indexes; named once, the distance is computed once."""
     if not spaces:
@@ -193,28 +206,36 @@ async def _by_scan(
             SELECT passage, -distance FROM (
                 SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
                   FROM vectors v
-                 WHERE v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s {said_by_then}
+                 WHERE v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s {within}
                  ORDER BY distance
                  LIMIT %(limit)s) AS nearest
             """
-        ).format(said_by_then=_said_by("v", until)),
-        {"vector": literal(vector), "spaces": list(spaces), "set": vector_set, "until": until, "limit": limit},
+        ).format(within=_within("v", narrow)),
+        {
+            "vector": literal(vector),
+            "spaces": list(spaces),
+            "set": vector_set,
+            "until": narrow.until,
+            "sources": narrow.sources,
+            "limit": limit,
+        },
     )
     return dict(await rows.fetchall())
 
 
-def _said_by(alias: str, until: datetime | None) -> sql.Composable:
-    """Only what had been said at that time; nothing at all when no time is given, which is nearly always."""
-    if until is None:
+def _within(alias: str, narrow: Narrow) -> sql.Composable:
+    """As a condition on the passage of that row; nothing at all when nothing is asked for, which is nearly always."""
+    if narrow == EVERYTHING:
         return sql.SQL("")
     return sql.SQL(
-        "AND EXISTS (SELECT FROM passages p"
-        " WHERE p.space = {alias}.space AND p.passage = {alias}.passage AND p.at <= %(until)s)"
+        "AND EXISTS (SELECT FROM passages p WHERE p.space = {alias}.space AND p.passage = {alias}.passage"
+        " AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)"
+        " AND (%(sources)s::text[] IS NULL OR p.source_id = ANY(%(sources)s)))"
     ).format(alias=sql.Identifier(alias))
 
 
 async def _by_scan_of_foreign(
-    conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, until: datetime | None
+    conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, narrow: Narrow
 ) -> dict[int, float]:
     rows = await conn.execute(
         """
@@ -223,10 +244,18 @@ async def _by_scan_of_foreign(
               FROM passages p JOIN vectors v ON v.space = p.space AND v.passage = p.passage AND v.vector_set = %(set)s
              WHERE p.space = ANY(%(spaces)s) AND p.foreign_text
                AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
+               AND (%(sources)s::text[] IS NULL OR p.source_id = ANY(%(sources)s))
              ORDER BY distance
              LIMIT %(limit)s) AS nearest
         """,
-        {"vector": literal(vector), "spaces": list(spaces), "set": vector_set, "until": until, "limit": limit},
+        {
+            "vector": literal(vector),
+            "spaces": list(spaces),
+            "set": vector_set,
+            "until": narrow.until,
+            "sources": narrow.sources,
+            "limit": limit,
+        },
     )
     return dict(await rows.fetchall())
 
@@ -281,6 +310,20 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
          -- As an array, so that each is looked up and the space is not read through.
          WHERE p.space = ANY(%(spaces)s) AND p.passage = ANY(ARRAY(SELECT passage FROM everyone))
          ORDER BY p.space, p.at, p.passage
+        """,
+        {"spaces": list(spaces), "passages": list(passages)},
+    )
+    return [Placed._make(row) for row in await rows.fetchall()]
+
+
+async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[Placed]:
+    """Just these, in the order of their time: for what is no conversation."""
+    rows = await conn.execute(
+        """
+        SELECT passage, space, source_kind, source_id, part, speaker, at, session, text, answers, foreign_text,
+               NULL, NULL
+          FROM passages WHERE space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
+         ORDER BY space, at, passage
         """,
         {"spaces": list(spaces), "passages": list(passages)},
     )

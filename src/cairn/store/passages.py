@@ -67,6 +67,14 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
     )
 
 
+async def delete(conn: Connection, space: int, source_kind: str, source_ids: Sequence[str]) -> None:
+    """With their terms and vectors; the space counts them out."""
+    await conn.execute(
+        "DELETE FROM passages WHERE space = %s AND source_kind = %s AND source_id = ANY(%s)",
+        [space, source_kind, list(source_ids)],
+    )
+
+
 async def last_session(conn: Connection, space: int) -> tuple[datetime, str] | None:
     """When somebody last spoke in this space, and in which session."""
     return await (
