@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import floor, page, peers, scopes
+from bench import capsules, floor, page, peers, scopes
 from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
 from bench.offline import calibration, ranking
 from cairn.providers.embedders import models_folder
@@ -28,6 +28,7 @@ from cairn.settings import read_settings
 PARTS: dict[str, Callable[[Options], Json]] = {
     "floor": floor.measure,
     "scopes": scopes.measure,
+    "capsules": capsules.measure,
     "peers": peers.measure,
     "quality": ranking,
     "calibration": calibration,

@@ -49,7 +49,11 @@ class Row:
 
 def seed_of(conn: Connection, scope_id: str, size: int) -> Seed:
     """The vectors of a scope's first passages."""
-    account, space = space_of(conn, scope_id)
+    return seed_in(conn, *space_of(conn, scope_id), size)
+
+
+def seed_in(conn: Connection, account: int, space: int, size: int) -> Seed:
+    """The same of any space."""
     sets = [row[0] for row in conn.execute("SELECT vector_set FROM vector_sets WHERE account = %s", [account])]
     pooled: dict[int, Vectors] = {}
     tokens: dict[int, list[bytes]] = {}
@@ -75,17 +79,21 @@ def fill(conn: Connection, scope_id: str, transcript: Sequence[dict[str, Any]], 
     ).fetchone()
     assert row is not None
     account, space = row
-    noise = np.random.default_rng(SEED)
+    chance = noise()
     for start in range(0, len(transcript), BATCH):
         rows = _rows(conn, transcript[start : start + BATCH])
         with conn.transaction():
-            _copy_rows(conn, account, space, rows)
-            _copy_vectors(conn, account, space, [each.passage for each in rows], seed, noise)
+            _copy_messages(conn, account, space, rows)
+            copy_vectors(conn, account, space, [each.passage for each in rows], seed, chance)
     conn.execute(
         "UPDATE spaces SET people_read = (SELECT max(seq) FROM messages WHERE space = %s) WHERE space = %s",
         [space, space],
     )
     return space
+
+
+def noise() -> np.random.Generator:
+    return np.random.default_rng(SEED)
 
 
 def _rows(conn: Connection, transcript: Sequence[dict[str, Any]]) -> list[Row]:
@@ -101,19 +109,19 @@ def _rows(conn: Connection, transcript: Sequence[dict[str, Any]]) -> list[Row]:
     return found
 
 
-def _copy(conn: Connection, statement: LiteralString, rows: Iterable[Sequence[Any]]) -> None:
+def copy_rows(conn: Connection, statement: LiteralString, rows: Iterable[Sequence[Any]]) -> None:
     with conn.cursor() as cursor, cursor.copy(statement) as copy:
         for row in rows:
             copy.write_row(row)
 
 
-def _copy_rows(conn: Connection, account: int, space: int, rows: Sequence[Row]) -> None:
-    _copy(
+def _copy_messages(conn: Connection, account: int, space: int, rows: Sequence[Row]) -> None:
+    copy_rows(
         conn,
         "COPY messages (account, space, id, client_id, speaker, text, at) FROM STDIN",
         ((account, space, r.id, r.turn["id"], r.turn["speaker"], r.turn["text"], r.turn["ts"]) for r in rows),
     )
-    _copy(
+    copy_rows(
         conn,
         "COPY passages (account, space, passage, source_kind, source_id, speaker, at, session, text, terms, term_count,"
         " pending) FROM STDIN",
@@ -123,7 +131,7 @@ def _copy_rows(conn: Connection, account: int, space: int, rows: Sequence[Row]) 
             for r in rows
         ),
     )  # fmt: skip
-    _copy(
+    copy_rows(
         conn,
         "COPY terms (account, space, term, passage, frequency, length) FROM STDIN",
         (
@@ -138,13 +146,13 @@ def _copy_rows(conn: Connection, account: int, space: int, rows: Sequence[Row]) 
     )
 
 
-def _copy_vectors(
+def copy_vectors(
     conn: Connection, account: int, space: int, numbers: Sequence[int], seed: Seed, noise: np.random.Generator
 ) -> None:
     """For each of these passages those of a real turn, moved a little."""
     chosen = noise.integers(0, min(len(each) for each in seed.pooled.values()), len(numbers))
     for vector_set, real in seed.pooled.items():
-        _copy(
+        copy_rows(
             conn,
             "COPY vectors (account, space, vector_set, passage, embedding) FROM STDIN",
             (
@@ -153,7 +161,7 @@ def _copy_vectors(
             ),
         )
     for vector_set, packed in seed.tokens.items():
-        _copy(
+        copy_rows(
             conn,
             "COPY token_vectors (account, space, vector_set, passage, tokens) FROM STDIN",
             (

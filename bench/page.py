@@ -58,6 +58,8 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         for title in ("Recall through HTTP", "Ingest", "Memory and disk"):
             found += [f"### {title}", table(groups.get(title, []))]
         found += ["## Quality through HTTP", when(scopes), *pick(links, "quality"), table(groups.get("Quality", []))]
+    if capsules := parts.get("capsules"):
+        found += ["## Capsules", when(capsules), table(capsules["figures"])]
     if peers := parts.get("peers"):
         found += ["## Beside mem0ai", when(peers), *beside(peers, parts.get("scopes", {}))]
     if ranking := parts.get("quality"):

@@ -16,11 +16,12 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from psycopg import sql
 from starlette.routing import Route
 
-from cairn.access import keys, sessions, users
-from cairn.memory import scopes
+from cairn.access import keys, operator, sessions, users
+from cairn.memory import capsules, projects, scopes
+from cairn.model.capsule import OVERHEAD, NewCapsule
 from cairn.model.page import PageRequest
 from cairn.services import Services
-from conftest import PASSWORD, World, http
+from conftest import PASSWORD, Person, World, http
 
 CANARY = "canary-of-olga"
 
@@ -41,6 +42,7 @@ class Attacker:
     headers: dict[str, str]
     # What this one may know although it is the victim's: a member knows the account they are in.
     known: frozenset[str] = field(default_factory=frozenset[str])
+    is_user: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,7 @@ class Probe:
     json: Any = None
     data: dict[str, str] | None = None
     params: dict[str, str] | None = None
+    instead: dict[str, str] = field(default_factory=dict[str, str])  # another object for a path parameter, by its name
     control: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -72,16 +75,44 @@ PROBES: dict[str, Probe] = {
     "POST /v1/ingest": Probe(json={"scope_id": "team", "transcript": [{"speaker": "max", "text": "hello"}]}),
     "POST /v1/recall": Probe(json={"scope_id": "team", "message": {"speaker": "olga", "text": CANARY}}),
     "POST /v1/ask": Probe(json={"scope_id": "team", "question": f"What is {CANARY}?"}),
+    "POST /v1/mcp": Probe(
+        json={
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "conductor_ask", "arguments": {"mode": "search_memory", "query": CANARY}},
+        }
+    ),
     "POST /v1/users": Probe(json={"email": "new@example.org"}, control={"json": {"email": "newer@example.org"}}),
     "PATCH /v1/users/{user_id}": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
     "POST /v1/keys": Probe(json={"name": "another"}),
+    "POST /v1/projects": Probe(json={"name": "another"}),
+    "POST /v1/memory/capsules": Probe(json={"content_md": "a canary"}),
+    "GET /v1/memory/capsules": Probe(params={"q": CANARY, "mode": "hybrid"}),
+    "GET /v1/memory/capsules/related": Probe(params={"text": CANARY}),
+    "PATCH /v1/memory/capsules/{capsule_id}": Probe(json={"title": "renamed"}, control={"json": {"title": CANARY}}),
+    "POST /v1/memory/capsules/delete-all": Probe(json={"confirm": "delete-all"}),
+    "POST /v1/memory/capsules/merge": Probe(json={"ids": ["{other_capsule}"], "into": "{capsule_id}"}),
+    "POST /v1/memory/capsules/title": Probe(json={"content_md": "a canary"}),
+    "POST /v1/memory/capsules/curate": Probe(json={"messages": [{"role": "user", "content": "We take the canary."}]}),
+    "POST /v1/memory/import": Probe(json={"format": "cairn-archive", "version": 1, "capsules": []}),
+    "POST /v1/memory/capsules/{capsule_id}/restore": Probe(instead={"capsule_id": "deleted_capsule"}),
+    "POST /v1/memory/capsules/{capsule_id}/recover": Probe(instead={"capsule_id": "cold_capsule"}),
+    "PATCH /x_console/api/users/{user_id}": Probe(json={"quota_bytes": 0}, control={"json": {"quota_bytes": None}}),
 }
-# The right answer to the control where it is not a success: the only owner can't be erased, and no worker runs here.
-EXPECTED = {"DELETE /v1/users/{user_id}": {409}, "GET /readyz": {200, 503}}
+# The right answer to the control where it is not a success: the only owner can't be erased, no worker runs here, and a
+# few capsules make no map.
+EXPECTED = {
+    "DELETE /v1/users/{user_id}": {409},
+    "GET /readyz": {200, 503},
+    "GET /v1/memory/capsules/constellation": {409},
+}
 # The same for everybody.
 PUBLIC = ("GET /static/{name}",)
 # Last, because they end what the others need.
 LAST = (
+    "DELETE /v1/memory/capsules/{capsule_id}",
+    "POST /v1/memory/capsules/delete-all",
     "DELETE /v1/keys/{key_id}",
     "DELETE /v1/sessions/{session_id}",
     "POST /auth/password",
@@ -99,6 +130,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
     turn = scopes.Turn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
     said = await scopes.ingest(services, olga.principal, "team", [turn])
+    kept = await keep(services, olga)
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
@@ -110,16 +142,40 @@ async def make_victim(services: Services, world: World) -> Victim:
             "session_id": listed.items[0].id,
             "token": used,
             "name": "cairn.css",
+            **kept,
         },
         fresh={"token": await sessions.make_link(services, olga.user)},
         secrets=frozenset(
             {
                 CANARY, olga.user.id, olga.user.email, olga.key_id, olga.key, key.id, key.prefix, service_key.id,
-                olga.principal.account_id, "192.0.2.99", *said.message_ids,
+                olga.principal.account_id, "192.0.2.99", *said.message_ids, *kept.values(),
                 *(session.id for session in listed.items),
             }
         ),
     )  # fmt: skip
+
+
+async def keep(services: Services, olga: Person) -> dict[str, str]:
+    """Capsules in every state and a project, all of them of the canary; by what the walk calls them."""
+
+    async def one(text: str, project_id: str | None = None) -> str:
+        new = NewCapsule(title=CANARY, content_md=f"{CANARY} {text}", tags=[CANARY], project_id=project_id)
+        return (await capsules.create(services, olga.principal, new)).capsule.id
+
+    project = await projects.create(services, olga.principal, name=CANARY)
+    cold = await one("in the cold tier")
+    await users.update_user(services, olga.principal, olga.user.id, {"cold_tier": True})
+    await operator.set_quota(services, olga.user.id, OVERHEAD + 1000)
+    deleted = await one("pushes it out")
+    await operator.set_quota(services, olga.user.id, None)
+    await capsules.delete(services, olga.principal, deleted)
+    return {
+        "capsule_id": await one("there", project.id),
+        "other_capsule": await one("there too"),
+        "deleted_capsule": deleted,
+        "cold_capsule": cold,
+        "project_id": project.id,
+    }
 
 
 async def make_attackers(services: Services, world: World) -> list[Attacker]:
@@ -132,7 +188,7 @@ async def make_attackers(services: Services, world: World) -> list[Attacker]:
             known=frozenset({world.owner.principal.account_id}),
         ),
         Attacker(name="another account", headers=world.stranger.auth),
-        Attacker(name="another account's service key", headers=service),
+        Attacker(name="another account's service key", headers=service, is_user=False),
         Attacker(
             name="the same, naming the victim", headers={**service, "X-Cairn-User": world.owner.user.id}
         ),
@@ -186,8 +242,14 @@ async def attack(
 
 
 def wanted(label: str, attacker: Attacker) -> set[int]:
-    """404; only somebody without any credential may be told to get one."""
-    return {404} if attacker.headers or label == "GET /auth/once/{token}" else {401}
+    """404; only somebody without any credential may be told to get one. And whoever could have nothing there, whatever
+    they ask for, may be told so: in the console all but admins, among capsules who is no user.
+    """
+    if not attacker.headers and label != "GET /auth/once/{token}":
+        return {401}
+    if "/x_console/" in label or ("/v1/memory/" in label and not attacker.is_user):
+        return {403, 404}
+    return {404}
 
 
 async def control(app: FastAPI, label: str, method: str, path: str, victim: Victim) -> list[str]:
@@ -203,9 +265,20 @@ async def control(app: FastAPI, label: str, method: str, path: str, victim: Vict
 async def send(
     client: httpx.AsyncClient, method: str, path: str, objects: dict[str, str], headers: dict[str, str], probe: Probe
 ) -> httpx.Response:
+    objects = objects | {name: objects[other] for name, other in probe.instead.items()}
+    body = filled(probe.json, objects)
     return await client.request(
-        method, path.format(**objects), headers=headers, json=probe.json, data=probe.data, params=probe.params
+        method, path.format(**objects), headers=headers, json=body, data=probe.data, params=probe.params
     )
+
+
+def filled(value: Any, objects: dict[str, str]) -> Any:
+    """A body with the victim's objects in it: `{…}` is the name of one."""
+    if isinstance(value, dict):
+        return {key: filled(item, objects) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, objects) for item in value]
+    return objects.get(value[1:-1], value) if isinstance(value, str) and value.startswith("{") else value
 
 
 async def belongings(database: str, victim: Victim) -> list[str]:

@@ -39,3 +39,10 @@ def test_of_two_passages_with_the_term_the_shorter_is_better() -> None:
 
 def test_a_question_without_known_terms_scores_nothing() -> None:
     assert bm25.score(np.zeros((3, 0)), [1, 2, 3], [], average=2).tolist() == [0, 0, 0]
+
+
+def test_words_that_stand_everywhere_are_left_out_only_where_the_rarer_ones_give_enough() -> None:
+    assert bm25.telling({"caroline": 50_000, "lake": 30, "zürich": 5}, enough=20) == ["zürich", "lake"]
+    assert bm25.telling({"caroline": 50_000, "lake": 3}, enough=20) == ["lake", "caroline"]
+    assert bm25.telling({"caroline": 1_500, "lake": 300}, enough=20) == ["lake", "caroline"], "not so many"
+    assert bm25.telling({}, enough=20) == []

@@ -18,7 +18,7 @@ LAYERS = (
     {"jobs"},
     {"runtime"},
     {"surfaces.http"},
-    {"surfaces.rest", "surfaces.web"},
+    {"surfaces.rest", "surfaces.web", "surfaces.mcp"},
     {"app"},
     {"cli"},
     {"__main__"},

@@ -72,6 +72,7 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             " SELECT space, 1, passage, '[1,2,3]' FROM passages WHERE source_id = %(message)s",
             "INSERT INTO token_vectors (space, vector_set, passage, tokens)"
             " SELECT space, 1, passage, 'bits' FROM passages WHERE source_id = %(message)s",
+            "INSERT INTO constellations (space, points, clusters) VALUES (%(space)s, '[]', '[]')",
         ]
         for statement in statements:
             await conn.execute(statement, at)
@@ -79,7 +80,7 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
 
 
 SEEN = ("messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "passages")
-KEPT = (*SEEN, "edges", "terms", "vectors", "token_vectors")
+KEPT = (*SEEN, "edges", "terms", "vectors", "token_vectors", "constellations")
 
 
 async def counts(conn: Connection, names: tuple[str, ...]) -> dict[str, int]:

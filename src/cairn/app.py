@@ -21,7 +21,8 @@ from cairn.services import Services
 from cairn.settings import Settings
 from cairn.surfaces.http.errors import ErrorOut, install_error_handlers
 from cairn.surfaces.http.guards import LimitedBody, Observed, OwnHost
-from cairn.surfaces.rest import auth, health, keys, scopes, users
+from cairn.surfaces.mcp import endpoint as mcp
+from cairn.surfaces.rest import auth, capsules, console, health, keys, projects, scopes, users
 from cairn.surfaces.web import pages
 
 DESCRIPTION = "Long-term memory for AI chats and agents."
@@ -46,8 +47,8 @@ def make_routes() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     install_error_handlers(app)
-    for router in (health.router, auth.router, users.router, keys.router, scopes.router, pages.router):
-        app.include_router(router)
+    for part in (health, auth, users, keys, scopes, capsules, projects, console, mcp, pages):
+        app.include_router(part.router)
     return app
 
 

@@ -79,6 +79,13 @@ def _database_url(text: str) -> str:
     return text
 
 
+def _smtp_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
+        raise ValueError("must be smtp:// or smtps:// with a host")
+    return text
+
+
 def _secret(text: str) -> str:
     if len(text) < 32:
         raise ValueError("must have at least 32 characters")
@@ -205,6 +212,14 @@ class Settings:
         "How long open requests and running jobs may take to finish on stop.",
         _positive,
     )
+    smtp_url: str | None = _setting(
+        None,
+        "CAIRN_SMTP_URL",
+        "Mail server for the weekly digest: `smtp://user:password@host:587` (STARTTLS where offered) or `smtps://…`. "
+        "Unset: no mail is sent.",
+        _smtp_url,
+    )
+    smtp_from: str = _setting("cairn@localhost", "CAIRN_SMTP_FROM", "Sender of such mail.")
     default_plan: str = _setting("unlimited", "CAIRN_DEFAULT_PLAN", "Plan of a new account.")
     max_body_bytes: int = _setting(
         32 * 1024 * 1024, "CAIRN_MAX_BODY_BYTES", "Largest request body that is taken, in bytes.", _positive
@@ -226,6 +241,14 @@ class Settings:
     )
     oidc_jwks_url: str | None = _setting(None, "CAIRN_OIDC_JWKS_URL", "Where that issuer's signing keys are.", _url)
     oidc_audience: str | None = _setting(None, "CAIRN_OIDC_AUDIENCE", "Audience (`aud`) that such a JWT must be for.")
+    url: str | None = _setting(
+        None, "CAIRN_URL", "For `cairn mcp`: the server to speak to. Default: the one on this machine.", _url
+    )
+    api_key: str | None = _setting(
+        None,
+        "CAIRN_API_KEY",
+        "For `cairn mcp`: the key to speak for. Default: the first owner's, if the server is on this machine.",
+    )
     log_level: str = _setting("info", "CAIRN_LOG_LEVEL", "debug, info, warning or error.", _log_level)
     log_format: LogFormat = _setting(
         "auto", "CAIRN_LOG_FORMAT", "json, text, or auto: text on a terminal, json elsewhere.", _log_format

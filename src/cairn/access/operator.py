@@ -79,3 +79,23 @@ async def _free(conn: Connection, subject: str, user: User) -> None:
     taken = await accounts.account_of(conn, "subject", subject)
     if taken is not None and user.subject != subject:
         raise Conflict(f"Another user is {subject[:80]} already: take it from them first, with --subject ''.")
+
+
+async def set_quota(services: Services, user_id: str, quota_bytes: int | None) -> None:
+    """How much one user may keep, whatever their plan says; None goes back to the plan."""
+    async with services.db.unscoped() as conn:
+        account = await accounts.account_of(conn, "user", user_id)
+    if account is None:
+        raise NotFound("There is no such user.")
+    async with services.db.transaction(account_scope(account)) as conn:
+        if await users.get(conn, user_id) is None:
+            raise NotFound("There is no such user.")
+        await users.update(conn, user_id, quota_bytes=quota_bytes)
+        await record(conn, operator_in(account), "user.quota", user_id, quota_bytes=quota_bytes)
+
+
+async def resident(services: Services, user_id: str) -> Resident:
+    found = [one for one in await residents(services) if one.user_id == user_id]
+    if not found:
+        raise NotFound("There is no such user.")
+    return found[0]

@@ -19,7 +19,7 @@ from cairn.store import accounts, spaces
 from cairn.store import users as store
 from cairn.store.db import Connection
 
-Field = Literal["name", "timezone", "language", "role"]
+Field = Literal["name", "timezone", "language", "role", "cold_tier", "weekly_digest"]
 
 
 async def create_user(

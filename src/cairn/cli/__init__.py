@@ -100,6 +100,12 @@ def reembed(json: Json = False) -> None:
     _do("models:reembed", as_json=json)
 
 
+@app.command()
+def mcp() -> None:
+    """Speak MCP on standard input and output, for the key CAIRN_API_KEY to the server at CAIRN_URL."""
+    _do("mcp:mcp")
+
+
 @app.command("login-link")
 def login_link(email: Annotated[str, typer.Argument(metavar="[EMAIL]")] = "owner@localhost") -> None:
     """Print a one-time link that signs somebody in. It is good for a day."""

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from cairn.engine.index import spoken
 from cairn.engine.late import pack
+from cairn.errors import UpstreamError
 from cairn.footprint import give_back
+from cairn.model.message import NewPassage
 from cairn.model.principal import ReadScope
 from cairn.providers.embedder import Embedder, Embedding
 from cairn.services import Services
@@ -19,6 +21,14 @@ from cairn.store.passages import Pending
 
 LARGE = 10_000  # passages: from here on, reading a space through takes twice as long as asking an index
 _BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The beginning of something as the embedder for its script sees it."""
+
+    model: str
+    embedding: Embedding
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,27 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
         await _close(services, scope, space, gaps)
         made += sum(len(gap.wanted) for gap in gaps)
         last = batch[-1].passage
+
+
+async def read_first(services: Services, cut: Sequence[NewPassage]) -> First | None:
+    """Before it is stored, to see whether the same is there; None while there is no embedder."""
+    if not cut:
+        return None
+    fitting = [each for each in services.embedders.active if each.multilingual == cut[0].foreign]
+    for embedder in fitting or services.embedders.active[:1]:
+        try:
+            return First(embedder.name, (await embedder.embed([spoken(cut[0].speaker, cut[0].text)]))[0])
+        except UpstreamError:
+            return None
+    return None
+
+
+async def keep_first(conn: Connection, space: int, cut: Sequence[NewPassage], first: First | None) -> None:
+    """With what was just stored: whoever comes next can find it by meaning. The rest is a job's."""
+    if first is None or not cut:
+        return
+    passage = await passages.number(conn, space, cut[0].source_kind, cut[0].source_id)
+    await _store(conn, space, first.model, [(passage, first.embedding)])
 
 
 async def index_space(services: Services, scope: ReadScope, space: int) -> None:
@@ -114,20 +145,19 @@ async def _close(
     async with services.db.transaction(scope) as conn:
         for gap, made in zip(gaps, results, strict=True):
             if not isinstance(made, BaseException):
-                await _store(conn, space, gap, made)
+                numbers = [item.passage for item in gap.wanted]
+                await _store(conn, space, gap.embedder.name, list(zip(numbers, made, strict=True)))
         if done_with and not faults:
             await passages.mark_embedded(conn, space, [item.passage for item in done_with])
     if faults:
         raise faults[0]
 
 
-async def _store(conn: Connection, space: int, gap: _Gap, made: Sequence[Embedding]) -> None:
-    number = await vectors.vector_set(conn, gap.embedder.name, len(made[0].pooled))
-    pairs = list(zip(gap.wanted, made, strict=True))
+async def _store(conn: Connection, space: int, model: str, made: Sequence[tuple[int, Embedding]]) -> None:
     await vectors.store_vectors(
         conn,
         space,
-        number,
-        {item.passage: one.pooled for item, one in pairs},
-        {item.passage: pack(one.tokens.vectors) for item, one in pairs if one.tokens is not None},
+        await vectors.vector_set(conn, model, len(made[0][1].pooled)),
+        {passage: one.pooled for passage, one in made},
+        {passage: pack(one.tokens.vectors) for passage, one in made if one.tokens is not None},
     )

@@ -170,7 +170,9 @@ async def _gather(
     wanted = Counter(terms.terms(question.text))
     frequencies = await store.document_frequencies(conn, spaces, list(wanted))
     weights = {term: float(idf(n, size.passages)) * wanted[term] for term, n in frequencies.items()}
-    best = {term: weights[term] for term in telling(frequencies, ENOUGH * count)} if style.words else {}
+    # Under a filter the rare words may be gone, and what is left is counted quickly.
+    rare = telling(frequencies, ENOUGH * count) if narrow == store.EVERYTHING else list(weights)
+    best = {term: weights[term] for term in rare} if style.words else {}
     chosen = set(await store.by_terms(conn, spaces, best, average=size.average, limit=count, narrow=narrow))
     asked = {size.sets[name]: embedding for name, (_, embedding) in embedded.items() if name in size.sets}
     english = terms.guess(question.text) == "en"
@@ -258,7 +260,8 @@ def _weights(question: Question, embedded: Mapping[str, tuple[Embedder, Embeddin
     elif all(embedding.tokens is None for _, embedding in embedded.values()):
         weights = _POOLED
     if not style.talk:
-        weights = weights.without("neighbour", "session")
+        # A long note is found by one of its windows, none of which is long.
+        weights = weights.without("neighbour", "session", "length")
     return weights if style.words else weights.without("bm25")
 
 

@@ -7,8 +7,10 @@ import procrastinate
 
 from cairn.access.readscope import account_scope, job_scope
 from cairn.engine import embed, index
+from cairn.memory import capsule_views, digests
+from cairn.model.capsule import TRASH_DAYS
 from cairn.services import Services
-from cairn.store import accounts, passages, sessions, spaces, users, vectors
+from cairn.store import accounts, capsules, passages, sessions, spaces, users, vectors
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
@@ -19,60 +21,104 @@ def register_tasks(services: Services) -> None:
     """Make the tasks known to the queue. A process that only adds jobs does not need this."""
     app = services.queue.app
 
-    def task(name: str, work: Callable[..., Awaitable[None]]) -> None:
-        app.task(name=name, retry=RETRY)(work)
+    def task(work: Callable[..., Awaitable[None]]) -> None:
+        async def run(**arguments: int | str) -> None:
+            await work(services, **arguments)
 
-    def scheduled(name: str, cron: str, work: Callable[[int], Awaitable[None]]) -> None:
-        app.periodic(cron=cron)(app.task(name=name, retry=RETRY)(work))
+        app.task(name=work.__name__, retry=RETRY)(run)
 
-    async def erase_user(account: int, user_id: str) -> None:
-        """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
-        async with services.db.transaction(account_scope(account)) as conn:
-            await users.delete_erased(conn, user_id)
-            await accounts.delete_abandoned(conn)
+    def scheduled(cron: str, work: Callable[[Services], Awaitable[None]]) -> None:
+        async def run(timestamp: int) -> None:  # noqa: ARG001
+            await work(services)
 
-    async def read_space(account: int, space: int) -> None:
-        """Read what is new in a space: what it says of people, and its vectors. Without an embedder those wait."""
-        scope = job_scope(account, space)
-        await asyncio.sleep(GATHERING)
+        app.periodic(cron=cron)(app.task(name=work.__name__, retry=RETRY)(run))
+
+    for work in (erase_user, read_space, index_space, map_vault, send_digest):
+        task(work)
+    scheduled("* * * * *", embed_pending)
+    scheduled("*/10 * * * *", forget_expired_logins)
+    scheduled("17 3 * * *", remove_old_jobs)
+    scheduled("27 3 * * *", purge_memories)
+    scheduled("47 3 * * *", drop_unused_indexes)
+    scheduled("0 7 * * 1", send_digests)
+
+
+async def erase_user(services: Services, account: int, user_id: str) -> None:
+    """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
+    async with services.db.transaction(account_scope(account)) as conn:
+        await users.delete_erased(conn, user_id)
+        await accounts.delete_abandoned(conn)
+
+
+async def read_space(services: Services, account: int, space: int) -> None:
+    """Read what is new in a space: what it says of people, and its vectors. Without an embedder those wait."""
+    scope = job_scope(account, space)
+    await asyncio.sleep(GATHERING)
+    async with services.db.transaction(scope) as conn:
+        await spaces.await_reading(conn, space, awaited=False)
+    await index.note_people(services, scope, space)
+    embedded = await embed.embed_space(services, scope, space)
+    if embedded and await embed.lacks_index(services, scope, space):
         async with services.db.transaction(scope) as conn:
-            await spaces.await_reading(conn, space, awaited=False)
-        await index.note_people(services, scope, space)
-        if await embed.embed_space(services, scope, space) and await embed.lacks_index(services, scope, space):
-            async with services.db.transaction(scope) as conn:
-                await services.queue.add(conn, "index_space", account=account, space=space)
+            await services.queue.add(conn, "index_space", account=account, space=space)
+    if await capsule_views.map_is_stale(services, scope, space):
+        async with services.db.transaction(scope) as conn:
+            await services.queue.add(conn, "map_vault", account=account, space=space, one_by_one=f"map {space}")
 
-    async def index_space(account: int, space: int) -> None:
-        """Make the index of meanings that a large space needs."""
-        await embed.index_space(services, job_scope(account, space), space)
 
-    async def drop_unused_indexes(timestamp: int) -> None:  # noqa: ARG001
-        """Remove the indexes of spaces that are gone."""
-        async with services.db.as_owner() as owner:
-            await vectors.drop_unused_indexes(owner)
+async def index_space(services: Services, account: int, space: int) -> None:
+    """Make the index of meanings that a large space needs."""
+    await embed.index_space(services, job_scope(account, space), space)
 
-    async def embed_pending(timestamp: int) -> None:  # noqa: ARG001
-        """What was left over: stored while no embedder was there."""
-        async with services.db.unscoped() as conn:
-            waiting = await passages.pending_spaces(conn)
-        for account, space in waiting:
-            await read_space(account, space)
 
-    async def forget_expired_logins(timestamp: int) -> None:  # noqa: ARG001
-        """Remove sessions and one-time links that are over."""
-        async with services.db.unscoped() as conn:
-            await sessions.forget_expired(conn)
+async def map_vault(services: Services, account: int, space: int) -> None:
+    """Make the map of a vault."""
+    await capsule_views.make_map(services, job_scope(account, space), space)
 
-    async def remove_old_jobs(timestamp: int) -> None:  # noqa: ARG001
-        """Failed jobs are kept for a month to be looked at; their arguments go with them."""
-        await app.job_manager.delete_old_jobs(
-            nb_hours=30 * 24, include_failed=True, include_cancelled=True, include_aborted=True
-        )
 
-    task("erase_user", erase_user)
-    task("read_space", read_space)
-    task("index_space", index_space)
-    scheduled("embed_pending", "* * * * *", embed_pending)
-    scheduled("forget_expired_logins", "*/10 * * * *", forget_expired_logins)
-    scheduled("drop_unused_indexes", "47 3 * * *", drop_unused_indexes)
-    scheduled("remove_old_jobs", "17 3 * * *", remove_old_jobs)
+async def send_digest(services: Services, account: int, user_id: str) -> None:
+    await digests.send(services, account, user_id)
+
+
+async def embed_pending(services: Services) -> None:
+    """What was left over: stored while no embedder was there."""
+    async with services.db.unscoped() as conn:
+        waiting = await passages.pending_spaces(conn)
+    for account, space in waiting:
+        await read_space(services, account, space)
+
+
+async def forget_expired_logins(services: Services) -> None:
+    """Remove sessions and one-time links that are over."""
+    async with services.db.unscoped() as conn:
+        await sessions.forget_expired(conn)
+
+
+async def remove_old_jobs(services: Services) -> None:
+    """Failed jobs are kept for a month to be looked at; their arguments go with them."""
+    await services.queue.app.job_manager.delete_old_jobs(
+        nb_hours=30 * 24, include_failed=True, include_cancelled=True, include_aborted=True
+    )
+
+
+async def purge_memories(services: Services) -> None:
+    """Remove what has been in the trash or the cold tier for 30 days."""
+    async with services.db.unscoped() as conn:
+        await capsules.purge(conn, TRASH_DAYS)
+
+
+async def drop_unused_indexes(services: Services) -> None:
+    """Remove the indexes of spaces that are gone."""
+    async with services.db.as_owner() as owner:
+        await vectors.drop_unused_indexes(owner)
+
+
+async def send_digests(services: Services) -> None:
+    """One job for everybody who wants the week by e-mail, if there is a mail server."""
+    if services.settings.smtp_url is None:
+        return
+    async with services.db.unscoped() as conn:
+        receivers = await users.digest_receivers(conn)
+    for account, user_id in receivers:
+        async with services.db.transaction(account_scope(account)) as conn:
+            await services.queue.add(conn, "send_digest", account=account, user_id=user_id)

@@ -27,6 +27,8 @@ class User:
     quota_bytes: int | None
     timezone: str
     language: str
+    cold_tier: bool
+    weekly_digest: bool
     subject: str | None
     has_password: bool
     created_at: datetime

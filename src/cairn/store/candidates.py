@@ -230,7 +230,7 @@ def _within(alias: str, narrow: Narrow) -> sql.Composable:
     return sql.SQL(
         "AND EXISTS (SELECT FROM passages p WHERE p.space = {alias}.space AND p.passage = {alias}.passage"
         " AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)"
-        " AND (%(sources)s::text[] IS NULL OR p.source_id = ANY(%(sources)s)))"
+        " AND (%(sources)s::text[] IS NULL OR p.source_id IN (SELECT unnest(%(sources)s::text[]))))"
     ).format(alias=sql.Identifier(alias))
 
 
@@ -244,7 +244,7 @@ async def _by_scan_of_foreign(
               FROM passages p JOIN vectors v ON v.space = p.space AND v.passage = p.passage AND v.vector_set = %(set)s
              WHERE p.space = ANY(%(spaces)s) AND p.foreign_text
                AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
-               AND (%(sources)s::text[] IS NULL OR p.source_id = ANY(%(sources)s))
+               AND (%(sources)s::text[] IS NULL OR p.source_id IN (SELECT unnest(%(sources)s::text[])))
              ORDER BY distance
              LIMIT %(limit)s) AS nearest
         """,

@@ -75,6 +75,18 @@ async def delete(conn: Connection, space: int, source_kind: str, source_ids: Seq
     )
 
 
+async def number(conn: Connection, space: int, source_kind: str, source_id: str) -> int:
+    """Of the first passage of something."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT passage FROM passages
+         WHERE space = %(space)s AND source_kind = %(kind)s AND source_id = %(id)s ORDER BY part LIMIT 1
+        """,
+        {"space": space, "kind": source_kind, "id": source_id},
+    )
+
+
 async def last_session(conn: Connection, space: int) -> tuple[datetime, str] | None:
     """When somebody last spoke in this space, and in which session."""
     return await (

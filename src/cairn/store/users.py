@@ -7,7 +7,7 @@ from cairn.model.account import User
 from cairn.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
 
 _COLUMNS: LiteralString = """
-    account, id, email, name, role, is_admin, quota_bytes, timezone, language, subject,
+    account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
     password_hash IS NOT NULL AS has_password, created_at, last_login_at
 """
 
@@ -62,6 +62,11 @@ async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: i
         """,
         {"at": at, "last": last, "limit": limit},
     )
+
+
+async def digest_receivers(conn: Connection) -> list[tuple[int, str]]:
+    """Account and id of whoever wants the week by e-mail. Needs no scope."""
+    return await (await conn.execute("SELECT * FROM digest_receivers()")).fetchall()
 
 
 async def password_hash(conn: Connection, user_id: str) -> str | None:

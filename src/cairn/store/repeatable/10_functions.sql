@@ -62,6 +62,7 @@ AS $$
         WHEN 'link'    THEN (SELECT account FROM one_time_links WHERE prefix = value)
         WHEN 'email'   THEN (SELECT account FROM users WHERE email = value)
         WHEN 'subject' THEN (SELECT account FROM users WHERE subject = value)
+        WHEN 'user'    THEN (SELECT account FROM users WHERE id = value)
         WHEN 'account' THEN (SELECT account FROM accounts WHERE id = value)
     END
 $$;
@@ -125,6 +126,48 @@ AS $$
                               AND v.space = p.space AND v.passage = p.passage)
         RETURNING 1)
     SELECT count(*) FROM marked
+$$;
+
+-- What has lain in the trash or the cold tier for that many days goes for good, with all that hangs on it and a line in
+-- the audit trail for each. Returns how many went.
+CREATE OR REPLACE FUNCTION purge_memories(days int) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    WITH gone AS (
+        DELETE FROM memories
+         WHERE coalesce(deleted_at, cold_at) < now() - make_interval(days => days)
+        RETURNING account, id, kind),
+    noted AS (
+        INSERT INTO audit (account, id, via, action, object_id)
+        SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', kind || '.purge', id FROM gone)
+    SELECT count(*) FROM gone
+$$;
+
+-- What hangs on a passage goes with it (the trigger is in 0003). The words are written out first: joined any earlier, a
+-- vault of tens of thousands would be read once for each of its passages.
+CREATE OR REPLACE FUNCTION forget_passages() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+BEGIN
+    WITH said AS MATERIALIZED (
+        SELECT g.account, g.space, word, g.passage FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS word)
+    DELETE FROM terms t USING said s
+     WHERE t.account = s.account AND t.space = s.space AND t.term = s.word AND t.passage = s.passage;
+    DELETE FROM vectors v USING gone g
+     WHERE v.account = g.account AND v.space = g.space AND v.passage = g.passage;
+    DELETE FROM token_vectors v USING gone g
+     WHERE v.account = g.account AND v.space = g.space AND v.passage = g.passage;
+    UPDATE spaces s SET passages = s.passages - g.number, term_total = s.term_total - g.total
+      FROM (SELECT account, space, count(*) AS number, sum(term_count) AS total FROM gone GROUP BY 1, 2) g
+     WHERE s.account = g.account AND s.space = g.space;
+    RETURN NULL;
+END $$;
+
+-- Who wants the week by e-mail?
+CREATE OR REPLACE FUNCTION digest_receivers() RETURNS TABLE (account int, user_id text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT account, id FROM users WHERE weekly_digest AND erased_at IS NULL
 $$;
 
 -- Sessions and one-time links that are over. Returns how many went.

@@ -24,7 +24,8 @@ DECLARE
         'messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
         'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'passages', in_sight,
         -- numbers and words that mean something only together with a row above
-        'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space
+        'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space,
+        'constellations', in_space
     );
 BEGIN
     FOR name IN SELECT jsonb_object_keys(rules) LOOP

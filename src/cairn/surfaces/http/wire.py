@@ -1,5 +1,6 @@
 """Types at the wire: text that the database can hold, times with a Z, ids of their own form, pages."""
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar, cast
@@ -8,6 +9,7 @@ from fastapi import Depends, Query
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 from starlette.convertors import Convertor, register_url_convertor
 
+from cairn.errors import Malformed
 from cairn.model.ids import KINDS, Kind, pattern
 from cairn.model.page import Page, PageRequest, read_cursor
 
@@ -74,11 +76,14 @@ Paging = Annotated[PageRequest, Depends(page_request)]
 
 
 def refuse_unstorable(value: Any, path: Sequence[str | int]) -> None:
-    """NUL and lone surrogates are no text; say so here instead of letting the database."""
+    """NUL and lone surrogates are no text, and NaN is no number; say so here instead of letting the database."""
     if isinstance(value, str):
         if "\0" in value or any(0xD800 <= ord(letter) <= 0xDFFF for letter in value if letter > "\ud7ff"):
             where = ".".join(map(str, path)) or "the value"
             raise ValueError(f"{where} holds a NUL character or half a surrogate pair: remove it")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{'.'.join(map(str, path)) or 'the value'} is no number that JSON has")
     elif isinstance(value, dict):
         for key, item in cast("dict[Any, Any]", value).items():
             refuse_unstorable(key, (*path, "(a key)"))
@@ -86,6 +91,14 @@ def refuse_unstorable(value: Any, path: Sequence[str | int]) -> None:
     elif isinstance(value, list):
         for index, item in enumerate(cast("list[Any]", value)):
             refuse_unstorable(item, (*path, index))
+
+
+def refuse(name: str, value: str | None) -> None:
+    """The same for what comes in the query of an address."""
+    try:
+        refuse_unstorable(value, (name,))
+    except ValueError as fault:
+        raise Malformed(f"{fault}.", details=[{"path": f"query.{name}", "message": str(fault)}]) from None
 
 
 def _convertor(kind: Kind) -> Convertor[str]:

@@ -31,6 +31,8 @@ class UserOut(Shown):
     is_admin: bool
     timezone: str
     language: str
+    cold_tier: bool
+    weekly_digest: bool
     has_password: bool
     created_at: Time
     last_login_at: Time | None
@@ -57,6 +59,10 @@ class MeChange(Wire):
     name: Annotated[str, Field(max_length=255)] | None = None
     timezone: Annotated[str, Field(max_length=64, description="Such as Europe/Berlin.")] | None = None
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", max_length=35)] | None = None
+    cold_tier: bool | None = Field(
+        default=None, description="When the plan is full, move the capsules not read for longest out of the way."
+    )
+    weekly_digest: bool | None = Field(default=None, description="The week in capsules, by e-mail.")
 
 
 class UserChange(MeChange):
@@ -74,7 +80,7 @@ async def me(services: Used, principal: Caller) -> Me:
     )
 
 
-@router.patch("/me", summary="Change my name, time zone or language")
+@router.patch("/me", summary="Change my name, time zone, language or preferences")
 async def change_me(services: Used, principal: Caller, body: MeChange) -> UserOut:
     user_id = require_user(principal)
     return UserOut.model_validate(await users.update_user(services, principal, user_id, _given(body)))

@@ -1,0 +1,121 @@
+"""MCP over standard input and output: passes each call on to a server, which does the work and checks the key.
+
+Keeps nothing and needs no database. Whatever happens to the server, this stays alive and says what to do; standard
+output belongs to the protocol, everything else goes to standard error.
+"""
+
+import asyncio
+import ipaddress
+import signal
+from dataclasses import replace
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import httpx2
+import typer
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from cairn.errors import Misconfigured
+from cairn.observe.logs import configure_logs
+from cairn.settings import Settings, read_settings
+from cairn.surfaces.mcp.protocol import make_server
+from cairn.surfaces.mcp.tool import NAME, failure
+
+_TIMEOUT = httpx2.Timeout(120, connect=5)
+_MAKE_A_KEY = "make one with `cairn keys create --user EMAIL --name NAME` on the server's machine"
+
+
+def mcp() -> None:
+    settings = read_settings()
+    configure_logs("warning", settings.log_format)
+    try:
+        key_of(settings)
+    except Misconfigured as fault:
+        typer.echo(f"cairn: {fault.message}", err=True)  # and each call answers the same
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # there is nothing to wind up, and reading can't be interrupted
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    address = address_of(settings)
+    async with httpx2.AsyncClient(timeout=_TIMEOUT, trust_env=not _is_local(address)) as client:
+
+        async def call(arguments: dict[str, Any]) -> dict[str, Any]:
+            return await _pass_on(client, settings, address, arguments)
+
+        server = make_server(call)
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+async def _pass_on(
+    client: httpx2.AsyncClient, settings: Settings, address: str, arguments: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        key = key_of(settings)
+    except Misconfigured as fault:
+        return failure(fault.code, fault.message, "Tell the user.")
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": NAME, "arguments": arguments}}
+    try:
+        answer = await client.post(
+            f"{address}/v1/mcp", json=message, headers={"Authorization": f"Bearer {key}", "Accept": "application/json"}
+        )
+        body = _fields(answer.json())
+    except httpx2.TransportError:
+        return failure(
+            "unavailable",
+            f"No Cairn answers at {address}.",
+            "Tell the user to start it with `cairn serve`, or to set CAIRN_URL to where it runs; then try again.",
+        )
+    except ValueError:
+        return failure("unavailable", f"What answers at {address} is not Cairn.", "Tell the user to set CAIRN_URL.")
+    if answer.status_code == 200 and "result" in body:
+        return body["result"]
+    error = _fields(body.get("error"))
+    if isinstance(error.get("code"), int):
+        raise MCPError(code=error["code"], message=str(error.get("message")))
+    return _refused(address, answer.status_code, error)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _refused(address: str, status: int, error: dict[str, Any]) -> dict[str, Any]:
+    """What the server answers before it comes to the call."""
+    code, message = str(error.get("code", "unavailable")), str(error.get("message", f"{address} answers {status}."))
+    advice = {
+        401: f"Tell the user to set CAIRN_API_KEY to a good key: {_MAKE_A_KEY}.",
+        404: f"Tell the user to check CAIRN_URL, which is {address}.",
+    }
+    return failure(code, message, advice.get(status, "Tell the user if it stays so."))
+
+
+def address_of(settings: Settings) -> str:
+    """`CAIRN_URL`, or where the server of this machine listens."""
+    return settings.url or replace(settings, public_url=None).base_url
+
+
+def key_of(settings: Settings) -> str:
+    """`CAIRN_API_KEY`, or the first owner's: that one is never sent to another machine."""
+    if settings.api_key:
+        return settings.api_key
+    if not _is_local(address_of(settings)):
+        raise Misconfigured(f"CAIRN_URL names another machine: set CAIRN_API_KEY to a key of it; {_MAKE_A_KEY}.")
+    path = settings.home / "owner-key"
+    try:
+        return path.read_text().strip()
+    except OSError:
+        raise Misconfigured(
+            f"There is no key: CAIRN_API_KEY is not set and {path} can't be read. Start `cairn serve` once, which "
+            f"writes it, or {_MAKE_A_KEY} and set CAIRN_API_KEY."
+        ) from None
+
+
+def _is_local(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

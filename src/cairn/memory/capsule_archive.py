@@ -1,0 +1,202 @@
+"""Capsules taken together and taken elsewhere: merging, the archive of everything, and reading one back."""
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from cairn.access.audit import record
+from cairn.access.readscope import account_scope
+from cairn.access.require import require_user
+from cairn.errors import Invalid, NotFound
+from cairn.memory.capsules import (
+    await_reading,
+    changed,
+    check_size,
+    content_hash,
+    cut_capsule,
+    hold_vault,
+    look_into_vault,
+    make_room,
+    put_away,
+    rewrite,
+)  # fmt: skip
+from cairn.memory.projects import require_project
+from cairn.model.capsule import Capsule, Version, size_of
+from cairn.model.ids import new_id
+from cairn.model.page import PageRequest
+from cairn.model.principal import Principal
+from cairn.services import Services
+from cairn.store import accounts, keys, passages, users
+from cairn.store import capsules as store
+
+FORMAT = "cairn-archive"
+FORMAT_VERSION = 1
+_PAGE = 100
+_SEPARATOR = "\n\n---\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """`skipped` were there already."""
+
+    imported: int
+    skipped: int
+
+
+async def merge(services: Services, principal: Principal, ids: Sequence[str], into: str) -> Capsule:
+    """What the others say is added to one of them; they go to the trash. Every history stays."""
+    user_id = require_user(principal)
+    others = [one for one in dict.fromkeys(ids) if one != into]
+    if not others:
+        raise Invalid("Name at least one capsule besides the one to merge into.")
+    while True:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            vault = await look_into_vault(conn, principal, user_id)
+            found = await store.by_ids(conn, vault.space, [into, *others])
+        if len(found) <= len(others):
+            raise NotFound("There is no such capsule.")
+        target, parts = found[into], [found[one] for one in others]
+        after = _joined(target, parts)
+        check_size(after.title, after.content_md, after.tags, after.metadata)
+        cut = await cut_capsule(services, after)
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            held = await hold_vault(conn, principal, user_id)
+            if await store.by_ids(conn, held.space, [into, *others]) != found:
+                continue  # somebody was faster
+            now = services.clock()
+            held = await put_away(conn, principal, held, others, "merged", deleted_at=now, superseded_by=into)
+            after = await rewrite(conn, services, principal, held, target, after, cut)
+            await record(conn, principal, "capsule.merge", into, count=len(others))
+        return after
+
+
+def _joined(target: Capsule, parts: Sequence[Capsule]) -> Capsule:
+    """With what the others say and it does not, and all their tags."""
+    content = target.content_md
+    for part in parts:
+        if part.content_md.strip() not in content:
+            content += _SEPARATOR + part.content_md
+    tags = [tag for one in (target, *parts) for tag in one.tags]
+    return changed(target, {"content_md": content, "tags": tags})
+
+
+async def export(services: Services, principal: Principal) -> AsyncGenerator[str]:
+    """The archive, piece by piece: the account, every capsule with its history, and what keys there are, no secret."""
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        user, account = await users.get(conn, user_id), await accounts.get(conn)
+        if user is None or account is None:
+            raise NotFound("There is no such user.")
+        mine = await keys.page(conn, user_id=user_id, with_service=False, after=None, limit=10_000)
+        await record(conn, principal, "capsule.export", user_id)
+    head = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "exported_at": services.clock(),
+        "account": {"id": account.id, "name": account.name, "plan": account.plan},
+        "user": {"id": user.id, "email": user.email, "name": user.name},
+        "api_keys": [
+            {"id": key.id, "name": key.name, "prefix": key.prefix, "created_at": key.created_at,
+             "expires_at": key.expires_at, "revoked_at": key.revoked_at}
+            for key in mine
+        ],
+    }  # fmt: skip
+    yield _json(head)[:-1] + ', "capsules": ['
+    page, first = PageRequest(limit=_PAGE), True
+    while True:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            vault = await look_into_vault(conn, principal, user_id)
+            some = await store.page(conn, vault.space, store.Wanted(), after=page.after, limit=_PAGE)
+            shown = [_archived(one, await store.versions(conn, vault.space, one.id)) for one in some]
+        for one in shown:
+            yield ("" if first else ",") + "\n" + _json(one)
+            first = False
+        if len(some) < _PAGE:
+            break
+        page = replace(page, after=(some[-1].created_at, some[-1].id))
+    yield "\n]}\n"
+
+
+async def import_capsules(services: Services, principal: Principal, capsules: Sequence[dict[str, Any]]) -> Imported:
+    """Read an archive back. What is there already is left alone, so it can be done twice. All of it or nothing."""
+    user_id = require_user(principal)
+    read = [(_capsule(one), [_version(each) for each in one.get("history", [])]) for one in capsules]
+    for capsule, _ in read:
+        check_size(capsule.title, capsule.content_md, capsule.tags, capsule.metadata)
+    cuts = {capsule.id: await cut_capsule(services, capsule) for capsule, _ in read}
+    imported = 0
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        held = await hold_vault(conn, principal, user_id)
+        for capsule, versions in read:
+            await require_project(conn, principal, capsule.project_id)
+            digest = content_hash(capsule.project_id, capsule.title, capsule.content_md)
+            there = await store.by_ids(conn, held.space, [capsule.id])
+            if there or await store.by_hash(conn, held.space, digest) is not None:
+                continue
+            held = await make_room(conn, services, principal, held, capsule.size_bytes)
+            kept = capsule
+            if not await store.insert(conn, held.space, kept, digest):
+                # In the trash, or somebody else's in the account, is one of this id: it is another capsule then.
+                kept = replace(capsule, id=new_id("cap"))
+                await store.insert(conn, held.space, kept, digest)
+            cut = [replace(passage, source_id=kept.id) for passage in cuts[capsule.id]]
+            await passages.insert(conn, held.space, cut)
+            await store.insert_versions(conn, held.space, kept.id, versions)
+            if not any(version.version == kept.version for version in versions):
+                await store.add_version(conn, held.space, [kept.id], "imported", user_id)
+            await store.count_in(conn, held.space, capsules=1, size=kept.size_bytes)
+            held = replace(held, size_bytes=held.size_bytes + kept.size_bytes)
+            await record(conn, principal, "capsule.import", kept.id)
+            imported += 1
+        if imported:
+            await await_reading(conn, services, principal, held)
+    return Imported(imported=imported, skipped=len(read) - imported)
+
+
+def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
+    return {
+        "id": capsule.id,
+        "title": capsule.title,
+        "content_md": capsule.content_md,
+        "kind": capsule.kind,
+        "tags": capsule.tags,
+        "project_id": capsule.project_id,
+        "source": {"chat_id": capsule.chat_id, "message_id": capsule.message_id},
+        "metadata": capsule.metadata,
+        "version": capsule.version,
+        "created_at": capsule.created_at,
+        "updated_at": capsule.updated_at,
+        "accessed_at": capsule.accessed_at,
+        "history": [
+            {"version": one.version, "change": one.change, "title": one.title, "content_md": one.content_md,
+             "tags": one.tags, "metadata": one.metadata, "changed_by": one.changed_by, "changed_at": one.changed_at}
+            for one in versions
+        ],
+    }  # fmt: skip
+
+
+def _capsule(one: dict[str, Any]) -> Capsule:
+    source: dict[str, Any] = one.get("source") or {}
+    return Capsule(
+        id=one["id"], title=one["title"], content_md=one["content_md"], kind=one["kind"], tags=one["tags"],
+        project_id=one.get("project_id"), chat_id=source.get("chat_id"), message_id=source.get("message_id"),
+        metadata=one["metadata"], size_bytes=size_of(one["title"], one["content_md"]), version=one["version"],
+        created_at=one["created_at"], updated_at=one["updated_at"], accessed_at=one["accessed_at"],
+        deleted_at=None, cold_at=None,
+    )  # fmt: skip
+
+
+def _version(one: dict[str, Any]) -> Version:
+    return Version(**one)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} has no place in an archive")

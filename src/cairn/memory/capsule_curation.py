@@ -1,0 +1,37 @@
+"""What of a conversation is worth keeping, and what to call it. Reads and writes nothing of anybody's memory."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cairn.access.require import require_user
+from cairn.engine import curate as engine
+from cairn.engine.titles import tags
+from cairn.errors import UpstreamError
+from cairn.memory.capsules import make_title
+from cairn.model.principal import Principal
+from cairn.services import Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    title: str
+    tags: list[str]
+
+
+async def name(services: Services, principal: Principal, content_md: str) -> Name:
+    """A title, by the language model when there is one, and tags from the text."""
+    require_user(principal)
+    return Name(title=await make_title(services, content_md), tags=tags(content_md))
+
+
+async def curate(
+    services: Services, principal: Principal, said: Sequence[engine.Said], *, refined: bool
+) -> list[engine.Segment]:
+    """By rules; what they are in doubt about by the language model, if there is one and the caller asks."""
+    require_user(principal)
+    found = engine.curate(said)
+    if refined and services.llm is not None:
+        with suppress(UpstreamError):
+            found = await engine.refine(services.llm, found)
+    return [segment for segment in found if segment.score >= engine.GREY[0]]

@@ -1,0 +1,81 @@
+"""The map of a vault, and the vectors that it is made from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from cairn.store.db import Connection, fetch_one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map:
+    made_at: datetime
+    points: list[dict[str, Any]]
+    clusters: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    id: str
+    title: str
+    vector: NDArray[np.float32]
+
+
+async def get(conn: Connection, space: int) -> Map | None:
+    return await fetch_one(
+        conn, Map, "SELECT made_at, points, clusters FROM constellations WHERE space = %(space)s", {"space": space}
+    )
+
+
+async def put(
+    conn: Connection, space: int, points: Sequence[dict[str, Any]], clusters: Sequence[dict[str, Any]]
+) -> None:
+    await conn.execute(
+        """
+        INSERT INTO constellations (space, points, clusters) VALUES (%(space)s, %(points)s, %(clusters)s)
+        ON CONFLICT (account, space)
+        DO UPDATE SET made_at = now(), points = excluded.points, clusters = excluded.clusters
+        """,
+        {"space": space, "points": Jsonb(list(points)), "clusters": Jsonb(list(clusters))},
+    )
+
+
+async def sizes(conn: Connection, space: int) -> tuple[int, int]:
+    """How many capsules a vault has now, and how many are on its map; nothing for what is no vault."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT s.memory_count, coalesce((SELECT jsonb_array_length(c.points) FROM constellations c
+                                              WHERE c.space = s.space), 0)
+              FROM spaces s WHERE s.space = %s AND s.kind = 'vault'
+            """,
+            [space],
+        )
+    ).fetchone()
+    return (row[0], row[1]) if row else (0, 0)
+
+
+async def vectors(conn: Connection, space: int) -> list[Placed]:
+    """Every capsule's beginning, in the set that most of them have."""
+    rows = await conn.execute(
+        """
+        WITH largest AS (
+            SELECT v.vector_set FROM vectors v JOIN vector_sets s USING (account, vector_set)
+             WHERE v.space = %(space)s AND s.state = 'serving'
+             GROUP BY v.vector_set ORDER BY count(*) DESC, v.vector_set LIMIT 1)
+        SELECT m.id, coalesce(m.title, ''), v.embedding::real[]
+          FROM memories m
+          JOIN passages p ON p.source_kind = 'memory' AND p.source_id = m.id AND p.part = 0
+          JOIN vectors v ON v.space = p.space AND v.passage = p.passage
+                        AND v.vector_set = (SELECT vector_set FROM largest)
+         WHERE m.space = %(space)s AND m.kind = 'capsule' AND m.deleted_at IS NULL AND m.cold_at IS NULL
+         ORDER BY m.created_at, m.id
+        """,
+        {"space": space},
+    )
+    return [Placed(row[0], row[1], np.array(row[2], dtype=np.float32)) for row in await rows.fetchall()]

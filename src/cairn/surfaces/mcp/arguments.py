@@ -1,0 +1,78 @@
+"""What a model sent, made sense of: a gap or a slip is answered with what would have been right."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from cairn.errors import Malformed
+from cairn.model.ids import pattern
+from cairn.surfaces.http.wire import Wire
+from cairn.surfaces.mcp.tool import CHANGEABLE, DEFAULT_LIMIT, INPUT, MOST, NEEDS, example
+
+Mode = Literal["save_memory", "search_memory", "get_memory", "update_memory", "forget_memory", "restore_memory"]
+_MESSAGES = {
+    "extra_forbidden": "is not known here; the parameters are " + ", ".join(INPUT["properties"]),
+    "id": "must be cap_ and 24 letters and digits, as search_memory shows it",
+    "project_id": "must be proj_ and 24 letters and digits; leave it out if you have none",
+}
+
+
+def _apart(value: Any) -> Any:
+    """Tags as people say them: `auth, decision`."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+class Arguments(Wire):
+    mode: Mode
+    id: Annotated[str | None, Field(pattern=f"^{pattern('cap')}$")] = None
+    title: Annotated[str | None, Field(max_length=500)] = None
+    content_md: str | None = None
+    kind: Annotated[str | None, Field(max_length=50)] = None
+    tags: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=100)]] | None, Field(max_length=50), BeforeValidator(_apart)
+    ] = None
+    query: Annotated[str | None, Field(max_length=2_000)] = None
+    limit: Annotated[int, Field(ge=1, le=MOST)] = DEFAULT_LIMIT
+    project_id: Annotated[str | None, Field(pattern=f"^{pattern('proj')}$")] = None
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        given = {name: getattr(self, name) for name in CHANGEABLE}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def read_arguments(raw: Mapping[str, Any]) -> Arguments:
+    """Null and empty text count as left out: models like to name every parameter."""
+    given = {name: value for name, value in raw.items() if value is not None and not _blank(value)}
+    mode = given.get("mode")
+    if not isinstance(mode, str) or mode not in NEEDS:
+        said = "mode is missing" if mode is None else "There is no such mode"
+        raise Malformed(f"{said}: it must be one of {', '.join(NEEDS)}. For example: {example('search_memory')}")
+    for name in NEEDS[mode]:
+        if name not in given:
+            raise Malformed(f"{mode} needs {name}. For example: {example(mode)}")
+    if mode == "save_memory" and "id" in given:
+        raise Malformed("save_memory makes a new memory and takes no id: use update_memory to change that one.")
+    try:
+        arguments = Arguments.model_validate(given)
+    except ValidationError as fault:
+        raise _explained(fault) from None
+    if mode == "update_memory" and not arguments.changes:
+        raise Malformed(f"update_memory needs at least one of {', '.join(CHANGEABLE)}. For example: {example(mode)}")
+    return arguments
+
+
+def _blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
+def _explained(fault: ValidationError) -> Malformed:
+    """What was sent is not repeated."""
+    details: list[dict[str, str]] = []
+    for item in fault.errors(include_url=False, include_input=False, include_context=False):
+        path = ".".join(map(str, item["loc"]))
+        message = _MESSAGES.get(item["type"]) or _MESSAGES.get(path) or item["msg"].removeprefix("Value error, ")
+        details.append({"path": path, "message": message})
+    told = "; ".join(f"{one['path']} {one['message']}".strip() for one in details)
+    return Malformed(f"{told}. Nothing was done.", details=details)

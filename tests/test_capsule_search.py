@@ -1,0 +1,157 @@
+"""Looking for capsules by their words: every word, the newest first, with the place where it stands."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from cairn.services import Services
+from capsules import CAPSULES, at, delete, get, ids, keep, post
+from conftest import World
+
+NOW = datetime.now(UTC)
+NOTES = {
+    "Clerk": "We picked Clerk over rolling our own auth, because the team has no time to run one.",
+    "Ferry": "The ferry to the island leaves on the 14th of June, and tickets are at the harbour.",
+    "Budget": "The quarterly budget was cut to 40,000 euros; travel needs an approval now.",
+    "上海会议": "我们下周五在上海开会，讨论新的预算和身份验证方案。",
+}
+
+
+@pytest.fixture
+async def kept(client: httpx.AsyncClient, world: World) -> dict[str, str]:
+    return {
+        title: (await keep(client, world.owner.auth, text, title=title))["id"] for title, text in NOTES.items()
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("clerk", ["Clerk"]),
+        ("CLERK auth", ["Clerk"]),
+        ("clerk ferry", []),
+        ("the island ferry", ["Ferry"]),
+        ("40,000 euros", ["Budget"]),
+        ("预算", ["上海会议"]),
+        ("上海", ["上海会议"]),
+        ("zeppelin", []),
+        ("🎈", []),
+        ("' OR 1=1 --", []),
+    ],
+)
+async def test_every_word_of_the_question_stands_in_what_is_found(
+    client: httpx.AsyncClient, world: World, kept: dict[str, str], question: str, titles: list[str]
+) -> None:
+    assert await ids(client, world.owner.auth, q=question) == [kept[title] for title in titles]
+
+
+async def test_a_hit_has_a_relevance_and_a_snippet_with_the_words_marked(
+    client: httpx.AsyncClient, world: World, kept: dict[str, str]
+) -> None:
+    found = await get(client, world.owner.auth, CAPSULES, q="ferry harbour")
+    (hit,) = found["items"]
+    assert "<mark>ferry</mark>" in hit["snippet"].lower()
+    assert "<mark>harbour</mark>" in hit["snippet"]
+    assert 0 < hit["relevance"] <= 1
+    assert hit["content_md"] == NOTES["Ferry"]
+    assert found["degraded"] is None
+    plain = (await get(client, world.owner.auth, CAPSULES))["items"]
+    assert [item["snippet"] for item in plain] == [None] * 4, "where nothing is searched, nothing is marked"
+    empty = await get(client, world.owner.auth, CAPSULES, q="  ")
+    assert len(empty["items"]) == 4
+
+
+async def test_a_snippet_is_safe_to_show_on_a_page(client: httpx.AsyncClient, world: World) -> None:
+    await keep(client, world.owner.auth, "<script>alert('ferry')</script> & <mark>more</mark>", title="x")
+    (hit,) = (await get(client, world.owner.auth, CAPSULES, q="ferry"))["items"]
+    assert "&lt;script&gt;" in hit["snippet"]
+    assert "<script" not in hit["snippet"]
+    assert hit["snippet"].count("<mark>") == 1
+
+
+async def test_a_word_of_the_date_finds_only_where_it_was_written(services: Services, world: World) -> None:
+    async with at(services, datetime(2026, 3, 14, tzinfo=UTC)) as client:
+        await keep(client, world.owner.auth, "Nothing about the calendar")
+        there = await keep(client, world.owner.auth, "We meet on Saturday, 14 March")
+        for question in ("march", "saturday", "14"):
+            assert await ids(client, world.owner.auth, q=question) == [there["id"]]
+        assert await ids(client, world.owner.auth, q="2026") == []
+
+
+async def test_what_is_found_comes_in_pages_the_newest_first(services: Services, world: World) -> None:
+    made: list[str] = []
+    for number in range(7):
+        async with at(services, NOW - timedelta(hours=7 - number)) as client:
+            made.append((await keep(client, world.owner.auth, f"ferry number {number}"))["id"])
+            await keep(client, world.owner.auth, f"boat number {number}")
+    async with at(services, NOW) as client:
+        seen: list[str] = []
+        cursor: str | None = None
+        while True:
+            params: dict[str, Any] = {"q": "ferry", "limit": 3} | ({"cursor": cursor} if cursor else {})
+            page = await get(client, world.owner.auth, CAPSULES, **params)
+            seen += [item["id"] for item in page["items"]]
+            cursor = page["next_cursor"]
+            assert page["has_more"] is (cursor is not None)
+            if cursor is None:
+                break
+            await keep(client, world.owner.auth, f"a newer ferry after {len(seen)}")
+        assert seen == made[::-1]
+
+
+@pytest.mark.parametrize("mode", ["literal", "semantic", "hybrid"])
+async def test_filters_hold_for_what_is_searched_too(services: Services, world: World, mode: str) -> None:
+    auth = world.owner.auth
+    async with at(services, NOW - timedelta(days=9)) as client:
+        old = await keep(client, auth, "The old ferry", tags=["sea"], kind="decision")
+    async with at(services, NOW) as client:
+        new = await keep(client, auth, "The new ferry", tags=["sea", "trip"])
+        day = (NOW - timedelta(days=1)).isoformat()
+        for params, wanted in (
+            ({"tag": "sea"}, [new, old]), ({"tag": "trip"}, [new]), ({"kind": "decision"}, [old]),
+            ({"from": day}, [new]), ({"to": day}, [old]), ({"tag": "trip", "to": day}, []), ({"tag": "none"}, []),
+        ):  # fmt: skip
+            found = await ids(client, auth, q="ferry", mode=mode, **params)
+            assert sorted(found) == sorted(one["id"] for one in wanted)
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+async def test_without_an_embedder_words_are_searched_and_the_answer_says_so(
+    client: httpx.AsyncClient, world: World, kept: dict[str, str], mode: str
+) -> None:
+    found = await get(client, world.owner.auth, CAPSULES, q="ferry", mode=mode)
+    assert found["degraded"] == "literal"
+    assert [item["id"] for item in found["items"]] == [kept["Ferry"]]
+    assert "<mark>" in found["items"][0]["snippet"]
+    assert (await get(client, world.owner.auth, CAPSULES, q="ferry"))["degraded"] is None
+
+
+async def test_a_capsule_of_800_kb_is_found_by_a_sentence_in_its_middle(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    filler = " ".join(f"filler sentence number {n}." for n in range(14_500))
+    half = filler[: 400 * 1024 - 20]
+    content = f"{half} The aardvark sleeps in the orangery. {half}"[: 800 * 1024]
+    assert len(content) > 799 * 1024
+    made = await keep(client, world.owner.auth, content, title="Long")
+    found = (await get(client, world.owner.auth, CAPSULES, q="aardvark sleeps orangery"))["items"]
+    assert [item["id"] for item in found] == [made["id"]]
+    assert "<mark>aardvark</mark>" in found[0]["snippet"]
+    assert len(found[0]["snippet"]) < 500
+    assert (await get(client, world.owner.auth, f"{CAPSULES}/{made['id']}"))["content_md"] == content
+    assert await ids(client, world.owner.auth, q="aardvark 12000") == [made["id"]], "words may stand far apart"
+    await delete(client, world.owner.auth, made["id"])
+    assert await ids(client, world.owner.auth, q="aardvark") == []
+    await post(client, world.owner.auth, f"{CAPSULES}/{made['id']}/restore")
+    assert await ids(client, world.owner.auth, q="aardvark orangery") == [made["id"]]
+
+
+async def test_one_users_words_are_not_found_by_another(
+    client: httpx.AsyncClient, world: World, kept: dict[str, str]
+) -> None:
+    for auth in (world.member.auth, world.stranger.auth):
+        for mode in ("literal", "semantic", "hybrid"):
+            assert await ids(client, auth, q="ferry", mode=mode) == []
+        assert await ids(client, auth, f"{CAPSULES}/related", text=NOTES["Ferry"]) == []
