@@ -21,7 +21,6 @@ from cairn.services import Services
 from cairn.store import candidates
 from cairn.store import capsules as store
 from cairn.store.db import Connection, enter
-from cairn.store.vectors import literal
 
 Mode = Literal["literal", "semantic", "hybrid"]
 NEARLY_THE_SAME = 0.85  # cosine
@@ -29,6 +28,7 @@ RELATED = 5
 RELATED_FROM = 0.3  # relevance below which a suggestion would only be in the way
 _MOST_MATCHES = 100_000
 _SHOWN_SIMILAR = 5
+_NEAREST = 200  # among which those of the last week are looked for: that many older ones nobody keeps
 APART = " … "  # between the parts of a hit
 
 
@@ -71,15 +71,17 @@ async def similar_to(conn: Connection, space: int, first: First | None, *, since
     size = await candidates.survey(conn, [space])
     if first is None or first.model not in size.sets:
         return []
-    return await store.nearest_since(
-        conn,
-        space,
-        size.sets[first.model],
-        literal(first.embedding.pooled),
-        since=since,
-        least=NEARLY_THE_SAME,
-        limit=_SHOWN_SIMILAR,
-    )
+    vector, number = first.embedding.pooled, size.sets[first.model]
+    near = await candidates.by_vector(conn, [space], number, vector, limit=_NEAREST, indexed=size.indexed)
+    close = {passage: value for passage, value in near.items() if value >= NEARLY_THE_SAME}
+    placed = [one for one in await candidates.alone(conn, [space], list(close)) if one.part == 0 and one.at >= since]
+    titles = await store.titles(conn, space, [one.source_id for one in placed])
+    found = [
+        Similar(id=one.source_id, title=titles[one.source_id], similarity=round(close[one.passage], 4))
+        for one in placed
+        if one.source_id in titles
+    ]
+    return sorted(found, key=lambda one: (-one.similarity, one.id))[:_SHOWN_SIMILAR]
 
 
 async def _by_meaning(

@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 on onnxruntime, int8: pooled vectors and late-interaction vectors in one pass. English.
 
-Owns the tokenizer, the windows, the choice of word pieces that are kept, and threads of its own: a long backlog
-runs in some and a question in another, so nobody who asks waits for an import.
+Owns the tokenizer, the windows, the choice of word pieces that are kept, and two threads of its own: a long backlog
+runs in one and a question in the other, so nobody who asks waits for an import.
 """
 
 import asyncio
@@ -184,14 +184,14 @@ class MiniLM:
     dimension = 384
     multilingual = False
 
-    def __init__(self, folder: Path, threads: int = 2) -> None:
+    def __init__(self, folder: Path) -> None:
         for file in (MINILM_WEIGHTS, MINILM_TOKENIZER):
             if not (folder / file).exists():
                 raise Misconfigured(f"{folder / file} is missing: run `cairn models` to fetch it.")
         self._session = load_session(folder)
         self._tokenizer = load_tokenizer(folder)
         self._projection: Floats = np.load(PROJECTION).astype(np.float32)
-        self._backlog = in_background("minilm", threads)
+        self._backlog = in_background("minilm")
         self._quick = in_front("minilm")
 
     def cut(self, text: str) -> list[Span]:

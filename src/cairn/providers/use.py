@@ -50,11 +50,11 @@ class Use:
     dimension = 512
     multilingual = True
 
-    def __init__(self, folder: Path, threads: int = 2) -> None:
+    def __init__(self, folder: Path) -> None:
         if not (folder / USE_GRAPH).exists():
             raise Misconfigured(f"{folder / USE_GRAPH} is missing: run `cairn models` to fetch it.")
         self._session = open_session(folder / USE_GRAPH, _operations())
-        self._backlog = in_background("use", threads)
+        self._backlog = in_background("use")
         self._quick = in_front("use")
 
     def cut(self, text: str) -> list[Span]:

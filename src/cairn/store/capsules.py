@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from cairn.model.capsule import Capsule, Similar, Version
+from cairn.model.capsule import Capsule, Version
 from cairn.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
 
 _COLUMNS: LiteralString = """
@@ -222,33 +222,16 @@ async def all_live(conn: Connection, space: int) -> list[str]:
     return [row[0] for row in await rows.fetchall()]
 
 
-async def titles(conn: Connection, space: int) -> dict[str, str]:
-    """Of every capsule, by its id."""
-    rows = await conn.execute(f"SELECT m.id, coalesce(m.title, '') FROM memories m WHERE {_LIVE}", {"space": space})
-    return dict(await rows.fetchall())
-
-
-async def nearest_since(
-    conn: Connection, space: int, vector_set: int, vector: str, *, since: datetime, least: float, limit: int
-) -> list[Similar]:
-    """Of the capsules kept since then, those whose beginning is at least so near, the nearest first."""
-    return await fetch_all(
-        conn,
-        Similar,
+async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None) -> dict[str, str]:
+    """Of every capsule that is there, by its id; or of these."""
+    rows = await conn.execute(
         f"""
-        SELECT id, title, round(near::numeric, 4)::float8 AS similarity
-          FROM (SELECT m.id, coalesce(m.title, '') AS title, -(v.embedding <#> %(vector)s::halfvec) AS near
-                  FROM memories m
-                  JOIN passages p ON p.space = m.space AND p.source_kind = 'memory' AND p.source_id = m.id
-                                 AND p.part = 0
-                  JOIN vectors v ON v.space = p.space AND v.vector_set = %(set)s AND v.passage = p.passage
-                 WHERE {_LIVE} AND m.created_at >= %(since)s) AS each
-         WHERE near >= %(least)s
-         ORDER BY near DESC, id
-         LIMIT %(limit)s
+        SELECT m.id, coalesce(m.title, '') FROM memories m
+         WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))
         """,
-        {"space": space, "set": vector_set, "vector": vector, "since": since, "least": least, "limit": limit},
+        {"space": space, "ids": None if ids is None else list(ids)},
     )
+    return dict(await rows.fetchall())
 
 
 async def least_read(conn: Connection, space: int, *, limit: int) -> list[Capsule]:
