@@ -500,3 +500,10 @@ async def test_erasing_a_user_erases_their_capsules(services: Services, world: W
         assert "aardvark" not in text.lower(), table
         assert table == "audit" or made["id"] not in text, table
     assert len(await rows(database, "SELECT * FROM memories")) == 1
+
+
+async def test_a_change_that_changes_nothing_makes_no_version(client: httpx.AsyncClient, world: World) -> None:
+    made = await keep(client, world.owner.auth, "The ferry leaves at nine.", tags=["trip"])
+    for body in ({}, {"tags": ["trip"]}, {"title": made["title"]}):
+        answer = await client.patch(f"{CAPSULES}/{made['id']}", headers=world.owner.auth, json=body)
+        assert (answer.status_code, answer.json()["version"]) == (200, 1)

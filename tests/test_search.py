@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Generator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from psycopg import sql
 from cairn.access.readscope import job_scope, space_scope
 from cairn.app import make_app
 from cairn.engine import embed
+from cairn.engine.turns import grouped
 from cairn.errors import UpstreamError
 from cairn.jobs.worker import run_until_empty
 from cairn.providers.embedder import Embedder, Embedding
@@ -262,3 +264,15 @@ class Letters:
 
     def close(self) -> None:
         pass
+
+
+def test_of_a_long_turn_the_window_is_shown_that_speaks_most_for_it() -> None:
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    parts = [
+        candidates.Placed(number, 1, "memory", "one", number, None, at, None, f"part {number}", None, False, None, None)
+        for number in range(3)
+    ]
+    turns = grouped(parts)
+    assert turns.telling(0, {1: 2.0}, {0: 0.1, 1: 0.9, 2: 0.5}) == "part 1"
+    assert turns.telling(0, {}, {0: 0.1, 2: 0.5}) == "part 2"
+    assert turns.text(0) == "part 0 … part 1 … part 2"

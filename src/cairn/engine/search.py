@@ -16,7 +16,7 @@ from cairn.engine.bm25 import idf, telling
 from cairn.engine.calibrate import Terms, relevance
 from cairn.engine.late import maxsim
 from cairn.engine.time import freshness, timeprox, windows
-from cairn.engine.turns import Features, candidates, grouped
+from cairn.engine.turns import Features, Turns, candidates, grouped
 from cairn.errors import UpstreamError
 from cairn.model.principal import ReadScope
 from cairn.providers.embedder import Embedder, Embedding
@@ -61,6 +61,7 @@ class Hit:
     at: datetime
     session: str | None
     text: str
+    window: str  # the part of it that speaks most for it
     score: float
     relevance: float
     why: dict[str, float]
@@ -224,9 +225,10 @@ def _ranked(
     near: dict[bool, dict[int, float]] = {True: {}, False: {}}  # multilingual or not
     for name, (embedder, _) in embedded.items():
         near[embedder.multilingual] |= {one: found.similarity for one, found in evidence.near.get(name, {}).items()}
+    late = _late(question, embedded, evidence)
     features = Features(
         bm25=turns.best(evidence.bm25, otherwise=0.0),
-        maxsim=turns.best(_late(question, embedded, evidence)),
+        maxsim=turns.best(late),
         pooled=turns.best(near[False]),
         multilingual=turns.best(near[True]),
         near=timeprox(at, windows(question.text, question.asked_at)),
@@ -241,8 +243,9 @@ def _ranked(
     said_by = [turns.windows[index][0].speaker or "" for index in best]
     order = [best[place] for place in rank.collapse(range(len(best)), texts, said_by)][:limit]
     answerable, believed = relevance(found, scores, order, evidence.terms)
+    told = (evidence.bm25, late, near[True], near[False])
     hits = [
-        _hit(turns.windows[index][0], turns.text(index), found[index], float(scores[index]), believed[place])
+        _hit(turns, index, turns.telling(index, *told), found[index], float(scores[index]), believed[place])
         for place, index in enumerate(order)
     ]
     return hits, answerable
@@ -286,7 +289,8 @@ def _late(
     return dict(zip(tokens, map(float, values), strict=True))
 
 
-def _hit(first: store.Placed, text: str, candidate: rank.Candidate, score: float, believed: float) -> Hit:
+def _hit(turns: Turns, index: int, window: str, candidate: rank.Candidate, score: float, believed: float) -> Hit:
+    first = turns.windows[index][0]
     features = {
         "maxsim": candidate.maxsim,
         "bm25": candidate.bm25,
@@ -302,7 +306,8 @@ def _hit(first: store.Placed, text: str, candidate: rank.Candidate, score: float
         speaker=first.speaker,
         at=first.at,
         session=first.session,
-        text=text,
+        text=turns.text(index),
+        window=window,
         score=score,
         relevance=believed,
         why={name: round(value, 4) for name, value in features.items() if not math.isnan(value)},

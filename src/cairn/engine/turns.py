@@ -30,6 +30,18 @@ class Turns:
         np.fmax.at(best, self.owner, [values.get(passage.passage, MISSING) for passage in self.passages])
         return np.where(np.isnan(best), otherwise, best)
 
+    def telling(self, index: int, *values: Mapping[int, float]) -> str:
+        """The window of a turn that is the best by most of these values."""
+        windows = self.windows[index]
+        if len(windows) == 1:
+            return windows[0].text
+        places = dict.fromkeys(range(len(windows)), 0)
+        for each in values:
+            ranked = sorted(places, key=lambda place: -each.get(windows[place].passage, -1.0))
+            for points, place in enumerate(reversed(ranked)):
+                places[place] += points
+        return windows[max(places, key=lambda place: places[place])].text
+
     def text(self, index: int) -> str:
         """The windows of a turn that were looked at."""
         return " … ".join(passage.text for passage in self.windows[index])

@@ -29,7 +29,6 @@ RELATED_FROM = 0.3  # relevance below which a suggestion would only be in the wa
 _MOST_MATCHES = 100_000
 _SHOWN_SIMILAR = 5
 _NEAREST = 200  # among which those of the last week are looked for: that many older ones nobody keeps
-APART = " … "  # between the parts of a hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +99,11 @@ async def _by_meaning(
         found = await search(conn, scope, asked, size, limit=limit, style=style)
         capsules = await store.by_ids(conn, space, [hit.source_id for hit in found.hits])
     shown = [
-        Found(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(_window(hit.text, text), text))
+        Found(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in found.hits
         if hit.source_id in capsules
     ]
     return shown, found.degraded is not None
-
-
-def _window(text: str, question: str) -> str:
-    """Of the parts of a long capsule that were looked at, the one with most of the question's words."""
-    asked = set(terms(question))
-    return max(text.split(APART), key=lambda part: len(asked.intersection(terms(part))))
 
 
 async def _survey(

@@ -124,6 +124,8 @@ async def constellation(services: Services, principal: Principal) -> Constellati
                 raise Conflict(f"The map needs at least {MAP_FROM} capsules, and there are {vault.memory_count}.")
             found = await map_store.get(conn, vault.space)
             titles = await store.titles(conn, vault.space) if found else {}
+            if found is None and not await map_store.any_vectors(conn, vault.space):
+                return Constellation(made_at=None, points=[], clusters=[])  # there is nothing to make it from yet
             if found is None and not asked:
                 asked = True
                 await services.queue.add(

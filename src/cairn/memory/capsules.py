@@ -130,6 +130,8 @@ async def update(services: Services, principal: Principal, capsule_id: str, chan
             before = _live(await store.get(conn, vault.space, capsule_id))
             await require_project(conn, principal, changes.get("project_id"))
         after = changed(before, changes)
+        if after == before:
+            return before
         check_size(after.title, after.content_md, after.tags, after.metadata)
         cut = await cut_capsule(services, after) if _reworded(before, after) else []
         async with services.db.transaction(account_scope(principal.account)) as conn:

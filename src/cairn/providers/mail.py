@@ -4,6 +4,7 @@ import asyncio
 import smtplib
 import ssl
 from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
 from urllib.parse import unquote, urlsplit
 
 from cairn.errors import UpstreamError
@@ -15,6 +16,7 @@ async def send(url: str, *, sender: str, to: str, subject: str, text: str) -> No
     """Raises `UpstreamError` when the server does not take it."""
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = sender, to, subject
+    message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=sender.rpartition("@")[2] or None)
     message.set_content(text)
     await asyncio.to_thread(_send, url, message)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from cairn.store.db import Connection, fetch_one
+from cairn.store.db import Connection, fetch_one, fetch_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,10 @@ async def sizes(conn: Connection, space: int) -> tuple[int, int]:
         )
     ).fetchone()
     return (row[0], row[1]) if row else (0, 0)
+
+
+async def any_vectors(conn: Connection, space: int) -> bool:
+    return await fetch_value(conn, "SELECT EXISTS (SELECT FROM vectors WHERE space = %(space)s)", {"space": space})
 
 
 async def vectors(conn: Connection, space: int) -> list[Placed]:
