@@ -37,6 +37,8 @@ class Turns:
             return windows[0].text
         places = dict.fromkeys(range(len(windows)), 0)
         for each in values:
+            if not any(window.passage in each for window in windows):
+                continue
             ranked = sorted(places, key=lambda place: -each.get(windows[place].passage, -1.0))
             for points, place in enumerate(reversed(ranked)):
                 places[place] += points
