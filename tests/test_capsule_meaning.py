@@ -260,6 +260,7 @@ async def test_the_map_needs_thirty_capsules_then_has_points_clusters_and_labels
     assert [cluster["label"] for cluster in second["clusters"]] == [cluster["label"] for cluster in first["clusters"]]
     for before, after in zip(first["points"], second["points"], strict=True):
         assert max(abs(before["x"] - after["x"]), abs(before["y"] - after["y"])) < 0.5, "about where it was"
+    await rows(database, "UPDATE constellations SET made_at = made_at - interval '1 hour' RETURNING 1")
     made += await fill(client, world, 10, start=33)
     await read(knowing, services)
     assert {point["id"] for point in (await get(client, auth, path))["points"]} == set(made)
@@ -278,6 +279,22 @@ async def test_the_first_who_asks_for_the_map_waits_until_it_is_made(
         await asyncio.sleep(0.01)
     await read(knowing, services)
     assert {point["id"] for point in (await asked)["points"]} == set(made)
+
+
+async def test_a_map_that_is_looked_at_is_made_anew_when_something_has_changed_since(
+    client: httpx.AsyncClient, knowing: Services, services: Services, world: World, database: str
+) -> None:
+    path = f"{CAPSULES}/constellation"
+    made = await fill(client, world, 30)
+    await read(knowing, services)
+    await read(knowing, services)  # the map is a job of the job's
+    made += await fill(client, world, 1, start=30)
+    await read(knowing, services)
+    assert len((await get(client, world.owner.auth, path))["points"]) == 30, "it was made just now"
+    await rows(database, "UPDATE constellations SET made_at = made_at - interval '1 hour' RETURNING 1")
+    assert len((await get(client, world.owner.auth, path))["points"]) == 30
+    await read(knowing, services)
+    assert {point["id"] for point in (await get(client, world.owner.auth, path))["points"]} == set(made)
 
 
 async def test_what_is_deleted_or_renamed_is_so_on_the_map_too(

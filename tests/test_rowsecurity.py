@@ -72,7 +72,7 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             " SELECT space, 1, passage, '[1,2,3]' FROM passages WHERE source_id = %(message)s",
             "INSERT INTO token_vectors (space, vector_set, passage, tokens)"
             " SELECT space, 1, passage, 'bits' FROM passages WHERE source_id = %(message)s",
-            "INSERT INTO constellations (space, points, clusters) VALUES (%(space)s, '[]', '[]')",
+            "INSERT INTO constellations (space, capsules, points, clusters) VALUES (%(space)s, 0, '[]', '[]')",
         ]
         for statement in statements:
             await conn.execute(statement, at)

@@ -24,6 +24,7 @@ from cairn.store import maps as map_store
 
 Bucket = Literal["day", "week", "month"]
 MAP_FROM = 30  # capsules
+MAP_STAYS = timedelta(seconds=30)  # at least: it takes a second and more to make
 TOPICS = 5
 _WAIT_FOR_MAP = 10.0
 _LISTED = 10
@@ -113,7 +114,9 @@ async def timeline(services: Services, principal: Principal, bucket: Bucket) -> 
 
 
 async def constellation(services: Services, principal: Principal) -> Constellation:
-    """The map. A job makes it; for the first one the caller waits a little."""
+    """The map. A job makes it, anew when it is looked at and something has changed since; for the first one the caller
+    waits a little.
+    """
     user_id = require_user(principal)
     deadline = asyncio.get_running_loop().time() + _WAIT_FOR_MAP
     asked = False
@@ -126,7 +129,8 @@ async def constellation(services: Services, principal: Principal) -> Constellati
             titles = await store.titles(conn, vault.space) if found else {}
             if found is None and not await map_store.any_vectors(conn, vault.space):
                 return Constellation(made_at=None, points=[], clusters=[])  # there is nothing to make it from yet
-            if found is None and not asked:
+            old = found is not None and services.clock() - found.made_at >= MAP_STAYS
+            if not asked and (found is None or (old and found.size != vault.memory_count)):
                 asked = True
                 await services.queue.add(
                     conn, "map_vault", account=principal.account, space=vault.space, one_by_one=f"map {vault.space}"
@@ -142,10 +146,12 @@ async def constellation(services: Services, principal: Principal) -> Constellati
 
 
 async def map_is_stale(services: Services, scope: ReadScope, space: int) -> bool:
-    """Whether a vault has grown, or lost, a tenth since its map was made; or has none and is large enough."""
+    """Whether a vault has none and is large enough; or has grown, or lost, a tenth since it was made, a while ago."""
     async with services.db.transaction(scope) as conn:
-        now, mapped = await map_store.sizes(conn, space)
-    return now >= MAP_FROM and abs(now - mapped) * 10 >= max(mapped, MAP_FROM)
+        now, mapped, made_at = await map_store.sizes(conn, space)
+    if now < MAP_FROM or (made_at is not None and services.clock() - made_at < MAP_STAYS):
+        return False
+    return abs(now - mapped) * 10 >= max(mapped, MAP_FROM)
 
 
 async def make_map(services: Services, scope: ReadScope, space: int) -> None:

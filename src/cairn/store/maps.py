@@ -15,6 +15,7 @@ from cairn.store.db import Connection, fetch_one, fetch_value
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
     made_at: datetime
+    size: int
     points: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
 
@@ -28,7 +29,10 @@ class Placed:
 
 async def get(conn: Connection, space: int) -> Map | None:
     return await fetch_one(
-        conn, Map, "SELECT made_at, points, clusters FROM constellations WHERE space = %(space)s", {"space": space}
+        conn,
+        Map,
+        "SELECT made_at, capsules AS size, points, clusters FROM constellations WHERE space = %(space)s",
+        {"space": space},
     )
 
 
@@ -37,27 +41,29 @@ async def put(
 ) -> None:
     await conn.execute(
         """
-        INSERT INTO constellations (space, points, clusters) VALUES (%(space)s, %(points)s, %(clusters)s)
+        INSERT INTO constellations (space, capsules, points, clusters)
+        VALUES (%(space)s, %(capsules)s, %(points)s, %(clusters)s)
         ON CONFLICT (account, space)
-        DO UPDATE SET made_at = now(), points = excluded.points, clusters = excluded.clusters
+        DO UPDATE SET made_at = now(), capsules = excluded.capsules, points = excluded.points,
+                      clusters = excluded.clusters
         """,
-        {"space": space, "points": Jsonb(list(points)), "clusters": Jsonb(list(clusters))},
+        {"space": space, "capsules": len(points), "points": Jsonb(list(points)), "clusters": Jsonb(list(clusters))},
     )
 
 
-async def sizes(conn: Connection, space: int) -> tuple[int, int]:
-    """How many capsules a vault has now, and how many are on its map; nothing for what is no vault."""
+async def sizes(conn: Connection, space: int) -> tuple[int, int, datetime | None]:
+    """How many capsules a vault has now, how many are on its map, and when it was made; zeros for what is no vault."""
     row = await (
         await conn.execute(
             """
-            SELECT s.memory_count, coalesce((SELECT jsonb_array_length(c.points) FROM constellations c
-                                              WHERE c.space = s.space), 0)
-              FROM spaces s WHERE s.space = %s AND s.kind = 'vault'
+            SELECT s.memory_count, coalesce(c.capsules, 0), c.made_at
+              FROM spaces s LEFT JOIN constellations c ON c.space = s.space
+             WHERE s.space = %s AND s.kind = 'vault'
             """,
             [space],
         )
     ).fetchone()
-    return (row[0], row[1]) if row else (0, 0)
+    return row or (0, 0, None)
 
 
 async def any_vectors(conn: Connection, space: int) -> bool:

@@ -30,6 +30,7 @@ CREATE TABLE constellations (
     account   int NOT NULL DEFAULT scope_account(),
     space     bigint NOT NULL,
     made_at   timestamptz NOT NULL DEFAULT now(),
+    capsules  bigint NOT NULL,                -- how many are on it
     points    jsonb NOT NULL,                 -- [{id, x, y, cluster}]
     clusters  jsonb NOT NULL,                 -- [{cluster, label, x, y, count}]
     PRIMARY KEY (account, space),
