@@ -42,13 +42,14 @@ def spoken(speaker: str | None, text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Something that can be found: what a passage is cut from."""
+    """Something that can be found: what a passage is cut from. `dated`: also by the words of its date, as talk is."""
 
     kind: Literal["message", "memory", "summary", "document"]
     id: str
     text: str
     at: datetime
     speaker: str | None = None
+    dated: bool = True
 
 
 async def passages_of(sources: Sequence[Source], embedders: Sequence[Embedder], *, visibility: str) -> list[NewPassage]:
@@ -61,7 +62,7 @@ async def passages_of(sources: Sequence[Source], embedders: Sequence[Embedder], 
 def _passages(sources: Sequence[Source], embedders: Sequence[Embedder], visibility: str) -> list[NewPassage]:
     found: list[NewPassage] = []
     for source in sources:
-        dated = terms(date_words(source.at))
+        dated = terms(date_words(source.at)) if source.dated else []
         own = own_words(source.text)
         for part, (start, end) in enumerate(windows(own, embedders) if own else []):
             window = own[start:end]

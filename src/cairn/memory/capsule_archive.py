@@ -21,7 +21,7 @@ from cairn.memory.capsules import (
     make_room,
     put_away,
     rewrite,
-)  # fmt: skip
+)
 from cairn.memory.projects import require_project
 from cairn.model.capsule import Capsule, Version, size_of
 from cairn.model.ids import new_id

@@ -7,7 +7,6 @@ Looking for them is in `capsule_search`, the views over all of them in `capsule_
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,8 +18,6 @@ from cairn.access.readscope import account_scope, space_scope
 from cairn.access.require import require_user
 from cairn.engine.embed import keep_first, read_first
 from cairn.engine.index import Source, passages_of
-from cairn.engine.terms import terms
-from cairn.engine.time import date_words
 from cairn.engine.titles import title as title_of
 from cairn.engine.titles import title_by_model
 from cairn.errors import Conflict, Malformed, NotFound, TooLarge, UpstreamError
@@ -291,12 +288,10 @@ async def rewrite(
 
 async def cut_capsule(services: Services, capsule: Capsule) -> list[NewPassage]:
     text = f"{capsule.title}\n\n{capsule.content_md}"
-    source = Source(kind="memory", id=capsule.id, text=text, at=capsule.created_at)
-    services.embedders.need()
-    cut = await passages_of([source], services.embedders.active, visibility=VISIBILITY)
     # Nobody who looks for a word wants all that was kept in a month of that name.
-    dated = Counter(terms(date_words(capsule.created_at)))
-    return [replace(passage, frequencies=dict(Counter(passage.frequencies) - dated)) for passage in cut]
+    source = Source(kind="memory", id=capsule.id, text=text, at=capsule.created_at, dated=False)
+    services.embedders.need()
+    return await passages_of([source], services.embedders.active, visibility=VISIBILITY)
 
 
 async def await_reading(conn: Connection, services: Services, principal: Principal, held: store.Holding) -> None:

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from cairn.errors import Misconfigured
 from cairn.providers.embedder import Embedding, Floats, Span, Tokens, well_formed
 from cairn.providers.models import MINILM_TOKENIZER, MINILM_WEIGHTS, locked
-from cairn.providers.session import in_background, in_front, open_session
+from cairn.providers.session import in_background, in_batches, in_front, open_session
 
 GRAPH = "all-minilm-l6-v2.int8-1.onnx"  # the number changes with what minilm_graph makes of the same weights
 PROJECTION = Path(__file__).with_name("minilm_projection.npy")  # written by bench/projection.py
@@ -205,16 +205,7 @@ class MiniLM:
         if 0 < len(texts) <= BATCH_TEXTS and sum(map(len, texts)) <= QUICK:
             return await loop.run_in_executor(self._quick, lambda: self._run(self._read(texts)))
         pieces = await loop.run_in_executor(self._backlog, self._read, texts)
-        chosen = list(batches(pieces))
-        made = await asyncio.gather(
-            *(loop.run_in_executor(self._backlog, self._run, [pieces[number] for number in batch]) for batch in chosen)
-        )
-        found = {
-            number: one
-            for batch, some in zip(chosen, made, strict=True)
-            for number, one in zip(batch, some, strict=True)
-        }
-        return [found[number] for number in range(len(texts))]
+        return await in_batches(self._backlog, self._run, pieces, list(batches(pieces)))
 
     def close(self) -> None:
         self._quick.shutdown(cancel_futures=True)

@@ -3,7 +3,6 @@
 Its tokenizer is part of the graph, as a custom operation of onnxruntime-extensions.
 """
 
-import asyncio
 import importlib.util
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from cairn.errors import Misconfigured
 from cairn.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
 from cairn.providers.models import USE_GRAPH
-from cairn.providers.session import in_background, in_front, open_session
+from cairn.providers.session import in_background, in_batches, in_front, open_session
 
 WINDOW, OVERLAP = 1_000, 120  # characters: a mean over much more says little
 BATCH, BATCH_CHARACTERS = 32, 4_000  # its memory grows with their product
@@ -61,19 +60,8 @@ class Use:
         return cut_by_characters(text, WINDOW, OVERLAP)
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        loop = asyncio.get_running_loop()
         quick = len(texts) <= BATCH and sum(map(len, texts)) <= QUICK
-        executor = self._quick if quick else self._backlog
-        chosen = list(batches(texts))
-        made = await asyncio.gather(
-            *(loop.run_in_executor(executor, self._run, [texts[number] for number in batch]) for batch in chosen)
-        )
-        found = {
-            number: one
-            for batch, some in zip(chosen, made, strict=True)
-            for number, one in zip(batch, some, strict=True)
-        }
-        return [found[number] for number in range(len(texts))]
+        return await in_batches(self._quick if quick else self._backlog, self._run, texts, list(batches(texts)))
 
     def close(self) -> None:
         self._quick.shutdown(cancel_futures=True)
