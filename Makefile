@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: serve test check bench build lock openapi clean
+.PHONY: serve test check bench try-model build lock openapi clean
 
 serve: $(VENV)/serve.ok
 	@$(BIN)/cairn serve
@@ -20,6 +20,10 @@ check: $(VENV)/dev.ok
 
 bench: $(VENV)/dev.ok
 	$(BIN)/python -m bench $(BENCH)
+
+# What it needs besides lies in $(VENV)/model: the locks know nothing of it.
+try-model: $(VENV)/serve.ok
+	$(BIN)/python scripts/try_model.py
 
 build: $(VENV)/dev.ok
 	rm -rf dist

@@ -26,7 +26,7 @@ ROUNDS = 300
 class Server:
     """A real `cairn serve` on a home of its own, with the weights of the folder `models`."""
 
-    def __init__(self, home: Path, models: Path) -> None:
+    def __init__(self, home: Path, models: Path, **settings: str) -> None:
         self.home = home
         environ = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
         own = {"CAIRN_HOME": str(home), "CAIRN_MODELS_FROM": str(models), "CAIRN_LOG_LEVEL": "warning"}
@@ -37,7 +37,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env=environ | own | {"PYTHONUNBUFFERED": "1"},
+            env=environ | own | settings | {"PYTHONUNBUFFERED": "1"},
         )
         assert self.process.stdout is not None
         started = (line.split()[-1] for line in self.process.stdout if line.startswith("Cairn is running at"))
@@ -104,11 +104,11 @@ class Server:
 
 
 @contextmanager
-def running(models: Path) -> Generator[Server]:
+def running(models: Path, **settings: str) -> Generator[Server]:
     """A server on a new home, both gone afterwards."""
     home = scratch()
     try:
-        server = Server(home, models)
+        server = Server(home, models, **settings)
         try:
             yield server
         except Exception:

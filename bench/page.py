@@ -60,6 +60,8 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         found += ["## Quality through HTTP", when(scopes), *pick(links, "quality"), table(groups.get("Quality", []))]
     if capsules := parts.get("capsules"):
         found += ["## Capsules", when(capsules), table(capsules["figures"])]
+    if proxy := parts.get("proxy"):
+        found += ["## The proxy", when(proxy), table(proxy["figures"])]
     if peers := parts.get("peers"):
         found += ["## Beside mem0ai", when(peers), *beside(peers, parts.get("scopes", {}))]
     if ranking := parts.get("quality"):

@@ -17,13 +17,15 @@ from psycopg import sql
 from starlette.routing import Route
 
 from cairn.access import keys, operator, sessions, users
-from cairn.memory import capsules, projects, scopes
+from cairn.memory import capsules, chat_memories, chats, documents, projects, scopes, turns, workspaces
+from cairn.memory.chat_memories import NewMemory
 from cairn.model.capsule import OVERHEAD, NewCapsule
 from cairn.model.page import PageRequest
 from cairn.services import Services
-from conftest import PASSWORD, Person, World, http
+from conftest import PASSWORD, Person, World, http, make_person
 
 CANARY = "canary-of-olga"
+BROWSER = "/chat/api/"  # below this a session counts and nothing else
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,7 @@ class Victim:
     """What is whose: ids by the name of a path parameter, and every string that nobody else may see."""
 
     auth: dict[str, str]
+    session: str
     objects: dict[str, str]
     fresh: dict[str, str]  # for the control: what can be used only once
     secrets: frozenset[str]
@@ -43,6 +46,11 @@ class Attacker:
     # What this one may know although it is the victim's: a member knows the account they are in.
     known: frozenset[str] = field(default_factory=frozenset[str])
     is_user: bool = True
+    session: str | None = None
+
+    def knocks_with_nothing(self, path: str) -> bool:
+        """Whether there is no credential of theirs that would be looked at there."""
+        return self.session is None if path.startswith(BROWSER) else not self.headers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +60,9 @@ class Probe:
     json: Any = None
     data: dict[str, str] | None = None
     params: dict[str, str] | None = None
+    files: dict[str, Any] | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    names_it: bool = False  # the victim's object stands in body, query or header: others get 404 as if it were the path
     instead: dict[str, str] = field(default_factory=dict[str, str])  # another object for a path parameter, by its name
     control: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -98,17 +109,84 @@ PROBES: dict[str, Probe] = {
     "POST /v1/memory/import": Probe(json={"format": "cairn-archive", "version": 1, "capsules": []}),
     "POST /v1/memory/capsules/{capsule_id}/restore": Probe(instead={"capsule_id": "deleted_capsule"}),
     "POST /v1/memory/capsules/{capsule_id}/recover": Probe(instead={"capsule_id": "cold_capsule"}),
+    **{
+        f"POST /v1/{name}": Probe(
+            json={"model": "m", "input": CANARY, "messages": [{"role": "user", "content": CANARY}]},
+            headers={"X-Cairn-Workspace": "{workspace_id}", "X-Cairn-Chat": "{chat_id}"},
+        )
+        for name in ("chat/completions", "responses", "embeddings")
+    },
     "PATCH /x_console/api/users/{user_id}": Probe(json={"quota_bytes": 0}, control={"json": {"quota_bytes": None}}),
 }
 # The right answer to the control where it is not a success: the only owner can't be erased, no worker runs here, and a
-# few capsules make no map.
+# few capsules make no map. No language model is set up: what would be relayed to one is refused.
 EXPECTED = {
     "DELETE /v1/users/{user_id}": {409},
     "GET /readyz": {200, 503},
     "GET /v1/memory/capsules/constellation": {409},
+    "POST /v1/chat/completions": {503},
+    "POST /v1/responses": {503},
+    "POST /v1/embeddings": {503},
+    "GET /v1/models/{model}": {404},
 }
 # The same for everybody.
-PUBLIC = ("GET /static/{name}",)
+PUBLIC = ("GET /static/{name}", "GET /v1/models/{model}")
+
+
+def _probe_workspaces() -> None:
+    """What is there under several addresses is told once. Each has an object of its own to delete and to restore."""
+    whole = {"title": "renamed", "workspace_id": "{workspace_id}"}  # where it is, it stays
+    for number, at in enumerate(("/chat/api", "/v1")):
+        one = f"{at}/workspaces/{{workspace_id}}"
+        EXPECTED[f"DELETE {one}/members/{{user_id}}"] = {409}  # the only owner can't leave
+        PROBES.update(
+            {
+                f"POST {at}/workspaces": Probe(json={"name": "another"}),
+                f"PATCH {one}": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
+                f"DELETE {one}": Probe(instead={"workspace_id": f"spare_workspace_{number}"}),
+                f"POST {one}/restore": Probe(instead={"workspace_id": f"deleted_workspace_{number}"}),
+                f"PUT {one}/members": Probe(json={"user": "max@example.org", "role": "owner"}),
+                f"POST {one}/members": Probe(json={"user": "max@example.org", "role": "owner"}),
+                f"POST {at}/chats": Probe(json={"title": "a", "workspace_id": "{workspace_id}"}, names_it=True),
+                f"GET {at}/chats": Probe(params={"workspace_id": "{workspace_id}"}, names_it=True),
+                f"PATCH {at}/chats/{{chat_id}}": Probe(json=whole, control={"json": whole | {"title": CANARY}}),
+                f"DELETE {at}/chats/{{chat_id}}": Probe(instead={"chat_id": f"spare_chat_{number}"}),
+                f"POST {at}/chats/{{chat_id}}/restore": Probe(instead={"chat_id": f"deleted_chat_{number}"}),
+                f"POST {one}/memories": Probe(json={"content": "a canary"}),
+                f"PATCH {one}/memories/{{memory_id}}": Probe(
+                    json={"content": "changed"}, control={"json": {"content": f"{CANARY} {number}"}}
+                ),
+                f"DELETE {one}/memories/{{memory_id}}": Probe(instead={"memory_id": f"spare_memory_{number}"}),
+                f"POST {one}/memories/{{memory_id}}/restore": Probe(instead={"memory_id": f"deleted_memory_{number}"}),
+                f"GET {one}/search": Probe(params={"q": CANARY}),
+                f"POST {one}/files": Probe(files={"file": ("a.txt", b"a canary", "text/plain")}),
+                f"DELETE {one}/files/{{document_id}}": Probe(instead={"document_id": f"spare_file_{number}"}),
+                f"POST {one}/files/{{document_id}}/restore": Probe(instead={"document_id": f"deleted_file_{number}"}),
+                f"POST {one}/artifacts": Probe(json={"name": "another", "content": "a canary"}),
+                f"PATCH {one}/artifacts/{{artifact_id}}": Probe(
+                    json={"content": "changed"}, control={"json": {"content": CANARY}}
+                ),
+                f"POST {one}/artifacts/{{artifact_id}}/revert": Probe(params={"version": "1"}),
+                f"DELETE {one}/artifacts/{{artifact_id}}": Probe(instead={"artifact_id": f"spare_artifact_{number}"}),
+                f"POST {one}/artifacts/{{artifact_id}}/restore": Probe(
+                    instead={"artifact_id": f"deleted_artifact_{number}"}
+                ),
+            }
+        )
+    for number, at in enumerate(("/chat/api", "/v1/chats", "/v1"), 2):
+        one = f"{at}/{{chat_id}}/memories/{{memory_id}}"
+        PROBES.update(
+            {
+                f"POST {at}/{{chat_id}}/memory": Probe(json={"messageId": "{message_id}", "content": "a canary"}),
+                f"POST {at}/{{chat_id}}/messages": Probe(json={"content": "What is the canary?"}),
+                f"PATCH {one}": Probe(json={"content": "changed"}, control={"json": {"content": f"{CANARY} {number}"}}),
+                f"DELETE {one}": Probe(instead={"memory_id": f"spare_memory_{number}"}),
+                f"POST {one}/rerun-extraction": Probe(),
+            }
+        )
+
+
+_probe_workspaces()
 # Last, because they end what the others need.
 LAST = (
     "DELETE /v1/memory/capsules/{capsule_id}",
@@ -127,21 +205,23 @@ async def make_victim(services: Services, world: World) -> Victim:
     key, _ = await keys.create_key(services, olga.principal, name=CANARY)
     service_key, _ = await keys.create_key(services, olga.principal, name=CANARY, service=True)
     browser = sessions.Browser(address="192.0.2.99", user_agent=CANARY)
-    await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
+    login = await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
     turn = scopes.Turn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
     said = await scopes.ingest(services, olga.principal, "team", [turn])
-    kept = await keep(services, olga)
+    kept = await keep(services, olga) | await share(services, olga)
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
     return Victim(
         auth=olga.auth,
+        session=login.token,
         objects={
             "user_id": olga.user.id,
             "key_id": key.id,
             "session_id": listed.items[0].id,
             "token": used,
             "name": "cairn.css",
+            "model": "some-model",
             **kept,
         },
         fresh={"token": await sessions.make_link(services, olga.user)},
@@ -178,16 +258,86 @@ async def keep(services: Services, olga: Person) -> dict[str, str]:
     }
 
 
-async def make_attackers(services: Services, world: World) -> list[Attacker]:
+async def share(services: Services, olga: Person) -> dict[str, str]:
+    """A workspace with something of every kind, there and in the trash, all of it of the canary."""
+    me = olga.principal
+
+    async def memory(text: str) -> str:
+        new = NewMemory(content=f"{CANARY} {text}", category=CANARY)
+        return (await chat_memories.save(services, me, new, workspace_id=None, chat_id=chat.id)).memory.id
+
+    async def paper(text: str) -> str:
+        data = f"{CANARY} {text}".encode()
+        made = await documents.upload(services, me, place.id, name=f"{CANARY}.txt", data=data, media_type=None)
+        return made.id
+
+    async def art(text: str) -> str:
+        text = f"{CANARY} {text}"
+        made = await documents.create_artifact(
+            services, me, place.id, name=CANARY, content=text, media_type="text/markdown"
+        )
+        return made.id
+
+    place = await workspaces.create(services, me, name=CANARY)
+    chat = await chats.create(services, me, title=CANARY, workspace_id=place.id)
+    turn = await turns.open_turn(services, me, workspace_id=None, chat_id=chat.id, said=f"I am {CANARY}", inject=False)
+    await turns.close_turn(services, me, turn, reply=CANARY, model=CANARY, tools=["x_save_memory"])
+    found = {"workspace_id": place.id, "chat_id": chat.id, "message_id": str(turn.message_id)}
+    found |= {
+        "memory_id": await memory("there"),
+        "document_id": await paper("there"),
+        "artifact_id": await art("there"),
+    }
+    found |= {f"spare_memory_{n}": await memory(f"spare {n}") for n in range(5)}
+    for n in range(2):
+        for state in ("spare", "deleted"):
+            found |= {
+                f"{state}_workspace_{n}": (await workspaces.create(services, me, name=CANARY)).id,
+                f"{state}_chat_{n}": (await chats.create(services, me, title=CANARY, workspace_id=place.id)).id,
+                f"{state}_file_{n}": await paper(f"{state} {n}"),
+                f"{state}_artifact_{n}": await art(f"{state} {n}"),
+            }
+        found[f"deleted_memory_{n}"] = await memory(f"deleted {n}")
+        await workspaces.delete(services, me, found[f"deleted_workspace_{n}"])
+        await chats.delete(services, me, found[f"deleted_chat_{n}"])
+        await chat_memories.delete(services, me, place.id, found[f"deleted_memory_{n}"])
+        await documents.delete(services, me, place.id, "file", found[f"deleted_file_{n}"])
+        await documents.delete(services, me, place.id, "artifact", found[f"deleted_artifact_{n}"])
+    return found
+
+
+async def make_former_member(services: Services, world: World, workspace_id: str) -> Person:
+    """Somebody who was in the victim's workspace, and was sent away."""
+    rita = await make_person(services, "rita@example.org", account=world.owner.user.account, password=PASSWORD)
+    await workspaces.put_member(services, world.owner.principal, workspace_id, rita.user.id, "owner")
+    await chats.create(services, rita.principal, title="of rita", workspace_id=workspace_id)
+    await workspaces.remove_member(services, world.owner.principal, workspace_id, rita.user.id)
+    return rita
+
+
+async def make_attackers(services: Services, world: World, victim: Victim) -> list[Attacker]:
     _, foreign_service = await keys.create_key(services, world.stranger.principal, name="robot", service=True)
     service = {"Authorization": f"Bearer {foreign_service}"}
+    rita = await make_former_member(services, world, victim.objects["workspace_id"])
+    browser = sessions.Browser(address="192.0.2.50", user_agent=None)
+    cookie = {
+        who.user.id: (await sessions.log_in(services, email=who.user.email, password=PASSWORD, browser=browser)).token
+        for who in (world.member, world.stranger, rita)
+    }
     return [
         Attacker(
             name="another user of the account",
             headers=world.member.auth,
             known=frozenset({world.owner.principal.account_id}),
+            session=cookie[world.member.user.id],
         ),
-        Attacker(name="another account", headers=world.stranger.auth),
+        Attacker(
+            name="somebody who was sent away",
+            headers=rita.auth,
+            known=frozenset({world.owner.principal.account_id}),
+            session=cookie[rita.user.id],
+        ),
+        Attacker(name="another account", headers=world.stranger.auth, session=cookie[world.stranger.user.id]),
         Attacker(name="another account's service key", headers=service, is_user=False),
         Attacker(
             name="the same, naming the victim", headers={**service, "X-Cairn-User": world.owner.user.id}
@@ -196,6 +346,7 @@ async def make_attackers(services: Services, world: World) -> list[Attacker]:
             name="a user naming the victim",
             headers={**world.member.auth, "X-Cairn-User": world.owner.user.email},
             known=frozenset({world.owner.principal.account_id}),
+            session=cookie[world.member.user.id],
         ),
         Attacker(name="nobody", headers={}),
     ]  # fmt: skip
@@ -204,7 +355,7 @@ async def make_attackers(services: Services, world: World) -> list[Attacker]:
 async def walk(app: FastAPI, services: Services, world: World, database: str) -> list[str]:
     """Every finding, as a sentence. An empty list is what we want."""
     victim = await make_victim(services, world)
-    attackers = await make_attackers(services, world)
+    attackers = await make_attackers(services, world, victim)
     findings: list[str] = []
     routes = sorted(routes_of(app), key=lambda route: (LAST.index(route[0]) + 1 if route[0] in LAST else 0, route[0]))
     exercised: list[tuple[str, str, str]] = []
@@ -232,24 +383,29 @@ async def attack(
     app: FastAPI, label: str, method: str, path: str, victim: Victim, attacker: Attacker
 ) -> list[str]:  # fmt: skip
     async with http(app, address="192.0.2.50") as client:
-        answer = await send(client, method, path, victim.objects, attacker.headers, PROBES.get(label, Probe()))
+        probe = PROBES.get(label, Probe())
+        answer = await send(client, method, path, victim.objects, attacker.headers, attacker.session, probe)
     shown = answer.text + str(sorted(answer.headers.items()))
     leaked = sorted(secret for secret in victim.secrets - attacker.known if secret in shown)
     findings = [f"{label}: {attacker.name} sees {secret!r}" for secret in leaked]
-    if parameters(path) and label not in PUBLIC and answer.status_code not in wanted(label, attacker):
+    told = parameters(path) or probe.names_it
+    if told and label not in PUBLIC and answer.status_code not in wanted(label, path, attacker):
         findings.append(f"{label}: {attacker.name} gets {answer.status_code}, not 404")
     return findings
 
 
-def wanted(label: str, attacker: Attacker) -> set[int]:
+def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
     """404; only somebody without any credential may be told to get one. And whoever could have nothing there, whatever
-    they ask for, may be told so: in the console all but admins, among capsules who is no user.
+    they ask for, may be told so: in the console all but admins, among capsules and in workspaces who is no user.
     """
-    if not attacker.headers and label != "GET /auth/once/{token}":
+    if attacker.knocks_with_nothing(path) and label != "GET /auth/once/{token}":
         return {401}
-    if "/x_console/" in label or ("/v1/memory/" in label and not attacker.is_user):
+    if "/x_console/" in label or (path.startswith(OF_USERS) and not attacker.is_user):
         return {403, 404}
     return {404}
+
+
+OF_USERS = ("/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}")
 
 
 async def control(app: FastAPI, label: str, method: str, path: str, victim: Victim) -> list[str]:
@@ -257,18 +413,33 @@ async def control(app: FastAPI, label: str, method: str, path: str, victim: Vict
     probe = PROBES.get(label, Probe())
     probe = replace(probe, **probe.control)
     async with http(app) as client:
-        answer = await send(client, method, path, victim.objects | victim.fresh, victim.auth, probe)
+        objects = victim.objects | victim.fresh
+        answer = await send(client, method, path, objects, victim.auth, victim.session, probe)
     good = answer.status_code in EXPECTED.get(label, set(range(200, 400)))
     return [] if good else [f"{label}: the victim's own request gets {answer.status_code}: {answer.text[:200]}"]
 
 
 async def send(
-    client: httpx.AsyncClient, method: str, path: str, objects: dict[str, str], headers: dict[str, str], probe: Probe
+    client: httpx.AsyncClient,
+    method: str,
+    path: str,
+    objects: dict[str, str],
+    headers: dict[str, str],
+    session: str | None,
+    probe: Probe,
 ) -> httpx.Response:
     objects = objects | {name: objects[other] for name, other in probe.instead.items()}
-    body = filled(probe.json, objects)
+    headers = headers | filled(probe.headers, objects)
+    if path.startswith(BROWSER):  # as a browser's script does; the bearer is sent along, and must not count
+        headers |= {"Accept": "application/json"} | ({"Cookie": f"session={session}"} if session else {})
     return await client.request(
-        method, path.format(**objects), headers=headers, json=body, data=probe.data, params=probe.params
+        method,
+        path.format(**objects),
+        headers=headers,
+        json=filled(probe.json, objects),
+        data=probe.data,
+        files=probe.files,
+        params=filled(probe.params, objects),
     )
 
 

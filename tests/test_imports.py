@@ -18,7 +18,7 @@ LAYERS = (
     {"jobs"},
     {"runtime"},
     {"surfaces.http"},
-    {"surfaces.rest", "surfaces.web", "surfaces.mcp"},
+    {"surfaces.rest", "surfaces.web", "surfaces.mcp", "surfaces.chat", "surfaces.openai"},
     {"app"},
     {"cli"},
     {"__main__"},

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from cairn.access import sessions
 from cairn.access.readscope import account_scope, read_scope
+from cairn.memory import workspaces
 from cairn.model.ids import new_id
 from cairn.model.principal import ReadScope, Visibility
 from cairn.services import Services
@@ -63,6 +64,14 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             "INSERT INTO documents (space, id, kind, name, media_type, content, size_bytes, sha256, visibility)"
             " VALUES (%(space)s, 'doc_' || right(%(one)s, 24), 'file', 'n', 'text/plain', 'text', 4, '',"
             " %(visibility)s)",
+            "INSERT INTO document_versions (space, document_id, version, change, name, media_type, content, size_bytes,"
+            " visibility) SELECT space, id, 1, 'created', name, media_type, content, size_bytes, visibility"
+            " FROM documents WHERE id = 'doc_' || right(%(one)s, 24)",
+            "INSERT INTO chats (space, id) VALUES (%(space)s, 'chat_' || right(%(one)s, 24))",
+            "INSERT INTO distillations (space, kind, chat_id, source_id)"
+            " VALUES (%(space)s, 'tool', 'chat_' || right(%(one)s, 24), %(message)s)",
+            "INSERT INTO tool_calls (space, client_call, id, position, name, arguments)"
+            " VALUES (%(space)s, 'call', 'own', 0, 'x_recall_memory', '{}')",
             "INSERT INTO passages (space, source_kind, source_id, at, text, terms, term_count, visibility)"
             " VALUES (%(space)s, 'message', %(message)s, now(), 'text', '{text}', 1, %(visibility)s)",
             "INSERT INTO terms (space, term, passage, frequency, length)"
@@ -79,8 +88,11 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
     return space
 
 
-SEEN = ("messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "passages")
-KEPT = (*SEEN, "edges", "terms", "vectors", "token_vectors", "constellations")
+SEEN = (
+    "messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "document_versions",
+    "passages",
+)  # fmt: skip
+KEPT = (*SEEN, "chats", "distillations", "tool_calls", "edges", "terms", "vectors", "token_vectors", "constellations")
 
 
 async def counts(conn: Connection, names: tuple[str, ...]) -> dict[str, int]:
@@ -178,6 +190,35 @@ async def test_nothing_can_be_written_into_another_account_or_space(services: Se
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         async with services.db.transaction(scope) as conn:
             await conn.execute("UPDATE memories SET account = %s", [world.stranger.user.account])
+
+
+async def test_what_was_said_moves_with_its_chat_and_no_further(services: Services, world: World) -> None:
+    here, there = [await fill(services, world.owner.user.account, name) for name in ("here", "there")]
+    elsewhere = await fill(services, world.stranger.user.account, "elsewhere")
+    both = ReadScope(account=world.owner.user.account, spaces=(here, there), visibilities=ALL)
+    async with services.db.transaction(both) as conn:
+        done = await conn.execute("UPDATE messages SET space = %s WHERE space = %s", [there, here])
+        assert done.rowcount == 1
+    for spaces_of, to in (((there,), here), ((there,), elsewhere)):
+        scope = ReadScope(account=world.owner.user.account, spaces=spaces_of, visibilities=ALL)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with services.db.transaction(scope) as conn:
+                await conn.execute("UPDATE messages SET space = %s", [to])
+
+
+async def test_a_read_scope_reaches_the_library_of_a_workspace_as_long_as_one_is_in_it(
+    services: Services, world: World
+) -> None:
+    made = await workspaces.create(services, world.owner.principal, name="Island")
+    parts = {made.space, made.library}
+    assert parts <= set((await read_scope(services, world.owner.principal)).spaces)
+    assert parts.isdisjoint((await read_scope(services, world.member.principal)).spaces)
+    await workspaces.put_member(services, world.owner.principal, made.id, world.member.user.id, "viewer")
+    assert parts <= set((await read_scope(services, world.member.principal)).spaces)
+    await workspaces.remove_member(services, world.owner.principal, made.id, world.member.user.id)
+    assert parts.isdisjoint((await read_scope(services, world.member.principal)).spaces)
+    await workspaces.delete(services, world.owner.principal, made.id)
+    assert parts.isdisjoint((await read_scope(services, world.owner.principal)).spaces)
 
 
 @pytest.mark.parametrize(

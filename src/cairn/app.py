@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 
 from cairn import __version__
@@ -19,9 +20,12 @@ from cairn.jobs.worker import run_worker
 from cairn.runtime import open_all, open_postgres, open_services
 from cairn.services import Services
 from cairn.settings import Settings
+from cairn.surfaces.chat import routes as chat
+from cairn.surfaces.http.caller import BROWSER, SignIn
 from cairn.surfaces.http.errors import ErrorOut, install_error_handlers
 from cairn.surfaces.http.guards import LimitedBody, Observed, OwnHost
 from cairn.surfaces.mcp import endpoint as mcp
+from cairn.surfaces.openai import endpoint as openai
 from cairn.surfaces.rest import auth, capsules, console, health, keys, projects, scopes, users
 from cairn.surfaces.web import pages
 
@@ -37,7 +41,7 @@ def make_routes() -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=lambda route: route.name,
+        generate_unique_id_function=_operation,
         redirect_slashes=False,
         responses={
             "4XX": {"model": ErrorOut, "description": "What was wrong with the request, and what to do."},
@@ -47,9 +51,15 @@ def make_routes() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     install_error_handlers(app)
-    for part in (health, auth, users, keys, scopes, capsules, projects, console, mcp, pages):
+    app.add_exception_handler(SignIn, pages.show_login)
+    for part in (health, auth, users, keys, scopes, capsules, projects, console, chat, mcp, openai, pages):
         app.include_router(part.router)
     return app
+
+
+def _operation(route: APIRoute) -> str:
+    """The name of its handler; of what is there twice, the browser's is told apart."""
+    return f"browser_{route.name}" if route.path_format.startswith(BROWSER) else route.name
 
 
 def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None = None) -> FastAPI:

@@ -19,6 +19,8 @@ from cairn.postgres.cluster import open_cluster
 from cairn.postgres.supervisor import Supervisor
 from cairn.providers.embedders import Embedders
 from cairn.providers.llm import make_model
+from cairn.providers.parsing import Parser
+from cairn.providers.upstream import make_embeddings_upstream, make_upstream
 from cairn.services import Services
 from cairn.settings import Settings
 from cairn.store.db import Database
@@ -62,6 +64,9 @@ async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Ser
         db=Database(conninfo, size=settings.database_pool),
         embedders=Embedders(),
         llm=make_model(settings),
+        upstream=make_upstream(settings),
+        embeddings_upstream=make_embeddings_upstream(settings),
+        parser=Parser(),
         queue=Queue(conninfo),
         clock=lambda: datetime.now(UTC),
         throttle=Throttle(),
@@ -77,8 +82,9 @@ async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Ser
         yield services
     finally:
         services.embedders.close()
-        if services.llm is not None:
-            await services.llm.close()
+        for one in (services.llm, services.upstream, services.embeddings_upstream):
+            if one is not None:
+                await one.close()
         await services.queue.close()
         await services.db.close()
         services.tracer.close()

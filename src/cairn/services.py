@@ -10,6 +10,8 @@ from cairn.observe.metrics import Metrics
 from cairn.observe.tracing import Tracer
 from cairn.providers.embedders import Embedders
 from cairn.providers.llm import LanguageModel
+from cairn.providers.parsing import Parser
+from cairn.providers.upstream import Upstream
 from cairn.settings import Settings
 from cairn.store.db import Database
 from cairn.store.queue import Queue
@@ -22,6 +24,9 @@ class Services:
     db: Database
     embedders: Embedders
     llm: LanguageModel | None
+    upstream: Upstream | None
+    embeddings_upstream: Upstream | None
+    parser: Parser
     queue: Queue
     clock: Callable[[], datetime]
     throttle: Throttle

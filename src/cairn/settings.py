@@ -44,6 +44,16 @@ def _positive(text: str) -> int:
     return number
 
 
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError("is not a number") from None
+    if not 0 <= number <= 1:
+        raise ValueError("must be from 0 to 1")
+    return number
+
+
 def _pool(text: str) -> int:
     number = _number(text)
     if number < 2:
@@ -197,6 +207,21 @@ class Settings:
     )
     llm_api_key: str | None = _setting(None, "CAIRN_LLM_API_KEY", "Its key.")
     llm_model: str | None = _setting(None, "CAIRN_LLM_MODEL", "Which model. Default: the provider's small one.")
+    inject_relevance: float = _setting(
+        0.25,
+        "CAIRN_INJECT_RELEVANCE",
+        "How relevant a memory has to be, from 0 to 1, to be put before the model at the start of a turn.",
+        _share,
+    )
+    inject_tokens: int = _setting(
+        1000, "CAIRN_INJECT_TOKENS", "How many tokens of a prompt such memories may take at most.", _positive
+    )
+    llm_context: int = _setting(
+        32_000,
+        "CAIRN_LLM_CONTEXT",
+        "Tokens that the model reads at once. A chat of the dashboard that takes 70 % of it is compacted.",
+        _positive,
+    )
     worker: bool = _setting(
         True,
         "CAIRN_WORKER",

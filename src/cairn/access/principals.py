@@ -79,6 +79,11 @@ def operator_in(account: int, *, account_id: str = "", user_id: str | None = Non
     return Principal(account=account, account_id=account_id, user_id=user_id, role="owner", is_admin=True, via="cli")
 
 
+def worker_for(account: int, user_id: str) -> Principal:
+    """A background job, at work for the user who caused it: it may what they may."""
+    return Principal(account=account, account_id="", user_id=user_id, role="member", via="job")
+
+
 async def _principal(services: Services, credentials: Credentials) -> Principal:
     if credentials.authorization is not None:
         scheme, _, text = credentials.authorization.strip().partition(" ")

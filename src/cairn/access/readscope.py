@@ -1,6 +1,8 @@
 """The one place where a read scope comes from. The database accepts nothing else and checks it again."""
 
-from cairn.model.principal import Principal, ReadScope
+from collections.abc import Sequence
+
+from cairn.model.principal import Principal, ReadScope, Visibility
 from cairn.services import Services
 from cairn.store import spaces
 
@@ -10,14 +12,22 @@ def account_scope(account: int) -> ReadScope:
     return ReadScope(account=account)
 
 
-def space_scope(principal: Principal, space: int) -> ReadScope:
-    """One space that the caller's own name led to."""
-    return ReadScope(account=principal.account, spaces=(space,), visibilities=("public", "shared", "private"))
+def space_scope(principal: Principal, *spaces: int) -> ReadScope:
+    """Spaces that the caller's own name, or their being a member, led to."""
+    return ReadScope(account=principal.account, spaces=spaces, visibilities=("public", "shared", "private"))
 
 
-def job_scope(account: int, space: int) -> ReadScope:
-    """One space, for background work on what is in it."""
-    return ReadScope(account=account, spaces=(space,), visibilities=("public", "shared", "private"))
+def wall_scope(principal: Principal, spaces: Sequence[int], *, private: bool) -> ReadScope:
+    """What an agent may read to answer the caller: in a room what is public or shared, alone with one user also what is
+    private to the two, but nothing that is public elsewhere.
+    """
+    seen: tuple[Visibility, ...] = ("private", "shared") if private else ("public", "shared")
+    return ReadScope(account=principal.account, spaces=tuple(spaces), visibilities=seen)
+
+
+def job_scope(account: int, *spaces: int) -> ReadScope:
+    """One space, or one with its parts, for background work on what is in it."""
+    return ReadScope(account=account, spaces=spaces, visibilities=("public", "shared", "private"))
 
 
 async def read_scope(services: Services, principal: Principal) -> ReadScope:

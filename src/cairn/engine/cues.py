@@ -33,6 +33,7 @@ def _cues(table: str) -> tuple[Cue, ...]:
     found: list[Cue] = []
     for line in filter(None, map(str.strip, table.splitlines())):
         code, weight, needle, pattern = line.split("  ", 3)
+        pattern = pattern.strip()  # a needle that ends in a space has one more behind it
         for name, part in _PARTS.items():
             pattern = pattern.replace(name, part)
         compiled = re.compile(pattern)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from cairn.engine import rank, terms
 from cairn.engine.bm25 import idf, telling
@@ -65,6 +66,7 @@ class Hit:
     score: float
     relevance: float
     why: dict[str, float]
+    place: dict[str, Any] | None = None  # of a part of a document: where in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,4 +313,5 @@ def _hit(turns: Turns, index: int, window: str, candidate: rank.Candidate, score
         score=score,
         relevance=believed,
         why={name: round(value, 4) for name, value in features.items() if not math.isnan(value)},
+        place=first.place,
     )

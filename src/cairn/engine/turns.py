@@ -50,8 +50,12 @@ class Turns:
 
 
 def grouped(passages: Sequence[Placed]) -> Turns:
-    places: dict[tuple[str, str], int] = {}
-    owner = [places.setdefault((passage.source_kind, passage.source_id), len(places)) for passage in passages]
+    """By their source; of a document each passage stands for itself: it is looked for by its place."""
+    places: dict[tuple[str, str, int], int] = {}
+    owner = [
+        places.setdefault((one.source_kind, one.source_id, one.part * (one.source_kind == "document")), len(places))
+        for one in passages
+    ]
     windows: list[list[Placed]] = [[] for _ in places]
     for passage, place in zip(passages, owner, strict=True):
         windows[place].append(passage)

@@ -8,9 +8,10 @@ import procrastinate
 from cairn.access.readscope import account_scope, job_scope
 from cairn.engine import embed, index
 from cairn.memory import capsule_views, digests
+from cairn.memory import distil as distilling
 from cairn.model.capsule import TRASH_DAYS
 from cairn.services import Services
-from cairn.store import accounts, capsules, passages, sessions, spaces, users, vectors
+from cairn.store import accounts, capsules, passages, sessions, spaces, users, vectors, workspaces
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
@@ -33,7 +34,7 @@ def register_tasks(services: Services) -> None:
 
         app.periodic(cron=cron)(app.task(name=work.__name__, retry=RETRY)(run))
 
-    for work in (erase_user, read_space, index_space, map_vault, send_digest):
+    for work in (erase_user, read_space, index_space, map_vault, distil, send_digest):
         task(work)
     scheduled("* * * * *", embed_pending)
     scheduled("*/10 * * * *", forget_expired_logins)
@@ -46,6 +47,7 @@ def register_tasks(services: Services) -> None:
 async def erase_user(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
     async with services.db.transaction(account_scope(account)) as conn:
+        await users.erase_traces(conn, user_id)
         await users.delete_erased(conn, user_id)
         await accounts.delete_abandoned(conn)
 
@@ -74,6 +76,11 @@ async def index_space(services: Services, account: int, space: int) -> None:
 async def map_vault(services: Services, account: int, space: int) -> None:
     """Make the map of a vault."""
     await capsule_views.make_map(services, job_scope(account, space), space)
+
+
+async def distil(services: Services, account: int, space: int, distillation: int) -> None:
+    """Read what was said or written for what is worth remembering."""
+    await distilling.distil(services, account, space, distillation)
 
 
 async def send_digest(services: Services, account: int, user_id: str) -> None:
@@ -105,6 +112,7 @@ async def purge_memories(services: Services) -> None:
     """Remove what has been in the trash or the cold tier for 30 days."""
     async with services.db.unscoped() as conn:
         await capsules.purge(conn, TRASH_DAYS)
+        await workspaces.purge(conn, TRASH_DAYS)
 
 
 async def drop_unused_indexes(services: Services) -> None:

@@ -28,7 +28,7 @@ from cairn.model.ids import new_id
 from cairn.model.page import PageRequest
 from cairn.model.principal import Principal
 from cairn.services import Services
-from cairn.store import accounts, keys, passages, users
+from cairn.store import accounts, keys, memories, passages, users
 from cairn.store import capsules as store
 
 FORMAT = "cairn-archive"
@@ -145,8 +145,8 @@ async def import_capsules(services: Services, principal: Principal, capsules: Se
             await passages.insert(conn, held.space, cut)
             await store.insert_versions(conn, held.space, kept.id, versions)
             if not any(version.version == kept.version for version in versions):
-                await store.add_version(conn, held.space, [kept.id], "imported", user_id)
-            await store.count_in(conn, held.space, capsules=1, size=kept.size_bytes)
+                await memories.add_version(conn, held.space, [kept.id], "imported", user_id)
+            await memories.count_in(conn, held.space, memories=1, size=kept.size_bytes)
             held = replace(held, size_bytes=held.size_bytes + kept.size_bytes)
             await record(conn, principal, "capsule.import", kept.id)
             imported += 1

@@ -38,7 +38,7 @@ from cairn.model.message import NewPassage
 from cairn.model.page import Page, PageRequest, cut_page
 from cairn.model.principal import Principal
 from cairn.services import Services
-from cairn.store import accounts, passages, spaces, users
+from cairn.store import accounts, memories, passages, spaces, users
 from cairn.store import capsules as store
 from cairn.store.db import Connection, enter
 
@@ -81,8 +81,8 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         await store.insert(conn, held.space, capsule, digest)
         await passages.insert(conn, held.space, cut)
         await keep_first(conn, held.space, cut, first)
-        await store.add_version(conn, held.space, [capsule.id], "created", user_id)
-        await store.count_in(conn, held.space, capsules=1, size=capsule.size_bytes)
+        await memories.add_version(conn, held.space, [capsule.id], "created", user_id)
+        await memories.count_in(conn, held.space, memories=1, size=capsule.size_bytes)
         await record(conn, principal, "capsule.create", capsule.id)
         await await_reading(conn, services, principal, held)
     return Created(capsule=capsule, similar=similar)
@@ -251,9 +251,9 @@ async def put_away(
 ) -> store.Holding:
     """To the trash or the cold tier: no longer listed, found or counted. Returns what the vault holds then."""
     count, size = await store.put_away(conn, held.space, ids, **columns)
-    await store.add_version(conn, held.space, ids, change, principal.user_id)
+    await memories.add_version(conn, held.space, ids, change, principal.user_id)
     await passages.delete(conn, held.space, "memory", ids)
-    await store.count_in(conn, held.space, capsules=-count, size=-size)
+    await memories.count_in(conn, held.space, memories=-count, size=-size)
     async with conn.pipeline():  # there may be tens of thousands
         for one in ids:
             await record(conn, principal, f"capsule.{change}", one)
@@ -281,8 +281,8 @@ async def rewrite(
         await passages.delete(conn, held.space, "memory", [after.id])
         await passages.insert(conn, held.space, cut)
         await await_reading(conn, services, principal, held)
-    await store.add_version(conn, held.space, [after.id], "updated", principal.user_id)
-    await store.count_in(conn, held.space, capsules=0, size=growth)
+    await memories.add_version(conn, held.space, [after.id], "updated", principal.user_id)
+    await memories.count_in(conn, held.space, memories=0, size=growth)
     return after
 
 
@@ -354,8 +354,8 @@ async def _bring_back(services: Services, principal: Principal, capsule_id: str,
         columns = {"deleted_at": None, "cold_at": None, "version": back.version, "accessed_at": back.accessed_at}
         await store.update(conn, capsule_id, columns)
         await passages.insert(conn, held.space, cut)
-        await store.add_version(conn, held.space, [capsule_id], change, user_id)
-        await store.count_in(conn, held.space, capsules=1, size=current.size_bytes)
+        await memories.add_version(conn, held.space, [capsule_id], change, user_id)
+        await memories.count_in(conn, held.space, memories=1, size=current.size_bytes)
         await record(conn, principal, f"capsule.{change}", capsule_id)
         await await_reading(conn, services, principal, held)
     return back

@@ -41,3 +41,4 @@ class NewPassage:
     foreign: bool
     frequencies: dict[str, int]
     answers: str | None = None
+    place: dict[str, Any] | None = None  # where in its source

@@ -39,6 +39,15 @@ def write_cursor(position: Position) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
+def number_in(page: PageRequest) -> int | None:
+    """Of a list whose things have numbers: the one that the page begins behind."""
+    if page.after is None:
+        return None
+    if not page.after[1].isdecimal() or len(page.after[1]) > 18:
+        raise _not_ours()
+    return int(page.after[1])
+
+
 def read_cursor(cursor: str) -> Position:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
@@ -47,8 +56,12 @@ def read_cursor(cursor: str) -> Position:
         if position[0].tzinfo is None or not last.isascii() or "\0" in last:
             raise ValueError
     except (binascii.Error, ValueError, TypeError, AttributeError, RecursionError):
-        raise Malformed(
-            "This cursor is not one of ours: pass next_cursor of the page before as it came, or leave it out.",
-            details=[{"path": "query.cursor", "message": "not a cursor"}],
-        ) from None
+        raise _not_ours() from None
     return position
+
+
+def _not_ours() -> Malformed:
+    return Malformed(
+        "This cursor is not one of ours: pass next_cursor of the page before as it came, or leave it out.",
+        details=[{"path": "query.cursor", "message": "not a cursor"}],
+    )

@@ -24,6 +24,7 @@ from cairn.home import running_as_root
 MINILM_WEIGHTS = "all-minilm-l6-v2.safetensors"
 MINILM_TOKENIZER = "all-minilm-l6-v2.tokenizer.json"
 USE_GRAPH = "use-multilingual-v3.onnx"
+O200K_RANKS = "o200k_base.tiktoken"
 
 CHUNK = 1 << 20
 
@@ -79,6 +80,20 @@ CATALOGUE = (
                 member="memory/resources/use_quantized.onnx",
                 size=71_794_489,
                 sha256="b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7",
+            ),
+        ),
+    ),
+    Model(
+        name="o200k",
+        package="llama-index-core",
+        version="0.14.25",
+        wheel_size=11_928_254,
+        files=(
+            ModelFile(
+                name=O200K_RANKS,
+                member="llama_index/core/_static/tiktoken_cache/fb374d419588a4632f3f557e76b4b70aebbca790",
+                size=3_613_922,
+                sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
             ),
         ),
     ),

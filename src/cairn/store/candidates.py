@@ -7,7 +7,7 @@ Every query names its spaces, and row-level security names them again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import LiteralString, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,7 @@ class Placed(NamedTuple):
     text: str
     answers: str | None
     foreign_text: bool
+    place: dict[str, Any] | None
     before: int | None
     after: int | None
 
@@ -305,7 +306,7 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
               JOIN passages p ON p.space = ANY(%(spaces)s) AND p.answers = c.source_id AND p.part = 0
         )
         SELECT p.passage, p.space, p.source_kind, p.source_id, p.part, p.speaker, p.at, p.session, p.text,
-               p.answers, p.foreign_text, c.before, c.after
+               p.answers, p.foreign_text, p.place, c.before, c.after
           FROM passages p LEFT JOIN chosen c USING (passage)
          -- As an array, so that each is looked up and the space is not read through.
          WHERE p.space = ANY(%(spaces)s) AND p.passage = ANY(ARRAY(SELECT passage FROM everyone))
@@ -321,7 +322,7 @@ async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]
     rows = await conn.execute(
         """
         SELECT passage, space, source_kind, source_id, part, speaker, at, session, text, answers, foreign_text,
-               NULL, NULL
+               place, NULL, NULL
           FROM passages WHERE space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
          ORDER BY space, at, passage
         """,

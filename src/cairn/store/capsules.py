@@ -252,19 +252,6 @@ async def touch(conn: Connection, capsule_id: str) -> None:
     )
 
 
-async def add_version(conn: Connection, space: int, ids: Sequence[str], change: str, changed_by: str | None) -> None:
-    """The rows as they are now, under their present version."""
-    await conn.execute(
-        """
-        INSERT INTO memory_versions (space, memory_id, version, change, title, content, tags, metadata, visibility,
-                                     changed_by)
-        SELECT m.space, m.id, m.version, %(change)s, m.title, m.content, m.tags, m.metadata, m.visibility, %(by)s
-          FROM memories m WHERE m.space = %(space)s AND m.id = ANY(%(ids)s)
-        """,
-        {"space": space, "ids": list(ids), "change": change, "by": changed_by},
-    )
-
-
 async def versions(conn: Connection, space: int, capsule_id: str) -> list[Version]:
     """The latest first."""
     return await fetch_all(
@@ -343,14 +330,6 @@ async def look(conn: Connection, user_id: str) -> Holding | None:
          WHERE kind = 'vault' AND owner = %(user)s AND name = %(user)s
         """,
         {"user": user_id},
-    )
-
-
-async def count_in(conn: Connection, space: int, *, capsules: int, size: int) -> None:
-    """So many more, or fewer."""
-    await conn.execute(
-        "UPDATE spaces SET memory_count = memory_count + %s, size_bytes = size_bytes + %s WHERE space = %s",
-        [capsules, size, space],
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from psycopg.types.json import Jsonb
+
 from cairn.model.message import NewPassage
 from cairn.store.db import Connection, fetch_all, fetch_value
 
@@ -24,15 +26,15 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
             SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[], %(parts)s::int[], %(speakers)s::text[],
                                  %(times)s::timestamptz[], %(sessions)s::text[], %(visibilities)s::text[],
                                  %(texts)s::text[], %(terms)s::text[], %(frequencies)s::text[], %(counts)s::int[],
-                                 %(answers)s::text[], %(foreign)s::boolean[])
+                                 %(answers)s::text[], %(foreign)s::boolean[], %(places)s::jsonb[])
                      WITH ORDINALITY AS i (source_kind, source_id, part, speaker, at, session, visibility, text, terms,
-                                           frequencies, term_count, answers, foreign_text, place)
+                                           frequencies, term_count, answers, foreign_text, place, number)
         ), stored AS (
             INSERT INTO passages (space, source_kind, source_id, part, speaker, at, session, visibility, text, terms,
-                                  term_count, answers, foreign_text)
+                                  term_count, answers, foreign_text, place)
             SELECT %(space)s, source_kind, source_id, part, speaker, at, session, visibility, text,
-                   string_to_array(terms, ' '), term_count, answers, foreign_text
-              FROM new ORDER BY place
+                   string_to_array(terms, ' '), term_count, answers, foreign_text, place
+              FROM new ORDER BY number
             RETURNING passage, source_kind, source_id, part, terms
         ), posted AS (
             INSERT INTO terms (space, term, passage, frequency, length)
@@ -63,6 +65,7 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
             "total": sum(sum(item.frequencies.values()) for item in passages),
             "foreign": [item.foreign for item in passages],
             "any_foreign": any(item.foreign for item in passages),
+            "places": [None if item.place is None else Jsonb(item.place) for item in passages],
         },
     )
 

@@ -45,14 +45,24 @@ class Queue:
         await self._pool.close()
 
     async def add(
-        self, conn: Connection, task: str, *, account: int, one_by_one: str | None = None, **args: Any
+        self,
+        conn: Connection,
+        task: str,
+        *,
+        account: int,
+        one_by_one: str | None = None,
+        in_seconds: int | None = None,
+        **args: Any,
     ) -> None:
         """Enqueue within the caller's transaction: the job exists if and only if the write does.
 
-        Jobs with the same `one_by_one` never run side by side. Not with procrastinate's queueing_lock: it reads the
-        duplicate key out of the database's error, which under row-level security does not say it.
+        Jobs with the same `one_by_one` never run side by side; with `in_seconds` one waits that long. Not with
+        procrastinate's queueing_lock: it reads the duplicate key out of the database's error, which under row-level
+        security does not say it.
         """
-        await self.app.configure_task(task, connection=conn, lock=one_by_one).defer_async(account=account, **args)
+        wait = None if in_seconds is None else {"seconds": in_seconds}
+        task_to_do = self.app.configure_task(task, connection=conn, lock=one_by_one, schedule_in=wait)
+        await task_to_do.defer_async(account=account, **args)
 
     async def add_anywhere(self, task: str, **args: Any) -> None:
         """Enqueue a task of the whole server, outside of any write."""

@@ -71,15 +71,27 @@ async def await_reading(conn: Connection, space: int, *, awaited: bool) -> None:
     await conn.execute("UPDATE spaces SET awaits_reading = %s WHERE space = %s", [awaited, space])
 
 
+async def claim_reading(conn: Connection, space: int) -> bool:
+    """Whether a job is needed that reads what is new; from now on one is on its way."""
+    done = await conn.execute(
+        "UPDATE spaces SET awaits_reading = true WHERE space = %s AND NOT awaits_reading", [space]
+    )
+    return done.rowcount > 0
+
+
 async def readable_by(conn: Connection, user_id: str) -> list[int]:
-    """The spaces that are this user's own, or that they are a member of."""
+    """The spaces that are this user's own, or that they are a member of, with all their parts."""
     rows = await (
         await conn.execute(
             """
-            SELECT space FROM spaces WHERE owner = %(user)s AND deleted_at IS NULL
+            WITH own AS (
+                SELECT space FROM spaces WHERE owner = %(user)s AND deleted_at IS NULL
+                UNION
+                SELECT m.space FROM members m JOIN spaces s USING (account, space)
+                 WHERE m.user_id = %(user)s AND s.deleted_at IS NULL)
+            SELECT space FROM own
             UNION
-            SELECT m.space FROM members m JOIN spaces s USING (account, space)
-             WHERE m.user_id = %(user)s AND s.deleted_at IS NULL
+            SELECT s.space FROM spaces s JOIN own o ON s.part_of = o.space WHERE s.deleted_at IS NULL
             """,
             {"user": user_id},
         )

@@ -39,7 +39,7 @@ async def unread(conn: Connection, space: int, *, limit: int) -> list[Unread]:
         """
         SELECT m.seq, m.id, m.speaker, m.text, m.at, m.visibility
           FROM messages m JOIN spaces s USING (account, space)
-         WHERE m.space = %(space)s AND m.seq > s.people_read ORDER BY m.seq LIMIT %(limit)s
+         WHERE m.space = %(space)s AND m.seq > s.people_read AND m.role IS NULL ORDER BY m.seq LIMIT %(limit)s
         """,
         {"space": space, "limit": limit},
     )

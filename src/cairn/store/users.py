@@ -98,6 +98,11 @@ async def mark_erased(conn: Connection, user_id: str) -> None:
     await conn.execute("DELETE FROM one_time_links WHERE user_id = %s", [user_id])
 
 
+async def erase_traces(conn: Connection, user_id: str) -> None:
+    """What they left in places that others share."""
+    await conn.execute("SELECT erase_traces(%s)", [user_id])
+
+
 async def delete_erased(conn: Connection, user_id: str) -> bool:
     """Remove the row; everything that is theirs goes with it. False when there is nothing to remove."""
     done = await conn.execute("DELETE FROM users WHERE id = %s AND erased_at IS NOT NULL", [user_id])

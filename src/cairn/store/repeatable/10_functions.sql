@@ -139,9 +139,87 @@ AS $$
         RETURNING account, id, kind),
     noted AS (
         INSERT INTO audit (account, id, via, action, object_id)
-        SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', kind || '.purge', id FROM gone)
+        SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job',
+               CASE kind WHEN 'chat' THEN 'memory' ELSE kind END || '.purge', id
+          FROM gone)
     SELECT count(*) FROM gone
 $$;
+
+-- The same for chats, files, artifacts and whole workspaces, and for kept tool calls after a day. Returns how many.
+CREATE OR REPLACE FUNCTION purge_workspaces(days int) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    WITH old_calls AS (
+        DELETE FROM tool_calls WHERE created_at < now() - interval '1 day'),
+    gone_documents AS (
+        DELETE FROM documents WHERE deleted_at < now() - make_interval(days => days)
+        RETURNING account, id, kind || '.purge' AS action),
+    gone_chats AS (
+        DELETE FROM chats WHERE deleted_at < now() - make_interval(days => days)
+        RETURNING account, id, 'chat.purge' AS action),
+    unsaid AS (
+        DELETE FROM messages m USING gone_chats c WHERE m.account = c.account AND m.thread_id = c.id),
+    unsummed AS (
+        DELETE FROM summaries s USING gone_chats c WHERE s.account = c.account AND s.thread_id = c.id),
+    unread AS (
+        DELETE FROM distillations d USING gone_chats c WHERE d.account = c.account AND d.chat_id = c.id),
+    gone_spaces AS (
+        DELETE FROM spaces WHERE kind = 'workspace' AND deleted_at < now() - make_interval(days => days)
+        RETURNING account, name AS id, 'workspace.purge' AS action),
+    gone AS (SELECT * FROM gone_documents UNION ALL SELECT * FROM gone_chats UNION ALL SELECT * FROM gone_spaces),
+    noted AS (
+        INSERT INTO audit (account, id, via, action, object_id)
+        SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', action, id FROM gone)
+    SELECT count(*) FROM gone
+$$;
+
+-- What somebody who is being erased left in places that others share: what they said, saved and uploaded, and places
+-- in which nobody else is. Where they were the only owner, whoever is longest there takes over.
+CREATE OR REPLACE FUNCTION erase_traces(wanted text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+DECLARE
+    here constant int := scope_account();
+BEGIN
+    IF NOT EXISTS (SELECT FROM users WHERE account = here AND id = wanted AND erased_at IS NOT NULL) THEN
+        RETURN;
+    END IF;
+    DELETE FROM spaces s USING members m
+     WHERE s.account = here AND m.account = here AND m.space = s.space AND m.user_id = wanted
+       AND s.kind IN ('workspace', 'project')
+       AND NOT EXISTS (SELECT FROM members o WHERE o.account = here AND o.space = s.space AND o.user_id <> wanted);
+    UPDATE members m SET role = 'owner'
+      FROM (SELECT DISTINCT ON (o.space) o.space, o.user_id FROM members o
+             WHERE o.account = here AND o.user_id <> wanted
+               AND EXISTS (SELECT FROM members e
+                            WHERE e.account = here AND e.space = o.space AND e.user_id = wanted AND e.role = 'owner')
+               AND NOT EXISTS (SELECT FROM members e
+                                WHERE e.account = here AND e.space = o.space AND e.user_id <> wanted
+                                  AND e.role = 'owner')
+             ORDER BY o.space, array_position(ARRAY['editor', 'member', 'viewer'], o.role), o.added_at) heir
+     WHERE m.account = here AND m.space = heir.space AND m.user_id = heir.user_id;
+    -- What stands for the beginning of a chat may hold their words too.
+    DELETE FROM summaries WHERE account = here
+       AND thread_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted
+                         UNION SELECT thread_id FROM messages WHERE account = here AND user_id = wanted);
+    DELETE FROM messages WHERE account = here
+       AND (user_id = wanted OR thread_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted));
+    DELETE FROM distillations WHERE account = here
+       AND (user_id = wanted OR chat_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted));
+    DELETE FROM chats WHERE account = here AND created_by = wanted;
+    DELETE FROM passages p USING memories m
+     WHERE p.account = here AND m.account = here AND m.user_id = wanted
+       AND p.source_kind = 'memory' AND p.source_id = m.id;
+    UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
+      FROM (SELECT space, count(*) AS number, sum(size_bytes) AS size FROM memories
+             WHERE account = here AND user_id = wanted AND deleted_at IS NULL AND cold_at IS NULL GROUP BY 1) g
+     WHERE s.account = here AND s.space = g.space;
+    DELETE FROM memories WHERE account = here AND user_id = wanted;
+    DELETE FROM passages p USING documents d
+     WHERE p.account = here AND d.account = here AND d.created_by = wanted
+       AND p.source_kind = 'document' AND p.source_id = d.id;
+    DELETE FROM documents WHERE account = here AND created_by = wanted;
+END $$;
 
 -- What hangs on a passage goes with it (the trigger is in 0003). The words are written out first: joined any earlier, a
 -- vault of tens of thousands would be read once for each of its passages.

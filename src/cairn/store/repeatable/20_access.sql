@@ -22,7 +22,8 @@ DECLARE
         'spaces', in_account, 'members', in_account,
         -- what is kept in a place
         'messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
-        'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'passages', in_sight,
+        'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'document_versions', in_sight,
+        'passages', in_sight, 'chats', in_space, 'distillations', in_space, 'tool_calls', in_space,
         -- numbers and words that mean something only together with a row above
         'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space,
         'constellations', in_space
@@ -41,6 +42,7 @@ END $$;
 -- What is written once stays: not even a fault in the server can change it.
 REVOKE UPDATE, DELETE ON audit, usage_ledger FROM cairn_app;
 REVOKE UPDATE ON messages FROM cairn_app;
+GRANT UPDATE (space) ON messages TO cairn_app;  -- a chat moves to another workspace
 
 -- The queue belongs to procrastinate. A job names its account in its arguments; the server can add and see its own.
 DO $$

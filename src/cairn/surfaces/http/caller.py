@@ -9,10 +9,19 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from cairn.access.principals import Credentials, authenticate
 from cairn.access.require import require_admin
 from cairn.access.sessions import Browser, Login
+from cairn.errors import Unauthenticated
 from cairn.model.principal import Principal
 from cairn.services import Services
 
 COOKIE = "session"
+# Below this only a browser's session is good, as the dashboard's own calls have it. The same operations take any
+# credential under /v1.
+BROWSER = "/chat/api"
+
+
+class SignIn(Unauthenticated):
+    """Somebody without a session, who did not say that they can read JSON: shown the login page."""
+
 
 # These, and the arguments of `_described_caller`, only tell openapi.json what `caller` reads by itself.
 _bearer = HTTPBearer(auto_error=False, description="An API key (`ck_…`) or a JWT from `/auth/token`.")
@@ -24,15 +33,21 @@ def services_of(request: Request) -> Services:
 
 
 async def caller(request: Request) -> Principal:
-    return await authenticate(
-        services_of(request),
-        Credentials(
-            authorization=request.headers.get("authorization"),
-            session=request.cookies.get(COOKIE),
-            on_behalf_of=request.headers.get("x-cairn-user"),
-            address=client_address(request),
-        ),
-    )
+    headers, session, address = request.headers, request.cookies.get(COOKIE), client_address(request)
+    if not request.url.path.startswith(f"{BROWSER}/"):
+        credentials = Credentials(
+            authorization=headers.get("authorization"),
+            session=session,
+            on_behalf_of=headers.get("x-cairn-user"),
+            address=address,
+        )
+        return await authenticate(services_of(request), credentials)
+    try:
+        return await authenticate(services_of(request), Credentials(session=session, address=address))
+    except Unauthenticated as fault:
+        if "application/json" in headers.get("accept", ""):
+            raise
+        raise SignIn(fault.message) from None
 
 
 async def _described_caller(

@@ -56,6 +56,11 @@ async def login_page(
     return HTMLResponse(login_html(next, fault))
 
 
+async def show_login(request: Request, fault: Exception) -> HTMLResponse:  # noqa: ARG001
+    """In the place of what somebody without a session asked for."""
+    return HTMLResponse(login_html())
+
+
 def login_html(target: str | None = None, fault: str | None = None) -> str:
     told = f'<p class="fault" role="alert">{text(_FAULTS[fault])}</p>' if fault in _FAULTS else ""
     return page(

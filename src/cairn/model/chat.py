@@ -1,0 +1,84 @@
+"""Chats, what was said in them, and the memories of their workspaces."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+KIND = "chat"  # among memories
+LARGEST = 256 * 1024  # bytes of a message, or of a memory
+
+Speaker = Literal["user", "assistant"]
+SourceType = Literal["model", "user", "auto_deep_think", "auto_research", "auto_compaction"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    id: str
+    title: str
+    workspace_id: str
+    created_by: str | None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    id: str
+    seq: int
+    role: Speaker
+    content: str
+    user_id: str | None
+    model: str | None
+    created_at: datetime
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMemory:
+    """What a workspace remembers. `verbatim` is what it was made from, where that is not its content."""
+
+    id: str
+    content: str
+    summary: str | None
+    category: str | None
+    source_type: str
+    source_chat_id: str | None
+    source_message_id: str | None
+    workspace_id: str
+    user_id: str | None
+    metadata: dict[str, Any]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+    @property
+    def verbatim(self) -> str:
+        return self.metadata.get("verbatim") or self.content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryVersion:
+    version: int
+    change: str
+    content: str
+    summary: str | None
+    changed_by: str | None
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distillation:
+    """Something that is read for memories after the fact: what, whether that is done, and what came of it."""
+
+    distillation: int
+    kind: Literal["tool", "deep_think", "research", "compaction"]
+    chat_id: str
+    source_id: str
+    user_id: str | None
+    state: Literal["waiting", "done"]
+    attempts: int
+    memory_ids: list[str]
+    created_at: datetime
+    done_at: datetime | None

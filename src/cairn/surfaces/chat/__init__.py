@@ -1,0 +1,1 @@
+"""Workspaces, chats, memories and files: one set of operations, for a browser's cookie and for a bearer."""

@@ -1,0 +1,400 @@
+"""What stands between a client and its model, without a network in front of it: timeouts, who speaks, embeddings, and
+what a surface of our own is told.
+"""
+
+import asyncio
+import base64
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import numpy as np
+import openai
+import psycopg
+import pytest
+from openai import AsyncOpenAI
+
+from cairn.access import keys
+from cairn.app import make_app
+from cairn.memory import chats, relay
+from cairn.memory.chat_memories import NewMemory, save
+from cairn.memory.turns import open_turn
+from cairn.model.page import PageRequest
+from cairn.providers.embedder import Embedding, Span
+from cairn.providers.embedders import Embedders
+from cairn.providers.openai_upstream import OpenAIUpstream
+from cairn.services import Services
+from conftest import World, http
+from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, streamed
+
+OPERATOR_KEY = "sk-of-the-operator"
+HI: list[Any] = [{"role": "user", "content": "hi"}]
+FERRY = "The ferry to the island leaves at nine."
+
+
+@pytest.fixture(scope="module")
+def scripted() -> Generator[ScriptedUpstream]:
+    made = ScriptedUpstream()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def upstream(scripted: ScriptedUpstream) -> ScriptedUpstream:
+    scripted.script()
+    scripted.otherwise = lambda request: completion("hello")
+    return scripted
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < ends
+        await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def direct(upstream: ScriptedUpstream) -> AsyncGenerator[OpenAIUpstream]:
+    made = OpenAIUpstream(upstream.url, OPERATOR_KEY, "small", connect=2, silence=0.3)
+    yield made
+    await made.close()
+
+
+def sdk_of(services: Services, key: str) -> AsyncOpenAI:
+    transport = httpx2.ASGITransport(make_app(services))
+    return AsyncOpenAI(
+        base_url="http://127.0.0.1:8420/v1", api_key=key, max_retries=0,
+        http_client=httpx2.AsyncClient(transport=transport),
+    )  # fmt: skip
+
+
+async def test_no_answer_in_time_is_504(
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
+) -> None:
+    async with sdk_of(replace(services, upstream=direct), world.owner.key) as client:
+        upstream.script(completion("late", late=5))
+        with pytest.raises(openai.InternalServerError) as fault:
+            await client.chat.completions.create(model="m", messages=HI)
+        assert (fault.value.status_code, fault.value.code) == (504, "upstream_timeout")
+        upstream.script(streamed(*chunks("half of it")[:3], ending="hang"))
+        stream = await client.chat.completions.create(model="m", messages=HI, stream=True)
+        with pytest.raises(openai.APIError) as cut:
+            [chunk async for chunk in stream]
+        assert cut.value.code == "upstream_timeout"
+    await until(lambda: upstream.open == 0)
+
+
+async def test_an_upstream_that_is_not_there_is_502(services: Services, world: World) -> None:
+    away = OpenAIUpstream("http://127.0.0.1:9/v1", OPERATOR_KEY, "small")
+    async with sdk_of(replace(services, upstream=away), world.owner.key) as client:
+        with pytest.raises(openai.InternalServerError) as fault:
+            await client.chat.completions.create(model="m", messages=HI)
+    assert fault.value.status_code == 502
+    assert "CAIRN_LLM_BASE_URL" in fault.value.message
+    assert OPERATOR_KEY not in fault.value.response.text
+    await away.close()
+
+
+async def test_an_address_that_leads_elsewhere_is_not_followed(
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
+) -> None:
+    upstream.script(Answer(status=307, headers={"location": "http://127.0.0.1:9/"}))
+    async with sdk_of(replace(services, upstream=direct), world.owner.key) as client:
+        with pytest.raises(openai.InternalServerError) as fault:
+            await client.chat.completions.create(model="m", messages=HI)
+    assert fault.value.status_code == 502
+
+
+async def test_without_an_upstream_it_says_what_to_set(services: Services, world: World) -> None:
+    async with sdk_of(services, world.owner.key) as client:
+        for asked in (client.chat.completions.create(model="m", messages=HI), client.responses.create(input="hi")):
+            with pytest.raises(openai.InternalServerError) as fault:
+                await asked
+            assert (fault.value.status_code, fault.value.code) == (503, "no_language_model")
+            assert "CAIRN_LLM_PROVIDER" in fault.value.message
+        assert [one.id async for one in client.models.list()] == []
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("gpt")
+
+
+async def test_without_an_upstream_a_request_that_asks_nothing_is_400(services: Services, world: World) -> None:
+    async with http(make_app(services)) as client:
+        for path in ("chat/completions", "responses"):
+            answer = await client.post(f"/v1/{path}", headers=world.owner.auth, json={"model": "m"})
+            assert answer.status_code == 400
+
+
+async def test_a_body_over_the_limit_is_413_in_the_envelope(services: Services, world: World) -> None:
+    small = replace(services, settings=replace(services.settings, max_body_bytes=1000))
+    async with http(make_app(small)) as client:
+        answer = await client.post("/v1/chat/completions", headers=world.owner.auth, content=b"{" + b" " * 1000)
+    assert answer.status_code == 413
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+
+
+async def test_the_user_field_names_whom_a_service_key_speaks_for(
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
+) -> None:
+    live = replace(services, upstream=direct)
+    upstream.otherwise = lambda request: completion(None, asks("x_save_memory", "o1", content="Max rows.")) if (
+        len(upstream.received) == 1) else completion("ok")  # fmt: skip
+    async with sdk_of(live, world.service_key) as client:
+        answer = await client.chat.completions.create(model="m", messages=HI, user="max@example.org")
+        assert len((answer.model_extra or {})["x_memory"]["saved"]) == 1
+        assert upstream.bodies[0]["user"] == "max@example.org"
+        with pytest.raises(openai.NotFoundError):
+            await client.chat.completions.create(model="m", messages=HI, user="nobody")
+        with pytest.raises(openai.PermissionDeniedError):
+            await client.chat.completions.create(model="m", messages=HI)
+        await client.chat.completions.create(model="m", messages=HI, extra_headers={"X-Cairn-Memory": "off"})
+    async with sdk_of(live, world.owner.key) as client:
+        for other in (world.member.user.id, "max@example.org", "stan@elsewhere.example", "usr_" + "0" * 24):
+            with pytest.raises(openai.NotFoundError):
+                await client.chat.completions.create(model="m", messages=HI, user=other)
+        for mine in (world.owner.user.id, "Olga@example.org", "session-17", "a@", ""):
+            await client.chat.completions.create(model="m", messages=HI, user=mine)
+
+
+async def test_no_connection_to_the_database_is_held_while_the_model_is_waited_for(
+    services: Services, world: World, upstream: ScriptedUpstream, database: str
+) -> None:
+    slow = OpenAIUpstream(upstream.url, OPERATOR_KEY, "small")
+    upstream.script(completion("late", late=60))
+    async with sdk_of(replace(services, upstream=slow), world.owner.key) as client:
+        asking = asyncio.create_task(client.chat.completions.create(model="m", messages=HI))
+        while not upstream.received:
+            await asyncio.sleep(0.01)
+        async with await psycopg.AsyncConnection.connect(database) as conn:
+            found = await conn.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND (state LIKE 'idle in%%' OR state = 'active') AND backend_type = 'client backend'"
+            )
+            assert await found.fetchone() == (0,)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    await until(lambda: upstream.open == 0)
+    await slow.close()
+
+
+# --------------------------------------------------------------------------------------------------- embeddings
+
+
+class Lengths:
+    """An embedder that knows how long a text is, and reads ten characters at once."""
+
+    dimension = 2
+
+    def __init__(self, name: str, *, multilingual: bool) -> None:
+        self.name = name
+        self.multilingual = multilingual
+
+    def cut(self, text: str) -> list[Span]:
+        return [(start, min(start + 10, len(text))) for start in range(0, len(text), 10)]
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        vectors = [np.array([len(text), 1]) for text in texts]
+        units = [(vector / np.linalg.norm(vector)).astype(np.float32) for vector in vectors]
+        return [Embedding(pooled=unit, tokens=None) for unit in units]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def embedding(services: Services) -> Services:
+    active = (Lengths("world/1", multilingual=True), Lengths("english/1", multilingual=False))
+    return replace(services, embedders=Embedders(active))
+
+
+async def test_embeddings_are_made_here(embedding: Services, world: World) -> None:
+    async with sdk_of(embedding, world.owner.key) as client:
+        made = await client.embeddings.create(model="english/1", input=["a", "abc"])
+        exact = await client.embeddings.create(model="world/1", input="abc", encoding_format="float", dimensions=2)
+        assert [one.id async for one in client.models.list()] == ["world/1", "english/1"]
+        assert (await client.models.retrieve("english/1")).owned_by == "cairn"
+    assert np.allclose(made.data[0].embedding, [0.7071, 0.7071], atol=1e-3)
+    assert np.allclose(made.data[1].embedding, exact.data[0].embedding, atol=1e-6)
+    assert [one.index for one in made.data] == [0, 1]
+    assert (made.model, made.usage.total_tokens) == ("english/1", 2)
+
+
+async def test_a_long_text_is_read_in_windows(embedding: Services, world: World) -> None:
+    async with sdk_of(embedding, world.owner.key) as client:
+        made = await client.embeddings.create(model="english/1", input="x" * 25)
+    vector = np.array(made.data[0].embedding)
+    assert np.isclose(np.linalg.norm(vector), 1)
+    assert 5 < vector[0] / vector[1] < 10
+
+
+async def test_without_a_model_the_one_for_english_answers(embedding: Services, world: World) -> None:
+    async with http(make_app(embedding)) as client:
+        answer = await client.post("/v1/embeddings", headers=world.owner.auth, json={"input": "abc"})
+        coded = await client.post(
+            "/v1/embeddings", headers=world.owner.auth, json={"input": "abc", "encoding_format": "base64"}
+        )
+    assert answer.json()["model"] == "english/1"
+    floats = np.frombuffer(base64.b64decode(coded.json()["data"][0]["embedding"]), "<f4")
+    assert np.allclose(floats, answer.json()["data"][0]["embedding"])
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": [[1, 2]]}, "input"),
+        ({"input": [1, 2]}, "input"),
+        ({"input": []}, "input"),
+        ({"input": ""}, "input"),
+        ({"input": ["a", ""]}, "input"),
+        ({}, "input"),
+        ({"input": ["a"] * 2049}, "input"),
+        ({"input": "a" * 1_200_001}, "input"),
+        ({"input": "a", "dimensions": 3}, "dimensions"),
+        ({"input": "a", "dimensions": "2"}, "dimensions"),
+        ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
+        ({"input": "a", "model": 3}, "model"),
+    ],
+)
+async def test_what_can_not_be_embedded_is_400(
+    embedding: Services, world: World, body: dict[str, Any], param: str
+) -> None:
+    async with http(make_app(embedding)) as client:
+        answer = await client.post("/v1/embeddings", headers=world.owner.auth, json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["param"] == param
+
+
+async def test_embeddings_that_are_not_there(embedding: Services, services: Services, world: World) -> None:
+    none = replace(services, settings=replace(services.settings, embeddings_provider="none"))
+    async with sdk_of(embedding, world.owner.key) as client:
+        with pytest.raises(openai.NotFoundError) as unknown:
+            await client.embeddings.create(model="text-embedding-3-small", input="a")
+        assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
+    async with sdk_of(services, world.owner.key) as client:
+        with pytest.raises(openai.InternalServerError) as loading:
+            await client.embeddings.create(model="english/1", input="a")
+        assert loading.value.status_code == 503
+        assert int(loading.value.response.headers["retry-after"]) > 0
+    async with sdk_of(none, world.owner.key) as client:
+        with pytest.raises(openai.InternalServerError, match="CAIRN_EMBEDDINGS_PROVIDER") as never:
+            await client.embeddings.create(model="english/1", input="a")
+        assert never.value.status_code == 503
+
+
+async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
+    services: Services, world: World, upstream: ScriptedUpstream
+) -> None:
+    far = OpenAIUpstream(upstream.url, "sk-embeddings", "embedder", named="CAIRN_EMBEDDINGS")
+    said = Answer(pieces=(b'{ "object": "list",  "data": [] }',))
+    upstream.script(said, said, error(401, "sk-embeddings is wrong"))
+    async with http(make_app(replace(services, embeddings_upstream=far))) as client:
+        raw = b'{ "model": "other",  "input": "a" }'
+        answer = await client.post("/v1/embeddings", headers=world.owner.auth, content=raw)
+        assert answer.content == said.body
+        assert upstream.received[0].body == raw
+        assert upstream.received[0].headers["authorization"] == "Bearer sk-embeddings"
+        await client.post("/v1/embeddings", headers=world.owner.auth, content=b'{"input":[1,2]}')
+        assert upstream.bodies[1] == {"input": [1, 2], "model": "embedder"}
+        refused = await client.post("/v1/embeddings", headers=world.owner.auth, content=raw)
+    assert "CAIRN_EMBEDDINGS_API_KEY" in refused.json()["error"]["message"]
+    assert "sk-embeddings" not in refused.text
+    await far.close()
+
+
+# -------------------------------------------------------------------------------------- for a surface of our own
+
+
+async def told_of(services: Services, world: World, said: str, **body: Any) -> tuple[list[relay.Told], str]:
+    chat = await chats.create(services, world.owner.principal, title="a chat", workspace_id=None)
+    await save(
+        services, world.owner.principal,
+        NewMemory(content=FERRY, category="fact", source_type="user"), workspace_id=chat.workspace_id, chat_id=None,
+    )  # fmt: skip
+    settings = replace(services.settings, inject_relevance=0.01)
+    services = replace(services, settings=settings)
+    turn = await open_turn(services, world.owner.principal, workspace_id=None, chat_id=chat.id, said=said)
+    wanted = {"messages": [{"role": "user", "content": said}], **body}
+    return [event async for event in relay.converse(services, world.owner.principal, turn, wanted)], chat.id
+
+
+async def test_converse_tells_what_happens(
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
+) -> None:
+    live = replace(services, upstream=direct)
+    upstream.script(
+        streamed(*chunks("Wait.", asks("x_save_memory", "o1", content="Olga takes the ferry."), usage=True)),
+        streamed(*chunks("At nine.", usage=True)),
+    )
+    told, chat_id = await told_of(live, world, "When does the ferry to the island leave?")
+    remembered, *rest = told
+    assert isinstance(remembered, relay.Remembered)
+    assert remembered.injected[0].content == FERRY
+    texts = [event.delta for event in rest if isinstance(event, relay.Text)]
+    assert "".join(texts) == "Wait.\n\nAt nine."
+    (called,) = [event for event in rest if isinstance(event, relay.ToolCalled)]
+    assert (called.name, called.failed) == ("x_save_memory", False)
+    finished = rest[-1]
+    assert isinstance(finished, relay.Finished)
+    assert finished.text == "Wait.\n\nAt nine."
+    assert finished.saved == (called.memory_id,)
+    assert finished.usage is not None
+    assert finished.usage["total_tokens"] == 20
+    assert (finished.model, finished.client_calls) == ("m-1", False)
+    assert upstream.bodies[0]["model"] == "small"
+    said = await chats.list_messages(live, world.owner.principal, chat_id, PageRequest(limit=10))
+    assert [(one.id, one.content) for one in said.items][-1] == (finished.message_id, finished.text)
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [
+        ([error(429, "slow down", code="too_fast")], "too_fast"),
+        ([streamed(*chunks("half of it")[:3], ending="cut")], "upstream_cut_off"),
+        ([completion("not streamed")], "upstream_no_stream"),
+        ([streamed(b'data: {"error": {"message": "overloaded", "code": "busy"}}\n\n')], "busy"),
+        ([completion("late", late=5)], "upstream_timeout"),
+    ],
+)
+async def test_converse_tells_of_failure_and_keeps_nothing(
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream, answers: list[Answer],
+    code: str,
+) -> None:  # fmt: skip
+    live = replace(services, upstream=direct)
+    upstream.script(*answers)
+    told, chat_id = await told_of(live, world, "Hello?")
+    assert isinstance(told[-1], relay.Failed)
+    assert told[-1].code == code
+    assert not any(isinstance(event, relay.Finished) for event in told)
+    said = await chats.list_messages(live, world.owner.principal, chat_id, PageRequest(limit=10))
+    assert [one.content for one in said.items] == ["Hello?"]
+    await until(lambda: upstream.open == 0)
+
+
+async def test_converse_without_an_upstream_says_so(services: Services, world: World) -> None:
+    told, _ = await told_of(services, world, "Hello?")
+    assert [getattr(event, "code", None) for event in told] == ["no_language_model"]
+
+
+async def test_too_many_wrong_keys_are_a_rate_limit(services: Services) -> None:
+    faults: list[openai.APIStatusError] = []
+    async with sdk_of(services, "ck_wrong") as client:
+        while not any(isinstance(fault, openai.RateLimitError) for fault in faults):
+            with pytest.raises((openai.AuthenticationError, openai.RateLimitError)) as fault:
+                await client.models.list()
+            faults.append(fault.value)
+            assert len(faults) < 50
+    assert faults[0].code == "invalid_api_key"
+    assert faults[-1].type == "rate_limit_error"
+    assert int(faults[-1].response.headers["retry-after"]) > 0
+
+
+async def test_a_revoked_key_is_refused_here_too(
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
+) -> None:
+    await keys.revoke_key(services, world.owner.principal, world.owner.key_id)
+    async with sdk_of(replace(services, upstream=direct), world.owner.key) as client:
+        with pytest.raises(openai.AuthenticationError):
+            await client.models.list()
+    assert not upstream.received
