@@ -363,3 +363,17 @@ def test_any_shape_may_come_from_a_client(given: Any) -> None:
     made.offer(OURS)
     assert made.said == ""
     assert made.payload
+
+
+def test_a_call_of_ours_is_held_back_also_where_the_server_tells_no_places() -> None:
+    exchange = offered()
+    seen = b""
+    for raw in stream(call("x_find", "o1", '{"q":1}'), message("hello")):
+        told = json.loads(raw.split(b"data: ", 1)[1])
+        for name in ("output_index", "content_index", "sequence_number"):
+            told.pop(name, None)
+        event = f"event: {told['type']}\ndata: {json.dumps(told)}\n\n".encode()
+        for each in Events().feed(event):
+            seen += b"".join(piece.raw for piece in exchange.feed(each))
+    assert b"arguments.delta" not in seen
+    assert b"hello" in seen

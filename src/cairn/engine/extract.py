@@ -77,7 +77,8 @@ async def extract_by_model(model: LanguageModel, text: str, kind: str) -> list[E
     """
     own = own_words(text)[:READ_BY_MODEL]
     prompt = f"Kind: {kind}\n{_tagged(own)}"
-    reply = (await model.complete(system=_EXTRACT, prompt=prompt, max_tokens=2_000)).text
+    # What is found is word for word in the text, so there is no more of it than of that.
+    reply = (await model.complete(system=_EXTRACT, prompt=prompt, max_tokens=min(2_000, 200 + len(own)))).text
     language = terms.guess(own)
     known = frozenset(terms.terms(own, language))
     entries = [each for each in _entries(reply) if _borne_out(each.content, known, language)]

@@ -61,7 +61,7 @@ class Responses(Exchange):
         self._answer: Json = {}
         self._answer_raw = b""
         self._items: list[Json] = []
-        self._hidden: set[int] = set()
+        self._hidden: set[int | str] = set()  # by place and by id: not every server tells both
         self._index: dict[int, int] = {}
         self._renamed: dict[str, str] = {}
         self._shift: int | None = None if self._sequence is not None else 0
@@ -312,13 +312,14 @@ class Responses(Exchange):
             self._first = self._first or {name: answer[name] for name in ("id", "created_at") if name in answer}
             noted = self._with_note(answer) if kind == "response.created" else answer
             return self._numbered(told if noted is answer else {**told, "response": noted})
-        index, item = told.get("output_index"), an_object(told.get("item"))
+        item = an_object(told.get("item"))
+        named = {one for one in (told.get("output_index"), told.get("item_id"), item.get("id")) if _a_name(one)}
         ours = self._is_ours(item)
-        if ours and isinstance(index, int):
-            self._hidden.add(index)
+        if ours:
+            self._hidden |= named
         if kind == "response.output_item.done" and item:
             self._items.append(item)
-        if ours or (isinstance(index, int) and index in self._hidden):
+        if ours or named & self._hidden:
             self._pass_over(told)
             return None
         if kind == "response.output_item.added" and self.names:
@@ -401,3 +402,7 @@ def _output(ran: Ran) -> Json:
 
 def _event(kind: str, told: Json) -> bytes:
     return f"event: {kind}\n".encode() + b"data: " + dumped(told) + b"\n\n"
+
+
+def _a_name(value: Any) -> bool:
+    return isinstance(value, int | str) and value != ""

@@ -146,7 +146,8 @@ async def _embed(embedders: Sequence[Embedder], text: str) -> dict[str, tuple[Em
 
     async def one(embedder: Embedder) -> Embedding | None:
         try:
-            return (await embedder.embed([text]))[0]
+            start, end = embedder.cut(text)[0]  # what it reads whole
+            return (await embedder.embed([text[start:end]]))[0]
         except UpstreamError:
             return None
 
