@@ -980,6 +980,9 @@ async def test_read_twice_nothing_is_kept_twice(
     assert await listed(client, world.owner.auth, workspace) == made
     await run_until_empty(services)
     assert await count_of(client, world.owner.auth, workspace) == 1
+    await call(client, world.owner.auth, "DELETE", f"/workspaces/{workspace}/memories/{made[0]}", expect=204)
+    assert await distil(services, account, space, number) == [], "what was deleted does not come back"
+    assert await listed(client, world.owner.auth, workspace) == []
 
 
 async def test_a_number_that_is_not_there_is_nothing_to_read(services: Services, world: World) -> None:

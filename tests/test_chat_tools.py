@@ -223,42 +223,35 @@ async def test_a_category_is_kept_as_the_model_wrote_it(
 # ----------------------------------------------------------------------------------------------- whatever a model sends
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "told"),
-    [
-        (SAVE, "", "content"), (SAVE, "{}", "content"), (SAVE, '{"content": ""}', "content"),
-        (SAVE, '{"content": "  "}', "content"), (SAVE, '{"content": 7}', "content"),
-        (SAVE, '{"content": null}', "content"), (SAVE, '{"content": "x", "category": 7}', "category"),
-        (SAVE, '{"content": "x", "category": ["a"]}', "category"), (SAVE, "{", "not JSON"), (SAVE, "[]", "JSON object"),
-        (SAVE, '"x"', "JSON object"), (SAVE, "null", "JSON object"), (SAVE, "[" * 100_000, "not JSON"),
-        (SAVE, '{"content": "\\u0000"}', ""), (SAVE, json.dumps({"content": "x" * 300_000}), "256 KB"),
-        (RECALL_TOOL, "{}", "query"), (RECALL_TOOL, '{"query": " "}', "query"), (RECALL_TOOL, '{"query": 3}', "query"),
-        (RECALL_TOOL, '{"query": "x", "limit": "many"}', "limit"),
-        (RECALL_TOOL, '{"query": "x", "limit": []}', "limit"),
-        (RECALL_TOOL, '{"query": "x", "limit": true}', "limit"), (RECALL_TOOL, '{"query": "x", "limit": NaN}', "limit"),
-        (RECALL_TOOL, '{"query": "x", "limit": 1e999}', "limit"),
-        (SEARCH, '{"query": "x", "offset": {}}', "offset"), (SEARCH, '{"query": "x", "offset": -Infinity}', "offset"),
-        (SEARCH, "{}", "query"), (SEARCH, '{"query": "x", "limit": ' + "9" * 5000 + "}", ""),
-        ("x_forget_everything", "{}", "no tool"), ("", "{}", "no tool"),
-    ],
-)  # fmt: skip
+BAD = [
+    (SAVE, "", "content"), (SAVE, "{}", "content"), (SAVE, '{"content": ""}', "content"),
+    (SAVE, '{"content": "  "}', "content"), (SAVE, '{"content": 7}', "content"),
+    (SAVE, '{"content": null}', "content"), (SAVE, '{"content": "x", "category": 7}', "category"),
+    (SAVE, '{"content": "x", "category": ["a"]}', "category"), (SAVE, "{", "not JSON"), (SAVE, "[]", "JSON object"),
+    (SAVE, '"x"', "JSON object"), (SAVE, "null", "JSON object"), (SAVE, "[" * 100_000, "not JSON"),
+    (SAVE, '{"content": "\\u0000"}', ""), (SAVE, json.dumps({"content": "x" * 300_000}), "256 KB"),
+    (RECALL_TOOL, "{}", "query"), (RECALL_TOOL, '{"query": " "}', "query"), (RECALL_TOOL, '{"query": 3}', "query"),
+    (RECALL_TOOL, '{"query": "x", "limit": "many"}', "limit"),
+    (RECALL_TOOL, '{"query": "x", "limit": []}', "limit"),
+    (RECALL_TOOL, '{"query": "x", "limit": true}', "limit"), (RECALL_TOOL, '{"query": "x", "limit": NaN}', "limit"),
+    (RECALL_TOOL, '{"query": "x", "limit": 1e999}', "limit"),
+    (SEARCH, '{"query": "x", "offset": {}}', "offset"), (SEARCH, '{"query": "x", "offset": -Infinity}', "offset"),
+    (SEARCH, "{}", "query"), (SEARCH, '{"query": "x", "limit": ' + "9" * 5000 + "}", ""),
+    ("x_forget_everything", "{}", "no tool"), ("", "{}", "no tool"),
+]  # fmt: skip
+
+
 async def test_bad_arguments_are_told_to_the_model_and_store_nothing(
-    client: httpx.AsyncClient,
-    services: Services,
-    world: World,
-    workspace: str,
-    turn: Turn,
-    name: str,
-    arguments: str,
-    told: str,
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
 ) -> None:
-    result = await run_tool(services, world.owner.principal, turn, name, arguments)
-    assert result.failed
-    assert result.memory_id is None
-    assert result.text.startswith("Error: ")
-    assert told in result.text
-    assert "Traceback" not in result.text
-    assert "codec" not in result.text
+    for name, arguments, told in BAD:
+        result = await run_tool(services, world.owner.principal, turn, name, arguments)
+        assert result.failed, (name, arguments[:80])
+        assert result.memory_id is None
+        assert result.text.startswith("Error: ")
+        assert told in result.text, (name, arguments[:80], result.text)
+        assert "Traceback" not in result.text
+        assert "codec" not in result.text
     assert await listed(client, world.owner.auth, workspace) == []
 
 
@@ -283,16 +276,14 @@ async def test_what_can_be_kept_of_it_is_kept(
     assert kept["category"] is None or len(kept["category"]) <= 255
 
 
-@pytest.mark.parametrize(
-    "query", ["\0", "a\0b", "\ud800 ferry", "🥜" * 5000, "' OR 1=1 --", "*", "%", "\\", "\x1b[31m"]
-)
-@pytest.mark.parametrize("name", [RECALL_TOOL, SEARCH])
 async def test_any_query_gets_an_answer(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn, name: str, query: str
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
 ) -> None:
     await keep(client, world.owner.auth, workspace, "The ferry is red.")
-    result = await use(services, world.owner, turn, name, query=query)
-    assert result.text.startswith(("# ", "Error: give `query`"))
+    for query in ("\0", "a\0b", "\ud800 ferry", "🥜" * 5000, "' OR 1=1 --", "*", "%", "\\", "\x1b[31m"):
+        for name in (RECALL_TOOL, SEARCH):
+            result = await use(services, world.owner, turn, name, query=query)
+            assert result.text.startswith(("# ", "Error: give `query`")), query
     assert await count_of(client, world.owner.auth, workspace) == 1
 
 

@@ -442,7 +442,7 @@ async def test_a_viewer_changes_nothing_at_all(
     client: httpx.AsyncClient, services: Services, world: World, database: str
 ) -> None:
     """Whatever they try, every row stays as it is."""
-    for operation in OPERATIONS:
+    for operation in (one for one in OPERATIONS if one.method != "GET"):
         place = Place(client, services, world.owner, world.member, await make_workspace(client, world.owner.auth))
         await let_in(client, world.owner.auth, place.workspace, world.member, "viewer")
         path = await operation.where(replace(place, away=operation.away))
@@ -455,11 +455,8 @@ async def test_a_viewer_changes_nothing_at_all(
 
 async def contents(database: str) -> list[tuple[Any, ...]]:
     tables = ("spaces", "members", "chats", "messages", "memories", "memory_versions", "documents", "document_versions")
-    return [
-        row
-        for table in tables
-        for row in await rows(database, f"SELECT (to_jsonb(t) - 'awaits_reading')::text FROM {table} t ORDER BY 1")
-    ]
+    every = " UNION ALL ".join(f"SELECT (to_jsonb(t) - 'awaits_reading')::text FROM {table} t" for table in tables)
+    return await rows(database, f"{every} ORDER BY 1")
 
 
 @pytest.mark.parametrize("who", ["member", "stranger"])
