@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import capsules, floor, page, peers, proxy, scopes
+from bench import capsules, floor, page, peers, proxy, rooms, scopes
 from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
 from bench.offline import calibration, ranking
 from cairn.providers.embedders import models_folder
@@ -30,6 +30,7 @@ PARTS: dict[str, Callable[[Options], Json]] = {
     "scopes": scopes.measure,
     "capsules": capsules.measure,
     "proxy": proxy.measure,
+    "rooms": rooms.measure,
     "peers": peers.measure,
     "quality": ranking,
     "calibration": calibration,

@@ -62,6 +62,8 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         found += ["## Capsules", when(capsules), table(capsules["figures"])]
     if proxy := parts.get("proxy"):
         found += ["## The proxy", when(proxy), table(proxy["figures"])]
+    if rooms := parts.get("rooms"):
+        found += ["## Rooms", when(rooms), table(rooms["figures"])]
     if peers := parts.get("peers"):
         found += ["## Beside mem0ai", when(peers), *beside(peers, parts.get("scopes", {}))]
     if ranking := parts.get("quality"):

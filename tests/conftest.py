@@ -28,7 +28,7 @@ from cairn.runtime import open_services
 from cairn.services import Services
 from cairn.settings import Settings
 from cairn.store.migrate import migrate
-from live import Live
+from live import Live, in_memory
 
 _numbers = count(1)
 
@@ -59,7 +59,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 async def postgres() -> AsyncGenerator[Server]:
-    home = Path(tempfile.mkdtemp(prefix="cairn-tests-"))
+    home = Path(tempfile.mkdtemp(prefix="cairn-tests-", dir=in_memory()))
     ensure_home(home)
     supervisor = Supervisor(open_cluster(home))
     await supervisor.start()

@@ -17,14 +17,36 @@ from psycopg import sql
 from starlette.routing import Route
 
 from cairn.access import keys, operator, sessions, users
-from cairn.memory import capsules, chat_memories, chats, documents, projects, scopes, turns, workspaces
+from cairn.memory import (
+    agents,
+    capsules,
+    chat_memories,
+    chats,
+    documents,
+    facts,
+    graph_recall,
+    graphs,
+    projects,
+    room_memories,
+    rooms,
+    scopes,
+    turns,
+    workspaces,
+)  # fmt: skip
 from cairn.memory.chat_memories import NewMemory
+from cairn.memory.rooms import NewMessage
 from cairn.model.capsule import OVERHEAD, NewCapsule
+from cairn.model.graph import Wanted
 from cairn.model.page import PageRequest
 from cairn.services import Services
 from conftest import PASSWORD, Person, World, http, make_person
 
 CANARY = "canary-of-olga"
+AGENT = "walker"
+PLAN = {
+    "capacity_bytes": 1, "monthly_queries": None, "monthly_credits": None, "key_per_minute": None,
+    "account_per_minute": None, "position": 9,
+}  # fmt: skip
 BROWSER = "/chat/api/"  # below this a session counts and nothing else
 
 
@@ -187,10 +209,79 @@ def _probe_workspaces() -> None:
 
 
 _probe_workspaces()
+
+
+def _probe_rooms() -> None:
+    room, dm, graph = "/v1/rooms/{room_id}", "/v1/dms/{slug}", "/v1/graphs/{graph_id}"
+    said = {"text": "hello"}
+    EXPECTED[f"DELETE {room}/participants/{{user_id}}"] = {409}  # nobody would be left
+    EXPECTED["POST /v1/billing/webhook"] = {404}  # not set up here
+    PROBES.update(
+        {
+            "POST /v1/agents": Probe(
+                json={"slug": "another", "name": "another"}, control={"json": {"slug": "third", "name": "x"}}
+            ),
+            "PATCH /v1/agents/{slug}": Probe(json={"name": "renamed"}),
+            "POST /v1/rooms": Probe(json={"name": "a", "project_id": "{project_id}"}, names_it=True),
+            f"PATCH {room}": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
+            f"DELETE {room}": Probe(instead={"room_id": "spare_room"}),
+            f"POST {room}/restore": Probe(instead={"room_id": "deleted_room"}),
+            f"POST {room}/participants": Probe(json={"user": "max@example.org"}),
+            f"POST {room}/agents": Probe(json={"agent": "{slug}"}),
+            f"POST {room}/messages": Probe(json=said),
+            f"POST {room}/threads": Probe(json={"title": "a"}),
+            f"POST {room}/landmarks": Probe(json=said),
+            f"POST {room}/compose": Probe(json={"agent": "{slug}", "message": {"text": "What was decided?"}}),
+            f"POST {dm}/messages": Probe(json=said),
+            f"POST {dm}/landmarks": Probe(json=said),
+            f"POST {dm}/compose": Probe(json={"message": {"text": "What was decided?"}}),
+            "POST /v1/profiles/{user_id}/memories": Probe(json=said),
+            "POST /v1/projects/{project_id}/memories": Probe(json=said),
+            "GET /v1/facts": Probe(params={"scope_kind": "user", "scope_id": "{user_id}"}, names_it=True),
+            "PUT /v1/facts/{scope_kind}/{scope_id}/{key}": Probe(
+                json={"value": 1}, control={"json": {"value": CANARY}}
+            ),
+            "POST /v1/graphs": Probe(json={"name": "another"}),
+            f"DELETE {graph}": Probe(instead={"graph_id": "spare_graph"}),
+            f"POST {graph}/restore": Probe(instead={"graph_id": "deleted_graph"}),
+            f"POST {graph}/nodes": Probe(json={"content": "a canary"}),
+            f"PATCH {graph}/nodes/{{node_id}}": Probe(
+                json={"content": "changed"}, control={"json": {"content": CANARY}}
+            ),
+            f"DELETE {graph}/nodes/{{node_id}}": Probe(instead={"node_id": "spare_node"}),
+            f"POST {graph}/nodes/{{node_id}}/restore": Probe(instead={"node_id": "deleted_node"}),
+            f"POST {graph}/edges": Probe(json={"from_id": "{other_node}", "to_id": "{node_id}", "edge_type": "about"}),
+            f"POST {graph}/recall": Probe(json={"query": CANARY, "min_relevance": 0}),
+            "POST /v1/graph/mcp": Probe(
+                json={
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "method": "tools/call",
+                    "params": {
+                        "name": "memory_recall",
+                        "arguments": {"query": CANARY, "min_relevance": 0, "graph_id": "{graph_id}"},
+                    },
+                }
+            ),
+            "POST /v1/billing/webhook": Probe(
+                json={"id": "e", "type": "account.updated", "account_id": "{account_id}"}
+            ),
+            "PUT /x_console/api/plans/{plan}": Probe(json=PLAN),
+        }
+    )
+
+
+_probe_rooms()
+# The account's own: whoever is in it may. And where everybody has their own under the same address.
+OF_ACCOUNT = ("/v1/agents/{slug}", "/v1/graphs/{graph_id}", "/v1/graph/mcp", "/v1/graphs", "/v1/agents")
+EVERYBODYS = ("/v1/dms/{slug}",)
 # Last, because they end what the others need.
 LAST = (
     "DELETE /v1/memory/capsules/{capsule_id}",
     "POST /v1/memory/capsules/delete-all",
+    "DELETE /v1/facts/{scope_kind}/{scope_id}/{key}",
+    "DELETE /v1/rooms/{room_id}/agents/{slug}",
+    "DELETE /v1/agents/{slug}",
     "DELETE /v1/keys/{key_id}",
     "DELETE /v1/sessions/{session_id}",
     "POST /auth/password",
@@ -209,6 +300,10 @@ async def make_victim(services: Services, world: World) -> Victim:
     turn = scopes.Turn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
     said = await scopes.ingest(services, olga.principal, "team", [turn])
     kept = await keep(services, olga) | await share(services, olga)
+    kept |= await talk(services, olga, kept["project_id"])
+    asked = await graph_recall.recall(
+        services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=Wanted(), min_relevance=0
+    )
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
@@ -222,13 +317,20 @@ async def make_victim(services: Services, world: World) -> Victim:
             "token": used,
             "name": "cairn.css",
             "model": "some-model",
+            "plan": "pro",
+            "query_id": asked.query_id,
+            "account_id": olga.principal.account_id,
+            "slug": AGENT,
+            "scope_kind": "user",
+            "scope_id": olga.user.id,
+            "key": CANARY,
             **kept,
         },
         fresh={"token": await sessions.make_link(services, olga.user)},
         secrets=frozenset(
             {
                 CANARY, olga.user.id, olga.user.email, olga.key_id, olga.key, key.id, key.prefix, service_key.id,
-                olga.principal.account_id, "192.0.2.99", *said.message_ids, *kept.values(),
+                olga.principal.account_id, "192.0.2.99", *said.message_ids, *kept.values(), asked.query_id,
                 *(session.id for session in listed.items),
             }
         ),
@@ -304,6 +406,47 @@ async def share(services: Services, olga: Person) -> dict[str, str]:
         await documents.delete(services, me, place.id, "file", found[f"deleted_file_{n}"])
         await documents.delete(services, me, place.id, "artifact", found[f"deleted_artifact_{n}"])
     return found
+
+
+async def talk(services: Services, olga: Person, project_id: str) -> dict[str, str]:
+    """Rooms, direct messages, facts and graphs, all of them of the canary."""
+    me = olga.principal
+    await agents.create(services, me, slug=AGENT, name="Agent", context_window=8_000, instructions="")
+
+    async def place(name: str) -> str:
+        made = await rooms.create(
+            services, me, name=f"{CANARY} {name}", project_id=project_id, participants=[], agents=[AGENT]
+        )
+        return made.room.id
+
+    async def node(text: str) -> str:
+        made = await graphs.store_node(
+            services, me, graph, content=f"{CANARY} {text}", node_type=CANARY, metadata={CANARY: 1}
+        )
+        return made.node.id
+
+    room = await place("there")
+    found = {"room_id": room, "spare_room": await place("spare"), "deleted_room": await place("deleted")}
+    await rooms.delete(services, me, found["deleted_room"])
+    thread = await rooms.open_thread(services, me, room, title=CANARY)
+    said = await rooms.say(services, me, room, NewMessage(text=f"We decided on {CANARY}.", thread_id=thread.id))
+    alone = await rooms.say_to_agent(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."))
+    landmark = await room_memories.pin(services, me, room, text=CANARY)
+    await room_memories.pin(services, me, AGENT, text=f"{CANARY} alone")
+    await room_memories.remember_profile(services, me, olga.user.id, text=f"I am {CANARY}", agent=None, kind="fact")
+    await room_memories.remember_project(services, me, project_id, text=CANARY, agent=None, kind="fact")
+    await facts.put(services, me, "user", olga.user.id, CANARY, f'"{CANARY}"')
+    graph = (await graphs.create_graph(services, me, name=CANARY)).id
+    found |= {"thread_id": thread.id, "said": said.id, "alone": alone.id, "landmark": landmark.id, "graph_id": graph}
+    found |= {name: await node(name) for name in ("node_id", "other_node", "spare_node", "deleted_node")}
+    edge = await graphs.relate(
+        services, me, graph, from_id=found["node_id"], to_id=found["other_node"], edge_type=CANARY, metadata={}
+    )
+    await graphs.forget_node(services, me, graph, found["deleted_node"])
+    for name in ("spare_graph", "deleted_graph"):
+        found[name] = (await graphs.create_graph(services, me, name=CANARY)).id
+    await graphs.delete_graph(services, me, found["deleted_graph"])
+    return found | {"edge_id": edge.id}
 
 
 async def make_former_member(services: Services, world: World, workspace_id: str) -> Person:
@@ -382,13 +525,16 @@ async def walk(app: FastAPI, services: Services, world: World, database: str) ->
 async def attack(
     app: FastAPI, label: str, method: str, path: str, victim: Victim, attacker: Attacker
 ) -> list[str]:  # fmt: skip
+    of_account = bool(attacker.known) and "X-Cairn-User" not in attacker.headers
+    if of_account and path.startswith(OF_ACCOUNT):
+        return []
     async with http(app, address="192.0.2.50") as client:
         probe = PROBES.get(label, Probe())
         answer = await send(client, method, path, victim.objects, attacker.headers, attacker.session, probe)
     shown = answer.text + str(sorted(answer.headers.items()))
     leaked = sorted(secret for secret in victim.secrets - attacker.known if secret in shown)
     findings = [f"{label}: {attacker.name} sees {secret!r}" for secret in leaked]
-    told = parameters(path) or probe.names_it
+    told = (parameters(path) or probe.names_it) and not (of_account and path.startswith(EVERYBODYS))
     if told and label not in PUBLIC and answer.status_code not in wanted(label, path, attacker):
         findings.append(f"{label}: {attacker.name} gets {answer.status_code}, not 404")
     return findings
@@ -405,7 +551,10 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
     return {404}
 
 
-OF_USERS = ("/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}")
+OF_USERS = (
+    "/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}", "/v1/rooms", "/v1/dms/", "/v1/profiles/",
+    "/v1/projects/", "/v1/facts",
+)  # fmt: skip
 
 
 async def control(app: FastAPI, label: str, method: str, path: str, victim: Victim) -> list[str]:

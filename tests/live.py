@@ -11,12 +11,21 @@ import threading
 from pathlib import Path
 
 
+def in_memory() -> str | None:
+    """Where files are in memory, if there is such a place with room: a database is cloned there many times faster."""
+    place = Path("/dev/shm")
+    try:
+        return str(place) if shutil.disk_usage(place).free > 2**31 and os.access(place, os.W_OK) else None
+    except OSError:
+        return None
+
+
 class Live:
     """Started and ready when the constructor returns; `stop` ends it by its own process id."""
 
     def __init__(self, home: Path | None = None, **environ: str) -> None:
         self._own = home is None
-        self.home = home or Path(tempfile.mkdtemp(prefix="cairn-live-"))
+        self.home = home or Path(tempfile.mkdtemp(prefix="cairn-live-", dir=in_memory()))
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")},
             "CAIRN_HOME": str(self.home),

@@ -457,3 +457,20 @@ async def test_a_cursor_of_another_list_is_refused_and_breaks_nothing(
     foreign = (await call(client, auth, "GET", f"/workspaces/{default}/memories?limit=1"))["next_cursor"]
     path = f"/chats/{chat}/messages" if cursor == "messages" else f"/workspaces/{default}/extractions"
     await call(client, auth, "GET", path, params={"cursor": foreign}, expect=422)
+
+
+async def test_a_member_does_not_move_away_what_others_said_in_their_chat(
+    client: httpx.AsyncClient, world: World, services: Services
+) -> None:
+    owner, member = world.owner, world.member
+    place = (await client.post("/v1/workspaces", headers=owner.auth, json={"name": "team"})).json()["id"]
+    one = {"user": member.user.id, "role": "member"}
+    await client.put(f"/v1/workspaces/{place}/members", headers=owner.auth, json=one)
+    body = {"workspace_id": place}
+    chat = (await client.post("/v1/chats", headers=member.auth, json=body)).json()["id"]
+    await open_turn(services, owner.principal, workspace_id=None, chat_id=chat, said="of the owner's")
+    moved = await client.patch(f"/v1/chats/{chat}", headers=member.auth, json={"workspace_id": None})
+    assert moved.status_code == 403
+    await client.put(f"/v1/workspaces/{place}/members", headers=owner.auth, json=one | {"role": "editor"})
+    moved = await client.patch(f"/v1/chats/{chat}", headers=member.auth, json={"workspace_id": None})
+    assert moved.status_code == 200

@@ -197,7 +197,7 @@ async def test_scheduled_jobs_are_registered_once_and_can_run(services: Services
     names = {task for (task, _) in services.queue.app.periodic_registry.periodic_tasks}
     assert names == {
         "drop_unused_indexes", "embed_pending", "forget_expired_logins", "purge_memories", "remove_old_jobs",
-        "send_digests",
+        "send_digests", "sum_up_rooms",
     }  # fmt: skip
     for name in names:
         await services.queue.app.configure_task(name).defer_async(timestamp=0)

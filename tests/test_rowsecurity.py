@@ -68,6 +68,7 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             " visibility) SELECT space, id, 1, 'created', name, media_type, content, size_bytes, visibility"
             " FROM documents WHERE id = 'doc_' || right(%(one)s, 24)",
             "INSERT INTO chats (space, id) VALUES (%(space)s, 'chat_' || right(%(one)s, 24))",
+            "INSERT INTO threads (space, id, opened_at) VALUES (%(space)s, 'thr_' || right(%(one)s, 24), now())",
             "INSERT INTO distillations (space, kind, chat_id, source_id)"
             " VALUES (%(space)s, 'tool', 'chat_' || right(%(one)s, 24), %(message)s)",
             "INSERT INTO tool_calls (space, client_call, id, position, name, arguments)"
@@ -88,11 +89,15 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
     return space
 
 
+SERVERS = {"migrations", "plans"}  # of the whole server: they name no account
 SEEN = (
     "messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "document_versions",
     "passages",
 )  # fmt: skip
-KEPT = (*SEEN, "chats", "distillations", "tool_calls", "edges", "terms", "vectors", "token_vectors", "constellations")
+KEPT = (
+    *SEEN, "chats", "threads", "distillations", "tool_calls", "edges", "terms", "vectors", "token_vectors",
+    "constellations",
+)  # fmt: skip
 
 
 async def counts(conn: Connection, names: tuple[str, ...]) -> dict[str, int]:
@@ -131,9 +136,18 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
     async with services.db.transaction(ReadScope(account=account)) as conn:
         await conn.execute("INSERT INTO members (space, user_id) VALUES (%s, %s)", [space, user.id])
         await conn.execute("INSERT INTO usage_ledger (call_id, action) VALUES ('c', 'recall')")
+        await conn.execute("INSERT INTO usage_months (month) VALUES ('2026-07-01')")
+        await conn.execute("INSERT INTO billing_events (id) VALUES ('evt_1')")
+        await conn.execute("INSERT INTO agents (slug, name, context_window) VALUES ('a', 'A', 1000)")
+        await conn.execute("INSERT INTO rooms (space) VALUES (%s)", [space])
+        await conn.execute("INSERT INTO room_agents (space, agent) VALUES (%s, 'a')", [space])
+        await conn.execute(
+            "INSERT INTO queries (id, graph_id, filters, max_results, min_relevance, returned, total, milliseconds)"
+            " VALUES ('q', 'g', '{}', 1, 0, 0, 0, 1)"
+        )
         await services.queue.add(conn, "erase_user", account=account, user_id="usr_nobody")
     async with as_owner(database) as owner:
-        names = [name for name in await tables(owner) if name != "migrations"]
+        names = [name for name in await tables(owner) if name not in SERVERS]
         filled = await counts(owner, tuple(names))
     for name in names:
         assert filled[name] > 0 or name in {"procrastinate_periodic_defers", "procrastinate_workers"}, name
@@ -222,7 +236,17 @@ async def test_a_read_scope_reaches_the_library_of_a_workspace_as_long_as_one_is
 
 
 @pytest.mark.parametrize(
-    "statement", ["UPDATE messages SET text = ''", "UPDATE audit SET action = ''", "DELETE FROM audit"]
+    "statement",
+    [
+        "UPDATE messages SET text = ''",
+        "UPDATE audit SET action = ''",
+        "DELETE FROM audit",
+        "UPDATE usage_ledger SET credits = 0",
+        "DELETE FROM usage_ledger",
+        "DELETE FROM usage_months",
+        "DELETE FROM billing_events",
+        "UPDATE plans SET capacity_bytes = NULL",
+    ],
 )
 async def test_what_was_said_and_done_cant_be_rewritten(services: Services, world: World, statement: Any) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -314,8 +338,8 @@ async def test_the_account_leads_every_key_unique_constraint_and_foreign_key(dat
                 """
             )
         ).fetchall()
-    # procrastinate's queue and the record of migrations belong to the whole server.
-    ours = [row for row in (*rows, *unique) if not row[0].startswith("procrastinate_") and row[0] != "migrations"]
+    # procrastinate's queue, the plans and the record of migrations belong to the whole server.
+    ours = [row for row in (*rows, *unique) if not row[0].startswith("procrastinate_") and row[0] not in SERVERS]
     assert len(ours) > 40
     assert [row for row in ours if row[2] != "account"] == []
 

@@ -28,6 +28,8 @@ def test_without_any_variable_the_defaults_hold() -> None:
         ("CAIRN_DATABASE_URL", "mysql://x", "CAIRN_DATABASE_URL must begin with postgresql://"),
         ("CAIRN_PUBLIC_URL", "cairn.example.org", "CAIRN_PUBLIC_URL is not an http"),
         ("CAIRN_JWT_SECRET", "short", "CAIRN_JWT_SECRET must have at least 32 characters"),
+        ("CAIRN_BILLING_SECRET", "short", "CAIRN_BILLING_SECRET must have at least 32 characters"),
+        ("CAIRN_UPGRADE_URL", "pricing", "CAIRN_UPGRADE_URL is not an http"),
         ("CAIRN_LOG_FORMAT", "xml", "CAIRN_LOG_FORMAT must be auto, json or text"),
         ("CAIRN_LOG_LEVEL", "loud", "CAIRN_LOG_LEVEL must be"),
         ("CAIRN_MAX_BODY_BYTES", "0", "CAIRN_MAX_BODY_BYTES must be at least 1"),

@@ -26,7 +26,22 @@ from cairn.surfaces.http.errors import ErrorOut, install_error_handlers
 from cairn.surfaces.http.guards import LimitedBody, Observed, OwnHost
 from cairn.surfaces.mcp import endpoint as mcp
 from cairn.surfaces.openai import endpoint as openai
-from cairn.surfaces.rest import auth, capsules, console, health, keys, projects, scopes, users
+from cairn.surfaces.rest import (
+    agents,
+    auth,
+    capsules,
+    console,
+    facts,
+    graphs,
+    health,
+    keys,
+    projects,
+    queries,
+    rooms,
+    scopes,
+    usage,
+    users,
+)
 from cairn.surfaces.web import pages
 
 DESCRIPTION = "Long-term memory for AI chats and agents."
@@ -52,7 +67,26 @@ def make_routes() -> FastAPI:
     )
     install_error_handlers(app)
     app.add_exception_handler(SignIn, pages.show_login)
-    for part in (health, auth, users, keys, scopes, capsules, projects, console, chat, mcp, openai, pages):
+    for part in (
+        health,
+        auth,
+        users,
+        keys,
+        scopes,
+        capsules,
+        projects,
+        agents,
+        rooms,
+        facts,
+        graphs,
+        usage,
+        console,
+        queries,
+        chat,
+        mcp,
+        openai,
+        pages,
+    ):
         app.include_router(part.router)
     return app
 

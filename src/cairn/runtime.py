@@ -17,10 +17,13 @@ from cairn.observe.metrics import Metrics
 from cairn.observe.tracing import make_tracer
 from cairn.postgres.cluster import open_cluster
 from cairn.postgres.supervisor import Supervisor
-from cairn.providers.embedders import Embedders
+from cairn.providers.embedders import Embedders, models_folder
 from cairn.providers.llm import make_model
 from cairn.providers.parsing import Parser
+from cairn.providers.rates import Rates
+from cairn.providers.tokenizer import Tokenizer
 from cairn.providers.upstream import make_embeddings_upstream, make_upstream
+from cairn.providers.working import RedisWorking
 from cairn.services import Services
 from cairn.settings import Settings
 from cairn.store.db import Database
@@ -67,9 +70,12 @@ async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Ser
         upstream=make_upstream(settings),
         embeddings_upstream=make_embeddings_upstream(settings),
         parser=Parser(),
+        tokenizer=Tokenizer(models_folder(settings)),
+        working=RedisWorking(settings.redis_url) if settings.redis_url else None,
         queue=Queue(conninfo),
         clock=lambda: datetime.now(UTC),
         throttle=Throttle(),
+        rates=Rates(settings.redis_url),
         metrics=Metrics(),
         tracer=make_tracer(settings.otlp_endpoint),
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
@@ -82,7 +88,7 @@ async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Ser
         yield services
     finally:
         services.embedders.close()
-        for one in (services.llm, services.upstream, services.embeddings_upstream):
+        for one in (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates):
             if one is not None:
                 await one.close()
         await services.queue.close()

@@ -11,7 +11,10 @@ from cairn.observe.tracing import Tracer
 from cairn.providers.embedders import Embedders
 from cairn.providers.llm import LanguageModel
 from cairn.providers.parsing import Parser
+from cairn.providers.rates import Rates
+from cairn.providers.tokenizer import Tokenizer
 from cairn.providers.upstream import Upstream
+from cairn.providers.working import RedisWorking
 from cairn.settings import Settings
 from cairn.store.db import Database
 from cairn.store.queue import Queue
@@ -27,9 +30,12 @@ class Services:
     upstream: Upstream | None
     embeddings_upstream: Upstream | None
     parser: Parser
+    tokenizer: Tokenizer
+    working: RedisWorking | None
     queue: Queue
     clock: Callable[[], datetime]
     throttle: Throttle
+    rates: Rates
     metrics: Metrics
     tracer: Tracer
     jwt_secret: str

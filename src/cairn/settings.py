@@ -178,7 +178,8 @@ class Settings:
     redis_url: str | None = _setting(
         None,
         "CAIRN_REDIS_URL",
-        "A Redis for the working memory of rooms; without it Postgres holds that too.",
+        "A Redis for the working memory of rooms and for rate limits that several servers share; without it Postgres "
+        "holds the former, and each server counts for itself.",
     )
     embeddings_provider: EmbeddingsProvider = _setting(
         "builtin",
@@ -246,6 +247,18 @@ class Settings:
     )
     smtp_from: str = _setting("cairn@localhost", "CAIRN_SMTP_FROM", "Sender of such mail.")
     default_plan: str = _setting("unlimited", "CAIRN_DEFAULT_PLAN", "Plan of a new account.")
+    billing_secret: str | None = _setting(
+        None,
+        "CAIRN_BILLING_SECRET",
+        "Secret that a payment system signs `POST /v1/billing/webhook` with. Unset: there is no such route.",
+        _secret,
+    )
+    upgrade_url: str | None = _setting(
+        None,
+        "CAIRN_UPGRADE_URL",
+        "Where whoever has reached a limit of their plan is sent. Default: `/pricing` of this server.",
+        _url,
+    )
     max_body_bytes: int = _setting(
         32 * 1024 * 1024, "CAIRN_MAX_BODY_BYTES", "Largest request body that is taken, in bytes.", _positive
     )
@@ -292,6 +305,11 @@ class Settings:
             return self.public_url
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def pricing_url(self) -> str:
+        """Where there is more to be had."""
+        return self.upgrade_url or f"{self.base_url}/pricing"
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:

@@ -1,11 +1,11 @@
-"""Slows down whoever keeps failing: the more failures in a row, the longer until the next try counts.
+"""Slows down whoever keeps failing, and whoever asks more often than they may.
 
 Kept in memory and bounded; a restart forgives everybody.
 """
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -16,7 +16,9 @@ class _Failures:
 
 
 class Throttle:
-    """Failures by key. `free` of them cost nothing; each further one doubles the wait, up to `longest` seconds."""
+    """Failures by key: the more in a row, the longer until the next try counts. `free` of them cost nothing; each
+    further one doubles the wait, up to `longest` seconds.
+    """
 
     def __init__(
         self, *, longest: float = 300, forget_after: float = 900, capacity: int = 10_000,
@@ -59,3 +61,34 @@ class Throttle:
             del self._failures[key]
             return None
         return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """So many a minute under this name, all of them at once or one after the other."""
+
+    name: str
+    per_minute: int
+
+
+class Buckets:
+    """Token buckets, each kept as the time at which it will be full again."""
+
+    def __init__(self, *, capacity: int = 100_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._capacity = capacity
+        self._clock = clock
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+
+    def take(self, limits: Sequence[Limit]) -> float:
+        """One token of each, or none of any: then the seconds until there is one."""
+        now = self._clock()
+        full_at = {limit: max(self._full_at.get(limit.name, now), now) for limit in limits}
+        wait = max((at - now - 60 + 60 / limit.per_minute for limit, at in full_at.items()), default=0.0)
+        if wait > 1e-9:
+            return wait
+        for limit, at in full_at.items():
+            self._full_at[limit.name] = at + 60 / limit.per_minute
+            self._full_at.move_to_end(limit.name)
+        while len(self._full_at) > self._capacity:
+            self._full_at.popitem(last=False)
+        return 0.0

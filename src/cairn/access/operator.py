@@ -5,6 +5,7 @@ None of it shows or changes memory.
 
 from cairn.access.audit import record
 from cairn.access.emails import normal_email
+from cairn.access.meter import month_of
 from cairn.access.principals import operator_in
 from cairn.access.readscope import account_scope
 from cairn.errors import Conflict, NotFound
@@ -67,7 +68,7 @@ async def set_allowance(
     async with services.db.transaction(account_scope(principal.account)) as conn:
         if subject:
             await _free(conn, subject, user)
-        await accounts.update(conn, **of_account)
+        await accounts.allow(conn, month_of(services.clock()), plan=plan, credit_count=credit_count)
         await users.update(conn, user.id, **of_user)
         fields = ",".join(sorted({*of_account, *of_user}))
         await record(conn, principal, "user.allowance", user.id, fields=fields)

@@ -11,6 +11,7 @@ from cairn.access.tokens import token_holder
 from cairn.errors import NotFound, RateLimited, Unauthenticated
 from cairn.model.account import User
 from cairn.model.ids import is_id
+from cairn.model.plan import Rate
 from cairn.model.principal import Principal, Via
 from cairn.services import Services
 from cairn.store import holders, keys, sessions, users
@@ -79,9 +80,14 @@ def operator_in(account: int, *, account_id: str = "", user_id: str | None = Non
     return Principal(account=account, account_id=account_id, user_id=user_id, role="owner", is_admin=True, via="cli")
 
 
-def worker_for(account: int, user_id: str) -> Principal:
-    """A background job, at work for the user who caused it: it may what they may."""
+def worker_for(account: int, user_id: str | None = None) -> Principal:
+    """A background job, at work for the user who caused it: it may what they may. Without one, for the account."""
     return Principal(account=account, account_id="", user_id=user_id, role="member", via="job")
+
+
+def biller_of(account: int, *, account_id: str) -> Principal:
+    """A payment system, which knew the secret that it shares with this server."""
+    return Principal(account=account, account_id=account_id, user_id=None, role="owner", via="webhook")
 
 
 async def _principal(services: Services, credentials: Credentials) -> Principal:
@@ -128,4 +134,5 @@ def _of_holder(holder: Holder, *, via: Via) -> Principal:
         is_admin=holder.is_admin,
         via=via,
         credential_id=holder.credential_id,
+        rate=Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute),
     )

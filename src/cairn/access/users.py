@@ -80,10 +80,15 @@ async def get_account(services: Services, principal: Principal) -> Account:
     return account
 
 
-async def rename_account(services: Services, principal: Principal, *, name: str) -> Account:
+async def update_account(
+    services: Services, principal: Principal, *, name: str | None = None, timezone: str | None = None
+) -> Account:
     require_owner(principal)
+    if timezone is not None:
+        _check_timezone(timezone)
+    given = {"name": name, "timezone": timezone}
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        await accounts.update(conn, name=name)
+        await accounts.update(conn, **{field: value for field, value in given.items() if value is not None})
         await record(conn, principal, "account.update", principal.account_id)
     return await get_account(services, principal)
 

@@ -19,9 +19,11 @@ app = typer.Typer(
 )  # fmt: skip
 users = typer.Typer(help="The people on this server.", no_args_is_help=True)
 keys = typer.Typer(help="API keys.", no_args_is_help=True)
+plans = typer.Typer(help="What accounts may use.", no_args_is_help=True)
 jobs = typer.Typer(help="Background jobs: what waits, what runs, what failed.", invoke_without_command=True)
 app.add_typer(users, name="users")
 app.add_typer(keys, name="keys")
+app.add_typer(plans, name="plans")
 app.add_typer(jobs, name="jobs")
 
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
@@ -106,6 +108,12 @@ def mcp() -> None:
     _do("mcp:mcp")
 
 
+@app.command()
+def query(query_id: Annotated[str, typer.Argument(metavar="QUERY_ID")], json: Json = False) -> None:
+    """What a recall from a graph did: who asked, which filters, how many were found. Never a text."""
+    _do("graphs:query", query_id=query_id, as_json=json)
+
+
 @app.command("login-link")
 def login_link(email: Annotated[str, typer.Argument(metavar="[EMAIL]")] = "owner@localhost") -> None:
     """Print a one-time link that signs somebody in. It is good for a day."""
@@ -187,6 +195,34 @@ def keys_revoke(
 ) -> None:
     """Make a key useless from now on."""
     _do("people:revoke_key", email=user, key_id=key_id)
+
+
+@plans.command("list")
+def plans_list(json: Json = False) -> None:
+    """The plans of this server."""
+    _do("plans:list_plans", as_json=json)
+
+
+@plans.command("set")
+def plans_set(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    capacity_mb: Annotated[str | None, typer.Option(metavar="N", help="Capacity of each user, in MB.")] = None,
+    queries: Annotated[str | None, typer.Option(metavar="N", help="Queries a month.")] = None,
+    credits: Annotated[  # noqa: A002
+        str | None, typer.Option(metavar="N", help="What the credits are raised to each month.")
+    ] = None,
+    rate: Annotated[str | None, typer.Option(metavar="N", help="Requests a minute with one key.")] = None,
+    account_rate: Annotated[
+        str | None, typer.Option(metavar="N", help="Requests a minute of the whole account.")
+    ] = None,
+    position: Annotated[int | None, typer.Option(metavar="N", min=0, help="Where it stands in lists.")] = None,
+    json: Json = False,
+) -> None:
+    """Change a plan, or make one. Each limit takes a number, or `none` for no limit."""
+    _do(
+        "plans:set_plan", name=name, capacity_mb=capacity_mb, queries=queries, credit_count=credits, rate=rate,
+        account_rate=account_rate, position=position, as_json=json,
+    )  # fmt: skip
 
 
 @jobs.callback()

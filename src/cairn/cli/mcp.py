@@ -19,8 +19,9 @@ from mcp.shared.exceptions import MCPError
 from cairn.errors import Misconfigured
 from cairn.observe.logs import configure_logs
 from cairn.settings import Settings, read_settings
+from cairn.surfaces.mcp.answer import failure
 from cairn.surfaces.mcp.protocol import make_server
-from cairn.surfaces.mcp.tool import NAME, failure
+from cairn.surfaces.mcp.tool import CONDUCTOR, NAME
 
 _TIMEOUT = httpx2.Timeout(120, connect=5)
 _MAKE_A_KEY = "make one with `cairn keys create --user EMAIL --name NAME` on the server's machine"
@@ -41,10 +42,10 @@ async def _serve(settings: Settings) -> None:
     address = address_of(settings)
     async with httpx2.AsyncClient(timeout=_TIMEOUT, trust_env=not _is_local(address)) as client:
 
-        async def call(arguments: dict[str, Any]) -> dict[str, Any]:
+        async def call(_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
             return await _pass_on(client, settings, address, arguments)
 
-        server = make_server(call)
+        server = make_server(CONDUCTOR, call)
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 

@@ -11,7 +11,7 @@ the next.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -42,6 +42,10 @@ _FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
 _COVERED = 0.4  # more of the question's words in one turn makes it no more likely to answer
 _LEAD = 2.0
 _SIZE = 2.0  # from a hundred passages on, a scope is large
+# Where several may answer: how much of the best's evidence a result may lack to stand beside it, and from where on
+# evidence is strong enough for that, and wholly so.
+_NEAR: dict[View, float] = {"late": 0.25, "pooled": 0.1, "terms": 0.05}
+_STRONG: dict[View, tuple[float, float]] = {"late": (0.5, 0.65), "pooled": (0.45, 0.6), "terms": (0.2, 0.35)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +82,25 @@ class Model:
 
 
 def relevance(
-    candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+    candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms, *, several: bool = False
 ) -> tuple[float, list[float]]:
     """The probability that the space speaks of it, and for each result, in its order, that it is what was asked for.
 
     The latter never rises down the list, is never above the former, and does not depend on how many were asked for.
+    In talk one turn answers, and the second is worth less for being second. Of notes `several` may answer: what has as
+    strong evidence as the first stands beside it.
     """
-    return judge(_models(), candidates, scores, order, terms)
+    return judge(_models(), candidates, scores, order, terms, several=several)
 
 
 def judge(
-    models: Mapping[View, Model], candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+    models: Mapping[View, Model],
+    candidates: Sequence[Candidate],
+    scores: Floats,
+    order: Sequence[int],
+    terms: Terms,
+    *,
+    several: bool = False,
 ) -> tuple[float, list[float]]:
     """Each result by the view that believes in it most: an English model says little of a Chinese turn, or question."""
     answerable, believed = 0.0, np.zeros(len(order), dtype=np.float64)
@@ -97,7 +109,10 @@ def judge(
     for view in views(candidates):
         speaks_of_it = float(models[view].question(question_features(view, candidates, scores, terms))[0])
         answerable = max(answerable, speaks_of_it)
-        if_so = models[view].result(result_features(view, candidates, scores, order, terms))
+        rows = result_features(view, candidates, scores, order, terms)
+        if several:
+            rows = _side_by_side(view, rows, candidates, scores, order, terms)
+        if_so = models[view].result(rows)
         seen = np.array([_sees(view, candidates[index]) for index in order])
         believed = np.maximum(believed, np.where(seen, speaks_of_it * if_so, 0.0))
     return answerable, [round(float(value), 4) for value in np.minimum.accumulate(believed)]
@@ -113,6 +128,38 @@ def result_features(
 ) -> Floats:
     """One row for each result in its order, one column for each of the view's names."""
     return _rows(RESULT[view], view, candidates, scores, order, terms)
+
+
+def _side_by_side(
+    view: View, rows: Floats, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+) -> Floats:
+    """The same rows, as far as results share the first place. Their lead is that of all of them before the rest."""
+    shares = _shares(view, [candidates[index] for index in order], terms)
+    worth = np.asarray(scores, dtype=np.float64)[list(order)]
+    rest = worth[shares < 0.5]
+    lead = min(float(worth[0] - rest.max()), _LEAD) if len(rest) else _LEAD
+    columns = dict(zip(RESULT[view], rows.T.copy(), strict=True))
+    if "place" in columns:
+        columns["place"] *= 1.0 - shares
+    if "first" in columns:
+        columns["first"] = np.maximum(columns["first"], shares)
+    if "lead" in columns:
+        columns["lead"] = np.maximum(columns["lead"], shares * max(lead, 0.0))
+    return np.array([columns[name] for name in RESULT[view]], dtype=np.float64).T
+
+
+def _shares(view: View, chosen: Sequence[Candidate], terms: Terms) -> Floats:
+    """How far each of the results stands beside the best of them: 1 where it is as strong."""
+    full = _FULL_MATCH * max(terms.total, 1e-9)
+    evidence: dict[View, Callable[[Candidate], float]] = {
+        "late": lambda each: each.maxsim if each.latin else 0.0,
+        "pooled": lambda each: _meaning("pooled", each),
+        "terms": lambda each: min(each.bm25 / full, _COVERED),
+    }
+    found = np.nan_to_num(np.array([evidence[view](each) for each in chosen], dtype=np.float64))
+    lacking = 1.0 - found / max(float(found.max()), 1e-9)
+    weak, strong = _STRONG[view]
+    return np.clip(1.0 - lacking / _NEAR[view], 0.0, 1.0) * np.clip((found - weak) / (strong - weak), 0.0, 1.0)
 
 
 def question_features(view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms) -> Floats:

@@ -313,7 +313,8 @@ class Responses(Exchange):
             noted = self._with_note(answer) if kind == "response.created" else answer
             return self._numbered(told if noted is answer else {**told, "response": noted})
         item = an_object(told.get("item"))
-        named = {one for one in (told.get("output_index"), told.get("item_id"), item.get("id")) if _a_name(one)}
+        told_by = (told.get("output_index"), told.get("item_id"), item.get("id"))
+        named = {one for one in told_by if isinstance(one, int | str) and one != ""}
         ours = self._is_ours(item)
         if ours:
             self._hidden |= named
@@ -402,7 +403,3 @@ def _output(ran: Ran) -> Json:
 
 def _event(kind: str, told: Json) -> bytes:
     return f"event: {kind}\n".encode() + b"data: " + dumped(told) + b"\n\n"
-
-
-def _a_name(value: Any) -> bool:
-    return isinstance(value, int | str) and value != ""

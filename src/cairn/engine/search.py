@@ -7,7 +7,7 @@ first (`read`, `read_for`), with no connection held; then the database is asked 
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -25,14 +25,18 @@ from cairn.services import Services
 from cairn.store import candidates as store
 from cairn.store.db import Connection
 
+# For a filter that many things pass: which of these passages do?
+Passes = Callable[[Connection, Sequence[int]], Awaitable[Collection[int]]]
+
 CANDIDATES = 50
+WIDER = 2  # times as many are looked at under such a filter at first
 ENOUGH = 4  # times as many passages as are taken, before common words are left out of the search for them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`speaker` is who asks; `asked_at` is what "yesterday" is counted from; nothing after `until`, and nothing but
-    `sources`, is seen.
+    """`speaker` is who asks; `asked_at` is what "yesterday" is counted from. Nothing after `until` is seen, nothing but
+    `sources`, or `passages`, if they are given, and nothing that does not pass.
     """
 
     text: str
@@ -40,16 +44,19 @@ class Question:
     asked_at: datetime
     until: datetime | None = None
     sources: tuple[str, ...] | None = None
+    passages: tuple[int, ...] | None = None
+    passes: Passes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
     """What is searched: talk, where what stands beside a turn matters, or notes, which stand alone; and whether words
-    count, or only meaning.
+    count, or only meaning. `several`: any number may answer, each for itself, also when they say the same.
     """
 
     talk: bool = True
     words: bool = True
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +136,18 @@ async def search(
     limit: int,
     floor: float | None = None,
     style: Style | None = None,
+    count: int | None = None,
 ) -> Found:
     """The best turns, at most `limit`, none below the relevance `floor`.
 
-    `conn` is in a transaction with this scope, and `size` is the survey of its spaces.
+    `conn` is in a transaction with this scope, and `size` is the survey of its spaces. `count` candidates are looked at
+    by their words and as many by their meaning: twice the limit if nothing is said.
     """
     question, embedded, style = asked.question, asked.embedded, style or Style()
-    evidence = await _gather(conn, scope, question, embedded, size, style, count=max(CANDIDATES, 2 * limit))
-    hits, answerable = _ranked(question, embedded, evidence, _weights(question, embedded, style), limit)
+    count = max(CANDIDATES, count or 2 * limit)
+    evidence = await _gather(conn, scope, question, embedded, size, style, count=count)
+    weights = _weights(question, embedded, style)
+    hits, answerable = _ranked(question, embedded, evidence, weights, limit, several=style.several)
     kept = [hit for hit in hits if floor is None or hit.relevance >= floor]
     return Found(hits=kept, answerable=answerable, degraded=None if any(evidence.near.values()) else "terms")
 
@@ -170,25 +181,37 @@ async def _gather(
     count: int,
 ) -> _Evidence:
     spaces, until = scope.spaces, question.until
-    narrow = store.Narrow(until=until, sources=None if question.sources is None else list(question.sources))
+    only = None if question.passages is None else list(question.passages)
+    if question.sources is not None:
+        only = await store.of_sources(conn, spaces, question.sources)
+    narrow = store.Narrow(until=until, passages=only)
     wanted = Counter(terms.terms(question.text))
     frequencies = await store.document_frequencies(conn, spaces, list(wanted))
     weights = {term: float(idf(n, size.passages)) * wanted[term] for term, n in frequencies.items()}
     # Under a filter the rare words may be gone, and what is left is counted quickly.
     rare = telling(frequencies, ENOUGH * count) if narrow == store.EVERYTHING else list(weights)
     best = {term: weights[term] for term in rare} if style.words else {}
-    chosen = set(await store.by_terms(conn, spaces, best, average=size.average, limit=count, narrow=narrow))
     asked = {size.sets[name]: embedding for name, (_, embedding) in embedded.items() if name in size.sets}
     english = terms.guess(question.text) == "en"
-    for name, (embedder, embedding) in embedded.items():
-        if name in size.sets:
-            # Where there is a finer model for English, the other is for what that can't read.
-            foreign = english and embedder.multilingual and len(embedded) > 1
-            found = store.by_vector(
-                conn, spaces, size.sets[name], embedding.pooled, limit=count, indexed=size.indexed, narrow=narrow,
-                only_foreign=foreign,
-            )  # fmt: skip
-            chosen |= set(await found)
+
+    async def candidates_of(limit: int) -> list[list[int]]:
+        """By words and by each of the models, the best first."""
+        chosen = [await store.by_terms(conn, spaces, best, average=size.average, limit=limit, narrow=narrow)]
+        for name, (embedder, embedding) in embedded.items():
+            if name in size.sets:
+                # Where there is a finer model for English, the other is for what that can't read.
+                foreign = english and embedder.multilingual and len(embedded) > 1
+                found = store.by_vector(
+                    conn, spaces, size.sets[name], embedding.pooled, limit=limit, indexed=size.indexed, narrow=narrow,
+                    only_foreign=foreign,
+                )  # fmt: skip
+                chosen.append(list(await found))
+        return chosen
+
+    if question.passes is None:
+        chosen = set[int]().union(*await candidates_of(count))
+    else:
+        chosen = await _passing(conn, question.passes, candidates_of, count)
     placed = await (store.with_neighbours if style.talk else store.alone)(conn, spaces, sorted(chosen))
     seen = [passage for passage in placed if until is None or passage.at <= until]
     numbers = [passage.passage for passage in seen]
@@ -208,6 +231,22 @@ async def _gather(
     )
 
 
+async def _passing(
+    conn: Connection, passes: Passes, candidates_of: Callable[[int], Awaitable[list[list[int]]]], count: int
+) -> set[int]:
+    """The best of what passes; if too few of the nearest do, it is looked for further."""
+    limit = WIDER * count
+    while True:
+        ranked = await candidates_of(limit)
+        passing = set(await passes(conn, sorted(set[int]().union(*ranked))))
+        kept = [[passage for passage in one if passage in passing][:count] for one in ranked]
+        short = [len(few) for one, few in zip(ranked, kept, strict=True) if len(one) == limit and len(few) < count]
+        if not short or limit >= store.WIDEST:
+            return set[int]().union(*kept)
+        # As many as would be enough, if as many of those pass.
+        limit = min(store.WIDEST, max(2 * limit, 5 * limit * count // (4 * max(1, min(short)))))
+
+
 def _weight(wanted: Mapping[str, int], frequencies: Mapping[str, int], passages: int) -> Terms:
     weights = idf([frequencies.get(term, 0) for term in wanted], passages) * list(wanted.values())
     known = [term in frequencies for term in wanted]
@@ -220,6 +259,8 @@ def _ranked(
     evidence: _Evidence,
     weights: rank.Weights,
     limit: int,
+    *,
+    several: bool,
 ) -> tuple[list[Hit], float]:
     turns = grouped(evidence.passages)
     if not turns.windows:
@@ -244,8 +285,9 @@ def _ranked(
     best = rank.order(scores)[: limit + limit // 2 + 10]
     texts = [turns.text(index) for index in best]
     said_by = [turns.windows[index][0].speaker or "" for index in best]
-    order = [best[place] for place in rank.collapse(range(len(best)), texts, said_by)][:limit]
-    answerable, believed = relevance(found, scores, order, evidence.terms)
+    order = best if several else [best[place] for place in rank.collapse(range(len(best)), texts, said_by)]
+    order = order[:limit]
+    answerable, believed = relevance(found, scores, order, evidence.terms, several=several)
     told = (evidence.bm25, late, near[True], near[False])
     hits = [
         _hit(turns, index, turns.telling(index, *told), found[index], float(scores[index]), believed[place])

@@ -7,11 +7,11 @@ import procrastinate
 
 from cairn.access.readscope import account_scope, job_scope
 from cairn.engine import embed, index
-from cairn.memory import capsule_views, digests
+from cairn.memory import capsule_views, digests, room_memories, room_summaries
 from cairn.memory import distil as distilling
 from cairn.model.capsule import TRASH_DAYS
 from cairn.services import Services
-from cairn.store import accounts, capsules, passages, sessions, spaces, users, vectors, workspaces
+from cairn.store import accounts, capsules, passages, rooms, sessions, spaces, users, vectors, workspaces
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
@@ -34,9 +34,10 @@ def register_tasks(services: Services) -> None:
 
         app.periodic(cron=cron)(app.task(name=work.__name__, retry=RETRY)(run))
 
-    for work in (erase_user, read_space, index_space, map_vault, distil, send_digest):
+    for work in (erase_user, read_space, index_space, map_vault, distil, read_room, sum_up_thread, send_digest):
         task(work)
     scheduled("* * * * *", embed_pending)
+    scheduled("* * * * *", sum_up_rooms)
     scheduled("*/10 * * * *", forget_expired_logins)
     scheduled("17 3 * * *", remove_old_jobs)
     scheduled("27 3 * * *", purge_memories)
@@ -47,9 +48,12 @@ def register_tasks(services: Services) -> None:
 async def erase_user(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
     async with services.db.transaction(account_scope(account)) as conn:
+        places = await rooms.everywhere(conn) if services.working else []
         await users.erase_traces(conn, user_id)
         await users.delete_erased(conn, user_id)
         await accounts.delete_abandoned(conn)
+    if services.working is not None:
+        await services.working.forget(account, places)
 
 
 async def read_space(services: Services, account: int, space: int) -> None:
@@ -81,6 +85,30 @@ async def map_vault(services: Services, account: int, space: int) -> None:
 async def distil(services: Services, account: int, space: int, distillation: int) -> None:
     """Read what was said or written for what is worth remembering."""
     await distilling.distil(services, account, space, distillation)
+
+
+async def read_room(services: Services, account: int, space: int) -> None:
+    """Read what was said in a room for what its agents should remember, and make the vectors of its summaries."""
+    await room_memories.read_room(services, account, space)
+    await embed.embed_space(services, job_scope(account, space), space)
+
+
+async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:
+    await room_summaries.sum_up_thread(services, account, space, thread_id)
+
+
+async def sum_up_rooms(services: Services) -> None:
+    """Sessions, days and weeks that are over. One room that fails does not keep the others waiting."""
+    async with services.db.unscoped() as conn:
+        due = await rooms.all_due(conn)
+    failed: list[Exception] = []
+    for account, space in due:
+        try:
+            await room_summaries.sum_up(services, account, space)
+        except Exception as fault:
+            failed.append(fault)
+    if failed:
+        raise failed[0]
 
 
 async def send_digest(services: Services, account: int, user_id: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from cairn.access.meter import metered
 from cairn.access.require import require_user
 from cairn.engine import curate as engine
 from cairn.engine.titles import tags
@@ -22,7 +23,7 @@ class Name:
 async def name(services: Services, principal: Principal, content_md: str) -> Name:
     """A title, by the language model when there is one, and tags from the text."""
     require_user(principal)
-    return Name(title=await make_title(services, content_md), tags=tags(content_md))
+    return Name(title=await make_title(services, principal, content_md), tags=tags(content_md))
 
 
 async def curate(
@@ -31,7 +32,8 @@ async def curate(
     """By rules; what they are in doubt about by the language model, if there is one and the caller asks."""
     require_user(principal)
     found = engine.curate(said)
-    if refined and services.llm is not None:
+    model = metered(services, principal) if refined else None
+    if model is not None:
         with suppress(UpstreamError):
-            found = await engine.refine(services.llm, found)
+            found = await engine.refine(model, found)
     return [segment for segment in found if segment.score >= engine.GREY[0]]

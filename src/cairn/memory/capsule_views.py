@@ -87,11 +87,12 @@ async def usage(services: Services, principal: Principal) -> Usage:
         user, account = await users.get(conn, user_id), await accounts.get(conn)
         if user is None or account is None:
             raise NotFound("There is no such user.")
+        allowed = await capacity(conn, user)
         away = await store.count_put_away(conn, vault.space)
     return Usage(
         plan=account.plan,
         bytes_used=vault.size_bytes,
-        quota_bytes=capacity(user, account.plan),
+        quota_bytes=allowed,
         count=vault.memory_count,
         in_trash=away[0],
         in_cold=away[1],

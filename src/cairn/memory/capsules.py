@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cairn.access.audit import record
+from cairn.access.meter import metered
 from cairn.access.plans import capacity, quota_exceeded
 from cairn.access.readscope import account_scope, space_scope
 from cairn.access.require import require_user
@@ -38,8 +39,8 @@ from cairn.model.message import NewPassage
 from cairn.model.page import Page, PageRequest, cut_page
 from cairn.model.principal import Principal
 from cairn.services import Services
-from cairn.store import accounts, memories, passages, spaces, users
 from cairn.store import capsules as store
+from cairn.store import memories, passages, spaces, users
 from cairn.store.db import Connection, enter
 
 VISIBILITY = "private"
@@ -59,7 +60,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
     """Keep it. Exactly the same again is the one that is there already."""
     user_id = require_user(principal)
     check_size(new.title or "", new.content_md, new.tags, new.metadata)
-    title = new.title or await make_title(services, new.content_md)
+    title = new.title or await make_title(services, principal, new.content_md)
     now = services.clock()
     capsule = Capsule(
         id=new_id("cap"), title=title, content_md=new.content_md, kind=new.kind, tags=_distinct(new.tags),
@@ -182,11 +183,12 @@ async def history(services: Services, principal: Principal, capsule_id: str) -> 
         return await store.versions(conn, vault.space, capsule_id)
 
 
-async def make_title(services: Services, content_md: str) -> str:
+async def make_title(services: Services, principal: Principal, content_md: str) -> str:
     """By the language model when there is one and it answers, else from the text."""
-    if services.llm is not None:
+    model = metered(services, principal)
+    if model is not None:
         try:
-            return await title_by_model(services.llm, content_md)
+            return await title_by_model(model, content_md)
         except UpstreamError:
             pass
     return title_of(content_md) or UNTITLED
@@ -219,10 +221,10 @@ async def make_room(
     """Refuse what the plan has no room for; or, if its user wishes so, move what was not read for longest to the cold
     tier. The vault is held, so two that come at once can't both take the last byte. Returns it as it is then.
     """
-    user, account = await users.get(conn, require_user(principal)), await accounts.get(conn)
-    if user is None or account is None:
+    user = await users.get(conn, require_user(principal))
+    if user is None:
         raise NotFound("There is no such user.")
-    allowed = capacity(user, account.plan)
+    allowed = await capacity(conn, user)
     excess = 0 if allowed is None else held.size_bytes + more - allowed
     if allowed is None or excess <= 0:
         return held

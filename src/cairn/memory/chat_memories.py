@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from cairn.access.audit import record
+from cairn.access.meter import metered
 from cairn.access.readscope import account_scope
 from cairn.engine import extract
 from cairn.engine.dedup import NEARLY_THE_SAME, content_hash, superfluous
@@ -94,7 +95,7 @@ async def save(
     """
     text = check_content(new.content)
     now = services.clock()
-    content = await _essence(services, text) if new.synthesize else text
+    content = await _essence(services, principal, text) if new.synthesize else text
     summary = extract.summary(content) if new.source_type == "user" else new.summary
     memory = ChatMemory(
         id=new_id("mem"), content=content, summary=summary, category=new.category or None,
@@ -158,8 +159,9 @@ async def rerun_extraction(services: Services, principal: Principal, place: str,
     async with services.db.transaction(account_scope(principal.account)) as conn:
         memory, workspace = await _find(conn, principal, place, memory_id)
         workspaces.require_change(principal, workspace, memory.user_id)
-    content = await _essence(services, memory.verbatim) if memory.metadata.get("synthesized") else memory.content
-    summary = await _summary(services, content)
+    again = memory.metadata.get("synthesized")
+    content = await _essence(services, principal, memory.verbatim) if again else memory.content
+    summary = await _summary(services, principal, content)
     return await _rewrite(
         services, principal, place, memory_id, content=content, summary=summary, metadata=memory.metadata
     )
@@ -333,16 +335,18 @@ async def _cut(services: Services, memory: ChatMemory) -> list[NewPassage]:
     return await passages_of([source], services.embedders.active, visibility=VISIBILITY)
 
 
-async def _essence(services: Services, text: str) -> str:
-    if services.llm is not None:
-        return await extract.synthesize_by_model(services.llm, text)
+async def _essence(services: Services, principal: Principal, text: str) -> str:
+    model = metered(services, principal)
+    if model is not None:
+        return await extract.synthesize_by_model(model, text)
     return extract.synthesize(text)
 
 
-async def _summary(services: Services, text: str) -> str | None:
+async def _summary(services: Services, principal: Principal, text: str) -> str | None:
     """By the language model when there is one, else from the text."""
-    if services.llm is not None:
-        return await title_by_model(services.llm, text)
+    model = metered(services, principal)
+    if model is not None:
+        return await title_by_model(model, text)
     return extract.summary(text)
 
 

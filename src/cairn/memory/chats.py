@@ -89,6 +89,8 @@ async def _assign(
     if after.space == before.space:
         return
     await enter(conn, space_scope(principal, before.space, after.space))
+    if await store.others_in(conn, chat_id, str(principal.user_id)):
+        workspaces.require_role(before, "editor")  # it takes along what is not theirs
     reading = {space: await workspace_store.hold(conn, space) for space in sorted((before.space, after.space))}
     moved = await store.move(conn, chat_id, after.space)
     await passages.delete(conn, before.space, "memory", moved)

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cairn.access.meter import metered
 from cairn.access.readscope import account_scope
 from cairn.engine.pack import CLOSING, OPENING, defused, own_words, tokens
 from cairn.errors import CairnError, Invalid, UpstreamError
@@ -189,7 +190,7 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
         before = await summaries.compaction(conn, workspace.space, chat_id)
         said = await store.history(conn, chat_id, beyond=before.beyond if before else 0)
     old = beginning(said, before.content if before else "", services.settings.llm_context)
-    content = await _shortened(services, before.content if before else "", old)
+    content = await _shortened(services, principal, before.content if before else "", old)
     if not content:
         return None
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -225,13 +226,14 @@ def beginning(said: Sequence[ChatMessage], before: str, window: int) -> list[Cha
     return list(said[:kept])
 
 
-async def _shortened(services: Services, before: str, old: Sequence[ChatMessage]) -> str:
-    if services.llm is None or not old:
+async def _shortened(services: Services, principal: Principal, before: str, old: Sequence[ChatMessage]) -> str:
+    model = metered(services, principal)
+    if model is None or not old:
         return ""
     lines = [f"{one.role}: {' '.join(own_words(one.content).split())}" for one in old]
     prompt = "\n".join([*([f"Earlier: {before}"] if before else []), *lines])
     try:
-        done = await services.llm.complete(
+        done = await model.complete(
             system=_COMPACT, prompt=prompt[: _READ * services.settings.llm_context], max_tokens=_SUMMARY_TOKENS
         )
     except UpstreamError:

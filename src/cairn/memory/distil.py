@@ -5,6 +5,7 @@ By rules, or by the language model when there is one. What recall and search fou
 said in the turn, or what the model wrote at its end.
 """
 
+from cairn.access.meter import metered
 from cairn.access.principals import worker_for
 from cairn.access.readscope import job_scope
 from cairn.engine import extract
@@ -12,6 +13,7 @@ from cairn.engine.pack import own_words
 from cairn.errors import Forbidden, Invalid, NotFound, UpstreamError
 from cairn.memory.chat_memories import NewMemory, save
 from cairn.model.chat import ChatMemory, Distillation, SourceType
+from cairn.model.principal import Principal
 from cairn.services import Services
 from cairn.store import chats, distillations, summaries
 
@@ -42,7 +44,7 @@ async def distil(services: Services, account: int, space: int, distillation: int
     made: list[ChatMemory] = []
     if chat is not None and chat.deleted_at is None and text and asked.user_id is not None:
         principal = worker_for(account, asked.user_id)
-        for found in await _extracted(services, asked, own_words(text)):
+        for found in await _extracted(services, principal, asked, own_words(text)):
             new = NewMemory(
                 content=found.content,
                 category=found.category,
@@ -61,11 +63,14 @@ async def distil(services: Services, account: int, space: int, distillation: int
     return made
 
 
-async def _extracted(services: Services, asked: Distillation, text: str) -> list[extract.Extracted]:
+async def _extracted(
+    services: Services, principal: Principal, asked: Distillation, text: str
+) -> list[extract.Extracted]:  # fmt: skip
     """A model that answers with something else, or not at all for a while, is done without."""
-    if services.llm is not None:
+    model = metered(services, principal)
+    if model is not None:
         try:
-            return await extract.extract_by_model(services.llm, text, asked.kind)
+            return await extract.extract_by_model(model, text, asked.kind)
         except UpstreamError as fault:
             if fault.code != "not_understood" and asked.attempts < PATIENCE:
                 raise

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cairn.access.emails import plain_email
+from cairn.access.meter import note_tokens
 from cairn.access.principals import act_for
 from cairn.engine.openai_chat import Chat
 from cairn.engine.openai_responses import Responses
 from cairn.engine.openai_rounds import Call, Exchange, Json, Piece, Ran, an_object, dumped, loaded, read_object
+from cairn.engine.pack import tokens
 from cairn.engine.sse import Event, Events
 from cairn.errors import CairnError, Invalid, Unavailable, UpstreamError
 from cairn.memory.chat_tools import TOOLS, kept_calls, run_tool
@@ -31,6 +33,7 @@ from cairn.services import Services
 log = logging.getLogger(__name__)
 
 MOST_ROUNDS = 8  # in which our tools are run; then the model has to answer with what it has
+BYTES_A_TOKEN = 4  # about, of a request
 LINGER = 1.0  # seconds for what comes after the end, so that the connection can be used again
 
 Dialect = Literal["chat", "responses"]
@@ -238,7 +241,8 @@ class _Refusal(UpstreamError):
 @dataclass(slots=True)
 class Stream:
     """One exchange under way, from the first byte to the model until the turn is closed. `close` may be called at any
-    time and more than once: it lets the upstream go, and keeps the reply if the model had finished it.
+    time and more than once: it lets the upstream go, keeps the reply if the model had finished it, and notes what the
+    model has read and written.
     """
 
     _services: Services
@@ -251,6 +255,8 @@ class Stream:
     _headers: dict[str, str] = field(default_factory=dict[str, str])
     _ran: list[str] = field(default_factory=list[str])
     _closing: "asyncio.Task[None] | None" = None
+    _sent: int = 0  # bytes, of all rounds that the model has answered
+    _noting: "asyncio.Task[None] | None" = None
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -281,8 +287,11 @@ class Stream:
 
     async def ask(self) -> Answer:
         await self._let_go()
-        self._answer = await self._upstream.send("POST", self._exchange.path, self._exchange.payload)
+        payload = self._exchange.payload
+        self._answer = await self._upstream.send("POST", self._exchange.path, payload)
         self._headers = self._headers or _headers(self._answer)
+        if _succeeded(self._answer):
+            self._sent += len(payload)
         return self._answer
 
     async def whole(self) -> Reply:
@@ -328,8 +337,11 @@ class Stream:
     async def close(self) -> None:
         await self._let_go()
         exchange = self._exchange
-        if self._closing is not None or (exchange.complete and not exchange.failed and not exchange.calls):
-            await self._close_turn()
+        try:
+            if self._closing is not None or (exchange.complete and not exchange.failed and not exchange.calls):
+                await self._close_turn()
+        finally:
+            await self._note_usage()
 
     async def _rounds(self) -> "AsyncGenerator[Piece | _Ran]":
         exchange = self._exchange
@@ -410,6 +422,21 @@ class Stream:
             )  # fmt: skip
         except CairnError as fault:  # the client has its answer, or is about to get it
             log.warning("reply not kept", extra=describe(fault))
+
+    async def _note_usage(self) -> None:
+        """Once, and to the end, as above. An upstream that does not say it, or that was left before it could, is
+        guessed.
+        """
+        exchange = self._exchange
+        spent = _spent(exchange.usage)
+        if self._noting is None and self._sent and (spent or not exchange.failed):
+            told = spent or (self._sent // BYTES_A_TOKEN, tokens(exchange.text) if exchange.text else 0)
+            noting = note_tokens(
+                self._services, self._principal, tokens_in=told[0], tokens_out=told[1], estimated=spent is None
+            )
+            self._noting = asyncio.create_task(noting, name="note tokens")
+        if self._noting is not None:
+            await asyncio.shield(self._noting)
 
     async def _let_go(self) -> None:
         if self._answer is not None:
@@ -507,6 +534,17 @@ def _failed(fault: CairnError) -> Failed:
     if isinstance(fault, _Refusal):
         return Failed(code=str(fault.error.get("code") or fault.code), message=fault.message, status=fault.status)
     return Failed(code=fault.code, message=fault.message)
+
+
+def _spent(usage: Json | None) -> tuple[int, int] | None:
+    """Read and written, by whichever names the protocol has for them."""
+    if usage is None:
+        return None
+    counts = [
+        next((usage[name] for name in names if isinstance(usage.get(name), int)), None)
+        for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+    ]
+    return None if counts == [None, None] else (counts[0] or 0, counts[1] or 0)
 
 
 def _ran(call: OwnCall) -> Ran:

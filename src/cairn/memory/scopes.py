@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from cairn.access.credits import charge, require_credits
+from cairn.access.meter import begin, charge, metered
 from cairn.access.readscope import account_scope, space_scope
 from cairn.engine.answer import answer
 from cairn.engine.index import Session, Source, in_place, passages_of
@@ -142,8 +142,11 @@ async def recall(
 ) -> Recalled:
     """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
     _check_length(text)
+    call_id = _same_call(call_id, scope_id, text)
     question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
-    place, asked = await asyncio.gather(_filled(services, principal, scope_id, "recall"), read(services, question))
+    place, asked = await asyncio.gather(
+        _filled(services, principal, scope_id, "recall", call_id), read(services, question)
+    )
     if place is None:
         return Recalled(context="", evidence=[], people=[], credits=0)
     asked = await read_for(services, asked, place.size)
@@ -151,7 +154,7 @@ async def recall(
         found = await search(conn, place.scope, asked, place.size, limit=limit, floor=min_relevance)
         evidence = await _evidence(conn, found.hits)
         people = await _people(conn, place.space, question, evidence)
-        cost = await charge(conn, principal, "recall", _same_call(call_id, scope_id, text))
+        cost = await charge(services, conn, principal, "recall", call_id)
     return Recalled(
         context=context(evidence, max_tokens=max_tokens, people={one.speaker: one.facts for one in people}),
         evidence=evidence,
@@ -173,8 +176,11 @@ async def ask(
 ) -> Answer:
     """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
     _check_length(question)
+    call_id = _same_call(call_id, scope_id, question)
     wanted = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
-    place, asked = await asyncio.gather(_filled(services, principal, scope_id, "ask"), read(services, wanted))
+    place, asked = await asyncio.gather(
+        _filled(services, principal, scope_id, "ask", call_id), read(services, wanted)
+    )  # fmt: skip
     if place is None:
         return Answer(answer="", evidence=[], abstained=True, credits=0)
     asked = await read_for(services, asked, place.size)
@@ -185,12 +191,13 @@ async def ask(
         speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
         evidence = await _evidence(conn, found.hits if speaks_of_it else [])
     text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
-    if services.llm is not None and evidence:
-        answered = await answer(services.llm, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
+    model = metered(services, principal)
+    if model is not None and evidence:
+        answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
         text = answered.text or ""
         evidence = [evidence[number] for number in answered.cited] or evidence if text else []
     async with services.db.transaction(place.scope) as conn:
-        cost = await charge(conn, principal, "ask", _same_call(call_id, scope_id, question))
+        cost = await charge(services, conn, principal, "ask", call_id)
     return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
 
 
@@ -203,13 +210,15 @@ class _Place:
     size: Survey
 
 
-async def _filled(services: Services, principal: Principal, scope_id: str, action: str) -> _Place | None:
+async def _filled(
+    services: Services, principal: Principal, scope_id: str, action: str, call_id: str
+) -> _Place | None:  # fmt: skip
     """The scope, if anything was ever said in it; then the caller must be able to pay for the action."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         found = await find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
         if found is None or not found[1].passages:
             return None
-        await require_credits(conn, action)
+        await begin(services, conn, action, call_id)
     space, size = found
     return _Place(space=space, scope=space_scope(principal, space), size=size)
 

@@ -13,6 +13,7 @@ class Account:
     name: str
     plan: str
     credits: int | None
+    timezone: str  # whose days and weeks are summed up
     created_at: datetime
 
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Via = Literal["key", "session", "jwt", "cli", "job"]
+from cairn.model.plan import Rate
+
+Via = Literal["key", "session", "jwt", "cli", "job", "webhook"]
 Role = Literal["owner", "member"]
 Visibility = Literal["public", "shared", "private"]
 
@@ -12,7 +14,8 @@ Visibility = Literal["public", "shared", "private"]
 class Principal:
     """The one thing operations know about the caller.
 
-    `user_id` is None only for a service key that named no user: it then speaks for the account alone.
+    `user_id` is None for a service key that named no user: it then speaks for the account alone. And for work that
+    nobody in particular caused.
     """
 
     account: int
@@ -22,6 +25,7 @@ class Principal:
     is_admin: bool = False
     via: Via
     credential_id: str | None = None
+    rate: Rate = Rate()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ weights of the built-in models. Where it is not, the count is an estimate on the
 """
 
 import base64
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,33 @@ class Tokenizer:
                 "o200k", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 199999}
             )
         if self._encoding is None:
-            return estimate(text)
+            return careful(text)
         return len(self._encoding.encode_ordinary(text))
 
 
+# What such a vocabulary hardly ever joins: a space before a number, three digits, a word, a mark.
+_PIECE = re.compile(r" (?=\d)|\d{1,3}|[^\W\d_]+|[^\w\s]|_|\n")
+
+
+def careful(text: str) -> int:
+    """On the safe side, piece by piece: for what must not be too long."""
+    found = 1.0
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        if piece.isascii():
+            found += 1 + (len(piece) - 1) // 6
+        else:
+            found += 0.7 + sum(_cost(letter) for letter in piece)
+    return int(found)
+
+
+def _cost(letter: str) -> float:
+    if letter > "\uffff":
+        return 2.0
+    return 1.2 if letter > "\u2e7f" else 0.5 if letter > "\u024f" else 0.3
+
+
 def estimate(text: str) -> int:
-    """On the safe side: other scripts have fewer characters in a token."""
+    """Quickly, and about right for prose: other scripts have fewer characters in a token."""
     wide = 0 if text.isascii() else sum(letter > "\u2e7f" for letter in text)
     return int((len(text) - wide) / _CHARS_PER_TOKEN + wide * 1.2) + 1

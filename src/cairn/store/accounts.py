@@ -1,8 +1,10 @@
 """Accounts: the tenant that leads every key. A number inside, an id outside."""
 
+from datetime import date
 from typing import Any
 
 from cairn.model.account import Account, Resident
+from cairn.store import ledger
 from cairn.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
 
 
@@ -25,7 +27,7 @@ async def insert(conn: Connection, account: int, account_id: str, *, name: str, 
 
 async def get(conn: Connection) -> Account | None:
     """The account of this transaction."""
-    return await fetch_one(conn, Account, "SELECT account, id, name, plan, credits, created_at FROM accounts")
+    return await fetch_one(conn, Account, "SELECT account, id, name, plan, credits, timezone, created_at FROM accounts")
 
 
 async def delete_abandoned(conn: Connection) -> bool:
@@ -36,6 +38,33 @@ async def delete_abandoned(conn: Connection) -> bool:
 
 async def update(conn: Connection, **changes: Any) -> None:
     await update_rows(conn, "accounts", {}, changes)
+
+
+async def allow(
+    conn: Connection,
+    month: date,
+    *,
+    plan: str | None = None,
+    credit_count: int | None = None,
+    more_credits: int | None = None,
+) -> None:
+    """Plan and credits, where given. What a plan gives for the month comes with it at once; credits that are set stay
+    what they are until the next month. Credits that are not counted are not counted after more were added, either.
+    """
+    if plan is not None:
+        await conn.execute(
+            "UPDATE accounts SET plan = %(plan)s, refilled_for = NULL WHERE plan <> %(plan)s", {"plan": plan}
+        )
+    if credit_count is not None:
+        await conn.execute(
+            "UPDATE accounts SET credits = %(credits)s, refilled_for = %(month)s",
+            {"credits": credit_count, "month": month},
+        )
+        return
+    if plan is not None or more_credits is not None:
+        await ledger.refill(conn, month)
+    if more_credits is not None:
+        await conn.execute("UPDATE accounts SET credits = credits + %(more)s", {"more": more_credits})
 
 
 async def lock_first_run(conn: Connection) -> None:

@@ -18,6 +18,7 @@ from cairn.store.vectors import literal
 
 Vector = NDArray[np.float32]
 
+WIDEST = 1_000  # that pgvector searches an index
 EF_SEARCH = 200  # how widely an index of meanings is searched: four times what is taken, so that little is missed
 
 
@@ -39,10 +40,10 @@ class Survey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrow:
-    """Only what had been said by then, and only what is from these sources."""
+    """Only what had been said by then, and only these passages."""
 
     until: datetime | None = None
-    sources: list[str] | None = None
+    passages: list[int] | None = None
 
 
 EVERYTHING = Narrow()
@@ -133,7 +134,7 @@ async def by_terms(
         return []
     rows = await conn.execute(
         sql.SQL(_SCORES + "ORDER BY score DESC, t.passage LIMIT %(limit)s").format(within=_within("t", narrow)),
-        _weighed(spaces, weights, average) | {"limit": limit, "until": narrow.until, "sources": narrow.sources},
+        _weighed(spaces, weights, average) | {"limit": limit, "until": narrow.until, "only": narrow.passages},
     )
     return [row[0] for row in await rows.fetchall()]
 
@@ -217,7 +218,7 @@ async def _by_scan(
             "spaces": list(spaces),
             "set": vector_set,
             "until": narrow.until,
-            "sources": narrow.sources,
+            "only": narrow.passages,
             "limit": limit,
         },
     )
@@ -228,11 +229,16 @@ def _within(alias: str, narrow: Narrow) -> sql.Composable:
     """As a condition on the passage of that row; nothing at all when nothing is asked for, which is nearly always."""
     if narrow == EVERYTHING:
         return sql.SQL("")
-    return sql.SQL(
-        "AND EXISTS (SELECT FROM passages p WHERE p.space = {alias}.space AND p.passage = {alias}.passage"
-        " AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)"
-        " AND (%(sources)s::text[] IS NULL OR p.source_id IN (SELECT unnest(%(sources)s::text[]))))"
-    ).format(alias=sql.Identifier(alias))
+    row = sql.Identifier(alias)
+    these = sql.SQL("AND {row}.passage = ANY(%(only)s) ").format(row=row)
+    by_then = sql.SQL(
+        "AND EXISTS (SELECT FROM passages p WHERE p.space = {row}.space AND p.passage = {row}.passage"
+        " AND p.at <= %(until)s)"
+    ).format(row=row)
+    nothing = sql.SQL("")
+    return sql.Composed(
+        [these if narrow.passages is not None else nothing, by_then if narrow.until is not None else nothing]
+    )
 
 
 async def _by_scan_of_foreign(
@@ -245,7 +251,7 @@ async def _by_scan_of_foreign(
               FROM passages p JOIN vectors v ON v.space = p.space AND v.passage = p.passage AND v.vector_set = %(set)s
              WHERE p.space = ANY(%(spaces)s) AND p.foreign_text
                AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
-               AND (%(sources)s::text[] IS NULL OR p.source_id IN (SELECT unnest(%(sources)s::text[])))
+               AND (%(only)s::bigint[] IS NULL OR p.passage = ANY(%(only)s))
              ORDER BY distance
              LIMIT %(limit)s) AS nearest
         """,
@@ -254,7 +260,7 @@ async def _by_scan_of_foreign(
             "spaces": list(spaces),
             "set": vector_set,
             "until": narrow.until,
-            "sources": narrow.sources,
+            "only": narrow.passages,
             "limit": limit,
         },
     )
@@ -264,7 +270,7 @@ async def _by_scan_of_foreign(
 async def _by_index(conn: Connection, space: int, vector_set: int, vector: Vector, limit: int) -> dict[int, float]:
     """Numbers stand in the text of the query: only then does the planner know that the partial index fits."""
     dimension = sql.Literal(len(vector))
-    await conn.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(max(EF_SEARCH, limit))])
+    await conn.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(min(WIDEST, max(EF_SEARCH, limit)))])
     rows = await conn.execute(
         sql.SQL(
             """
@@ -329,6 +335,16 @@ async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]
         {"spaces": list(spaces), "passages": list(passages)},
     )
     return [Placed._make(row) for row in await rows.fetchall()]
+
+
+async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[str]) -> list[int]:
+    """The passages of these."""
+    rows = await conn.execute(
+        "SELECT passage FROM passages WHERE space = ANY(%s) AND source_id = ANY(%s)",
+        [list(spaces), list(sources)],
+        binary=True,
+    )
+    return [row[0] for row in await rows.fetchall()]
 
 
 async def nearness(

@@ -64,6 +64,18 @@ async def hold(conn: Connection, chat_id: str) -> bool:
     return await rows.fetchone() is not None
 
 
+async def others_in(conn: Connection, chat_id: str, user_id: str) -> bool:
+    """Whether anybody else said or saved something in it."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT EXISTS (SELECT FROM messages WHERE thread_id = %(chat)s AND user_id <> %(user)s)
+            OR EXISTS (SELECT FROM memories WHERE kind = 'chat' AND source_chat_id = %(chat)s AND user_id <> %(user)s)
+        """,
+        {"chat": chat_id, "user": user_id},
+    )
+
+
 async def move(conn: Connection, chat_id: str, space: int) -> list[str]:
     """To another workspace, with what was said and what was remembered from it. Returns the ids of its memories that
     can be found. The transaction reaches both workspaces.

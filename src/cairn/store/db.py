@@ -27,6 +27,7 @@ _RESTART_SECONDS = 2
 SEARCH_PATH = "cairn, public, extensions"
 
 Connection = psycopg.AsyncConnection[Any]
+DatabaseError = psycopg.Error
 Row = TypeVar("Row")
 
 _VISIBILITIES = frozenset(get_args(Visibility))

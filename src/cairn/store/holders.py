@@ -14,6 +14,8 @@ class Holder:
     user_id: str | None
     role: Role
     is_admin: bool
+    key_per_minute: int | None
+    account_per_minute: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

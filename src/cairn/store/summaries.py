@@ -16,11 +16,14 @@ _SUMMARY: LiteralString = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """What stands for the beginning of a chat, up to the message at `beyond` (its `seq`)."""
+    """What stands for the beginning of a chat, up to the message at `beyond` (its `seq`); in a room, where things may
+    be told late, for `source_ids`.
+    """
 
     id: str
     content: str
     beyond: int
+    source_ids: list[str]
 
 
 async def insert_compaction(
@@ -58,7 +61,7 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
         Compaction,
         """
         SELECT s.id, s.content,
-               coalesce((SELECT max(m.seq) FROM messages m WHERE m.id = ANY(s.source_ids)), 0) AS beyond
+               coalesce((SELECT max(m.seq) FROM messages m WHERE m.id = ANY(s.source_ids)), 0) AS beyond, s.source_ids
           FROM summaries s
          WHERE s.space = %(space)s AND s.thread_id = %(thread)s AND s.tier = 'compaction' AND s.superseded_at IS NULL
         """,

@@ -1,37 +1,48 @@
 -- The few questions that have no account yet, or concern all of them. Each runs as the owner of the tables, past
 -- row-level security, and so answers with a number or a bare record, never with memory.
 
+-- The plan of that name; whoever is on one that does not exist is on `free`. Runs as whoever asks: all may read plans.
+CREATE OR REPLACE FUNCTION plan_named(wanted text) RETURNS SETOF plans
+    LANGUAGE sql STABLE ROWS 1
+AS $$
+    SELECT * FROM plans WHERE name IN (wanted, 'free') ORDER BY name = wanted DESC LIMIT 1
+$$;
+
 -- Whose is this credential, while it is good? `prefix` is the part of it that is not secret; the caller compares the
--- hash. `stale`: its last use is worth writing down again.
+-- hash. `stale`: its last use is worth writing down again. With it come the requests a minute that the plan allows.
 CREATE OR REPLACE FUNCTION credential_holder(kind text, wanted text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
-                   secret_hash bytea, stale boolean)
+                   key_per_minute int, account_per_minute int, secret_hash bytea, stale boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
 AS $$
-    SELECT a.account, a.id, k.id, u.id, coalesce(u.role, 'member'), coalesce(u.is_admin, false), k.secret_hash,
+    SELECT a.account, a.id, k.id, u.id, coalesce(u.role, 'member'), coalesce(u.is_admin, false),
+           p.key_per_minute, p.account_per_minute, k.secret_hash,
            coalesce(k.last_used_at < now() - interval '1 minute', true)
       FROM keys k
       JOIN accounts a USING (account)
+     CROSS JOIN LATERAL plan_named(a.plan) p
       LEFT JOIN users u ON u.account = k.account AND u.id = k.user_id
      WHERE kind = 'key' AND k.prefix = wanted
        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
        AND (k.user_id IS NULL OR u.erased_at IS NULL)
     UNION ALL
-    SELECT a.account, a.id, s.id, u.id, u.role, u.is_admin, s.secret_hash,
+    SELECT a.account, a.id, s.id, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute, s.secret_hash,
            s.last_used_at < now() - interval '1 minute'
       FROM sessions s
       JOIN accounts a USING (account)
+     CROSS JOIN LATERAL plan_named(a.plan) p
       JOIN users u ON u.account = s.account AND u.id = s.user_id
      WHERE kind = 'session' AND s.prefix = wanted AND s.expires_at > now() AND u.erased_at IS NULL
 $$;
 
 -- The user of a token that we signed ourselves, as long as the credential it was minted with is good.
 CREATE OR REPLACE FUNCTION token_holder(wanted_user text, minted_with text)
-    RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean)
+    RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
+                   key_per_minute int, account_per_minute int)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
 AS $$
-    SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin
-      FROM users u JOIN accounts a USING (account)
+    SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute
+      FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      WHERE u.id = wanted_user AND u.erased_at IS NULL
        AND (EXISTS (SELECT FROM keys k
                      WHERE k.account = u.account AND k.id = minted_with AND k.revoked_at IS NULL
@@ -44,11 +55,12 @@ $$;
 
 -- Somebody whom a foreign issuer vouches for: by the subject that the operator noted, else by their address.
 CREATE OR REPLACE FUNCTION subject_holder(wanted text, address text)
-    RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean)
+    RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
+                   key_per_minute int, account_per_minute int)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
 AS $$
-    SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin
-      FROM users u JOIN accounts a USING (account)
+    SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute
+      FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      WHERE (u.subject = wanted OR (address <> '' AND u.email = address)) AND u.erased_at IS NULL
      ORDER BY u.subject IS NOT DISTINCT FROM wanted DESC
      LIMIT 1
@@ -84,6 +96,34 @@ AS $$
       FROM users u JOIN accounts a USING (account)
      WHERE u.erased_at IS NULL
      ORDER BY u.created_at, u.id
+$$;
+
+-- For the operator: a plan, made or made anew.
+CREATE OR REPLACE FUNCTION put_plan(wanted text, capacity bigint, queries bigint, credits bigint, by_key int,
+                                    by_account int, place int) RETURNS void
+    LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    INSERT INTO plans (name, capacity_bytes, monthly_queries, monthly_credits, key_per_minute, account_per_minute,
+                       position)
+    VALUES (wanted, capacity, queries, credits, by_key, by_account, place)
+    ON CONFLICT (name) DO UPDATE
+       SET capacity_bytes = excluded.capacity_bytes, monthly_queries = excluded.monthly_queries,
+           monthly_credits = excluded.monthly_credits, key_per_minute = excluded.key_per_minute,
+           account_per_minute = excluded.account_per_minute, position = excluded.position
+$$;
+
+-- For the operator: what each account used in between. Numbers only.
+CREATE OR REPLACE FUNCTION usage_of_accounts(since timestamptz, until timestamptz)
+    RETURNS TABLE (account_id text, plan text, credits_left bigint, calls bigint, queries bigint, credits bigint,
+                   tokens_in bigint, tokens_out bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT a.id, a.plan, a.credits, count(l.call_id), coalesce(sum(l.queries), 0)::bigint,
+           coalesce(sum(l.credits), 0)::bigint, coalesce(sum(l.tokens_in), 0)::bigint,
+           coalesce(sum(l.tokens_out), 0)::bigint
+      FROM accounts a LEFT JOIN usage_ledger l ON l.account = a.account AND l.at >= since AND l.at < until
+     GROUP BY a.account
+     ORDER BY a.account
 $$;
 
 -- Is there anything to find?
@@ -145,12 +185,15 @@ AS $$
     SELECT count(*) FROM gone
 $$;
 
--- The same for chats, files, artifacts and whole workspaces, and for kept tool calls after a day. Returns how many.
+-- The same for chats, files, artifacts, whole workspaces, rooms and graphs and what was asked of these, and for kept
+-- tool calls after a day. Returns how many.
 CREATE OR REPLACE FUNCTION purge_workspaces(days int) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
 AS $$
     WITH old_calls AS (
         DELETE FROM tool_calls WHERE created_at < now() - interval '1 day'),
+    old_queries AS (
+        DELETE FROM queries WHERE at < now() - make_interval(days => days)),
     gone_documents AS (
         DELETE FROM documents WHERE deleted_at < now() - make_interval(days => days)
         RETURNING account, id, kind || '.purge' AS action),
@@ -164,8 +207,9 @@ AS $$
     unread AS (
         DELETE FROM distillations d USING gone_chats c WHERE d.account = c.account AND d.chat_id = c.id),
     gone_spaces AS (
-        DELETE FROM spaces WHERE kind = 'workspace' AND deleted_at < now() - make_interval(days => days)
-        RETURNING account, name AS id, 'workspace.purge' AS action),
+        DELETE FROM spaces WHERE kind IN ('workspace', 'room', 'graph') AND part_of IS NULL
+           AND deleted_at < now() - make_interval(days => days)
+        RETURNING account, name AS id, kind || '.purge' AS action),
     gone AS (SELECT * FROM gone_documents UNION ALL SELECT * FROM gone_chats UNION ALL SELECT * FROM gone_spaces),
     noted AS (
         INSERT INTO audit (account, id, via, action, object_id)
@@ -186,7 +230,7 @@ BEGIN
     END IF;
     DELETE FROM spaces s USING members m
      WHERE s.account = here AND m.account = here AND m.space = s.space AND m.user_id = wanted
-       AND s.kind IN ('workspace', 'project')
+       AND s.kind IN ('workspace', 'project', 'room')
        AND NOT EXISTS (SELECT FROM members o WHERE o.account = here AND o.space = s.space AND o.user_id <> wanted);
     UPDATE members m SET role = 'owner'
       FROM (SELECT DISTINCT ON (o.space) o.space, o.user_id FROM members o
@@ -198,6 +242,29 @@ BEGIN
                                   AND e.role = 'owner')
              ORDER BY o.space, array_position(ARRAY['editor', 'member', 'viewer'], o.role), o.added_at) heir
      WHERE m.account = here AND m.space = heir.space AND m.user_id = heir.user_id;
+    -- In rooms, what stands for words of theirs goes, tier upon tier, and is made anew of what is left. Another number,
+    -- so that what lies in Redis is no longer the latest.
+    WITH RECURSIVE told AS (
+        SELECT s.id FROM summaries s JOIN rooms r USING (account, space)
+         WHERE s.account = here
+           AND CASE WHEN s.tier = 'compaction'
+                    THEN EXISTS (SELECT FROM messages m
+                                  WHERE m.account = here AND m.space = s.space AND m.user_id = wanted)
+                    ELSE EXISTS (SELECT FROM unnest(s.source_ids) AS one JOIN messages m ON m.id = one
+                                  WHERE m.account = here AND m.user_id = wanted) END
+        UNION
+        SELECT s.id FROM told t
+          JOIN (SELECT id, unnest(source_ids) AS part FROM summaries WHERE account = here AND tier IN ('day', 'week')) s
+            ON s.part = t.id),
+    unfound AS (
+        DELETE FROM passages WHERE account = here AND source_kind = 'summary' AND source_id IN (SELECT id FROM told))
+    DELETE FROM summaries WHERE account = here AND id IN (SELECT id FROM told);
+    UPDATE rooms r
+       SET dirty_from = least(r.dirty_from, said.since),
+           last_seq = nextval(pg_get_serial_sequence('cairn.messages', 'seq'))
+      FROM (SELECT m.space, min(m.at) AS since FROM messages m WHERE m.account = here AND m.user_id = wanted
+             GROUP BY m.space) said
+     WHERE r.account = here AND r.space = said.space;
     -- What stands for the beginning of a chat may hold their words too.
     DELETE FROM summaries WHERE account = here
        AND thread_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted
@@ -208,13 +275,15 @@ BEGIN
        AND (user_id = wanted OR chat_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted));
     DELETE FROM chats WHERE account = here AND created_by = wanted;
     DELETE FROM passages p USING memories m
-     WHERE p.account = here AND m.account = here AND m.user_id = wanted
+     WHERE p.account = here AND m.account = here AND m.user_id = wanted AND m.kind <> 'node'
        AND p.source_kind = 'memory' AND p.source_id = m.id;
     UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
       FROM (SELECT space, count(*) AS number, sum(size_bytes) AS size FROM memories
-             WHERE account = here AND user_id = wanted AND deleted_at IS NULL AND cold_at IS NULL GROUP BY 1) g
+             WHERE account = here AND user_id = wanted AND kind IN ('capsule', 'chat') AND deleted_at IS NULL
+               AND cold_at IS NULL GROUP BY 1) g
      WHERE s.account = here AND s.space = g.space;
-    DELETE FROM memories WHERE account = here AND user_id = wanted;
+    DELETE FROM memories WHERE account = here AND user_id = wanted AND kind <> 'node';
+    UPDATE memories SET user_id = NULL WHERE account = here AND user_id = wanted;  -- graphs are the account's
     DELETE FROM passages p USING documents d
      WHERE p.account = here AND d.account = here AND d.created_by = wanted
        AND p.source_kind = 'document' AND p.source_id = d.id;
@@ -240,6 +309,61 @@ BEGIN
      WHERE s.account = g.account AND s.space = g.space;
     RETURN NULL;
 END $$;
+
+-- Where may a summary have to be made? Numbers only.
+CREATE OR REPLACE FUNCTION rooms_to_sum_up() RETURNS TABLE (account int, space bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT account, space FROM rooms
+     WHERE dirty_from IS NOT NULL OR days_from IS NOT NULL OR weeks_from IS NOT NULL
+$$;
+
+-- The passages of the nodes of a graph that pass a filter; null when those are more than `most` nodes. As the owner,
+-- because the policies keep `@>` off its index; so it holds itself to what the transaction reaches. Numbers only.
+CREATE OR REPLACE FUNCTION passing_nodes(graph bigint, wanted_type text, wanted jsonb, since timestamptz,
+                                         until timestamptz, as_of timestamptz, most bigint) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+DECLARE
+    ids text[];
+    found bigint[];
+BEGIN
+    -- Executed, so that it is planned for what is given, and for nothing else.
+    EXECUTE $query$
+        SELECT array_agg(id) FROM (
+            SELECT m.id FROM memories m
+             WHERE m.account = $1 AND m.space = $2 AND m.space = ANY ($3) AND m.visibility = ANY ($4)
+               AND m.kind = 'node' AND m.deleted_at IS NULL
+               AND CASE WHEN $5 IS NULL THEN m.valid_to IS NULL
+                        ELSE m.valid_from <= $5 AND (m.valid_to IS NULL OR m.valid_to > $5) END
+               AND ($6 IS NULL OR m.type = $6)
+               AND ($7 IS NULL OR m.metadata @> $7)
+               AND ($8 IS NULL AND $9 IS NULL
+                    OR m.created_at >= coalesce($8, '-infinity') AND m.created_at <= coalesce($9, 'infinity')
+                    OR m.updated_at >= coalesce($8, '-infinity') AND m.updated_at <= coalesce($9, 'infinity'))
+             LIMIT $10 + 1) AS passing
+        $query$ INTO ids
+        USING scope_account(), graph, scope_spaces(), scope_visibilities(), as_of, wanted_type, wanted, since, until, most;
+    IF cardinality(ids) > most THEN
+        RETURN NULL;
+    END IF;
+    SELECT coalesce(array_agg(p.passage), '{}') INTO found FROM passages p
+     WHERE p.account = scope_account() AND p.source_kind = 'memory' AND p.source_id = ANY (ids)
+       AND p.space = ANY (scope_spaces());
+    RETURN found;
+END $$;
+
+-- What did a query do? For the operator; numbers only.
+CREATE OR REPLACE FUNCTION find_query(wanted text)
+    RETURNS TABLE (id text, account_id text, at timestamptz, user_id text, credential_id text, graph_id text,
+                   filters text[], max_results int, min_relevance real, returned int, total int, best real,
+                   degraded text, milliseconds real)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT q.id, a.id, q.at, q.user_id, q.credential_id, q.graph_id, q.filters, q.max_results, q.min_relevance,
+           q.returned, q.total, q.best, q.degraded, q.milliseconds
+      FROM queries q JOIN accounts a USING (account) WHERE q.id = wanted
+$$;
 
 -- Who wants the week by e-mail?
 CREATE OR REPLACE FUNCTION digest_receivers() RETURNS TABLE (account int, user_id text)

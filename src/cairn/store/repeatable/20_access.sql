@@ -17,13 +17,15 @@ DECLARE
     rules constant jsonb := jsonb_build_object(
         -- the account's own records
         'accounts', in_account, 'users', in_account, 'keys', in_account, 'sessions', in_account,
-        'one_time_links', in_account, 'audit', in_account, 'usage_ledger', in_account, 'vector_sets', in_account,
+        'one_time_links', in_account, 'audit', in_account, 'usage_ledger', in_account, 'queries', in_account, 'vector_sets', in_account,
+        'usage_months', in_account, 'billing_events', in_account,
         -- the places: needed to work out a read scope
-        'spaces', in_account, 'members', in_account,
+        'spaces', in_account, 'members', in_account, 'agents', in_account, 'rooms', in_account,
+        'room_agents', in_account,
         -- what is kept in a place
         'messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
         'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'document_versions', in_sight,
-        'passages', in_sight, 'chats', in_space, 'distillations', in_space, 'tool_calls', in_space,
+        'passages', in_sight, 'chats', in_space, 'threads', in_space, 'distillations', in_space, 'tool_calls', in_space,
         -- numbers and words that mean something only together with a row above
         'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space,
         'constellations', in_space
@@ -40,7 +42,8 @@ BEGIN
 END $$;
 
 -- What is written once stays: not even a fault in the server can change it.
-REVOKE UPDATE, DELETE ON audit, usage_ledger FROM cairn_app;
+REVOKE UPDATE, DELETE ON audit, usage_ledger, billing_events FROM cairn_app;
+REVOKE DELETE ON usage_months FROM cairn_app;
 REVOKE UPDATE ON messages FROM cairn_app;
 GRANT UPDATE (space) ON messages TO cairn_app;  -- a chat moves to another workspace
 
@@ -66,6 +69,12 @@ GRANT SELECT, INSERT ON procrastinate_jobs TO cairn_app;
 DROP POLICY IF EXISTS scope ON procrastinate_events;
 CREATE POLICY scope ON procrastinate_events FOR INSERT TO cairn_app WITH CHECK (true);
 GRANT INSERT ON procrastinate_events TO cairn_app;
+
+-- Plans are the server's and not an account's. To change one is for `put_plan`.
+ALTER TABLE plans ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS readable ON plans;
+CREATE POLICY readable ON plans FOR SELECT TO cairn_app USING (true);
+GRANT SELECT ON plans TO cairn_app;
 
 -- Anybody may know how new the schema is.
 ALTER TABLE migrations ENABLE ROW LEVEL SECURITY;

@@ -7,6 +7,7 @@ from fastapi import Depends, Header, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
 from cairn.access.principals import Credentials, authenticate
+from cairn.access.rates import admit
 from cairn.access.require import require_admin
 from cairn.access.sessions import Browser, Login
 from cairn.errors import Unauthenticated
@@ -17,6 +18,10 @@ COOKIE = "session"
 # Below this only a browser's session is good, as the dashboard's own calls have it. The same operations take any
 # credential under /v1.
 BROWSER = "/chat/api"
+
+
+# Where the requests a minute of a plan hold.
+_LIMITED = ("/v1/", f"{BROWSER}/")
 
 
 class SignIn(Unauthenticated):
@@ -33,6 +38,15 @@ def services_of(request: Request) -> Services:
 
 
 async def caller(request: Request) -> Principal:
+    """Who is calling, if they may again. Over MCP the tools ask that, to answer in its words."""
+    principal = await _authenticated(request)
+    path = request.url.path
+    if path.startswith(_LIMITED) and not path.endswith("/mcp"):
+        await admit(services_of(request), principal)
+    return principal
+
+
+async def _authenticated(request: Request) -> Principal:
     headers, session, address = request.headers, request.cookies.get(COOKIE), client_address(request)
     if not request.url.path.startswith(f"{BROWSER}/"):
         credentials = Credentials(

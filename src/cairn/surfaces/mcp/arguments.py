@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from cairn.errors import Malformed
 from cairn.model.ids import pattern
 from cairn.surfaces.http.wire import Wire
+from cairn.surfaces.mcp.answer import explained, given
 from cairn.surfaces.mcp.tool import CHANGEABLE, DEFAULT_LIMIT, INPUT, MOST, NEEDS, example
 
 Mode = Literal["save_memory", "search_memory", "get_memory", "update_memory", "forget_memory", "restore_memory"]
@@ -43,36 +44,20 @@ class Arguments(Wire):
 
 
 def read_arguments(raw: Mapping[str, Any]) -> Arguments:
-    """Null and empty text count as left out: models like to name every parameter."""
-    given = {name: value for name, value in raw.items() if value is not None and not _blank(value)}
-    mode = given.get("mode")
+    said = given(raw)
+    mode = said.get("mode")
     if not isinstance(mode, str) or mode not in NEEDS:
-        said = "mode is missing" if mode is None else "There is no such mode"
-        raise Malformed(f"{said}: it must be one of {', '.join(NEEDS)}. For example: {example('search_memory')}")
+        fault = "mode is missing" if mode is None else "There is no such mode"
+        raise Malformed(f"{fault}: it must be one of {', '.join(NEEDS)}. For example: {example('search_memory')}")
     for name in NEEDS[mode]:
-        if name not in given:
+        if name not in said:
             raise Malformed(f"{mode} needs {name}. For example: {example(mode)}")
-    if mode == "save_memory" and "id" in given:
+    if mode == "save_memory" and "id" in said:
         raise Malformed("save_memory makes a new memory and takes no id: use update_memory to change that one.")
     try:
-        arguments = Arguments.model_validate(given)
+        arguments = Arguments.model_validate(said)
     except ValidationError as fault:
-        raise _explained(fault) from None
+        raise explained(fault, _MESSAGES) from None
     if mode == "update_memory" and not arguments.changes:
         raise Malformed(f"update_memory needs at least one of {', '.join(CHANGEABLE)}. For example: {example(mode)}")
     return arguments
-
-
-def _blank(value: Any) -> bool:
-    return isinstance(value, str) and not value.strip()
-
-
-def _explained(fault: ValidationError) -> Malformed:
-    """What was sent is not repeated."""
-    details: list[dict[str, str]] = []
-    for item in fault.errors(include_url=False, include_input=False, include_context=False):
-        path = ".".join(map(str, item["loc"]))
-        message = _MESSAGES.get(item["type"]) or _MESSAGES.get(path) or item["msg"].removeprefix("Value error, ")
-        details.append({"path": path, "message": message})
-    told = "; ".join(f"{one['path']} {one['message']}".strip() for one in details)
-    return Malformed(f"{told}. Nothing was done.", details=details)

@@ -1,36 +1,32 @@
 """What `conductor_ask` does: a mode is an operation on the caller's capsules, and what comes back is put into words.
 
-Stored text is shown as a quotation, so that a model takes it for data. It is kept and given back as it was saved; what
-the index takes in of it, without quotations, is the engine's business.
+Stored text is kept and given back as it was saved; what the index takes in of it, without quotations, is the engine's
+business.
 """
 
 import html
-import logging
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from cairn.engine.pack import CLOSING, OPENING
+from cairn.access.rates import RATE_LIMITED, admit
 from cairn.errors import CairnError
 from cairn.memory import capsule_search, capsules
 from cairn.model.capsule import TRASH_DAYS, Capsule, Found, NewCapsule
 from cairn.model.page import PageRequest
 from cairn.model.principal import Principal
-from cairn.observe.logs import describe
 from cairn.services import Services
 from cairn.store.capsules import Wanted
+from cairn.surfaces.mcp.answer import Refusal, answered, result
 from cairn.surfaces.mcp.arguments import Arguments, read_arguments
-from cairn.surfaces.mcp.tool import failure, result
-
-log = logging.getLogger(__name__)
+from cairn.surfaces.mcp.quotation import quote
 
 _LOOKED_THROUGH = 100  # when more than one tag is wanted: the search itself knows one
 _ADVICE = {
     "conflict": "With forget_memory you can remove one of two that are the same.",
     "quota_exceeded": "Tell the user. forget_memory makes room.",
     "capsule_too_large": "Save it in several parts.",
-    "rate_limited": "Wait a little, then try again.",
+    RATE_LIMITED: "Wait a little, then try again.",
     "UPSTREAM_ERROR": "Try once more; if it fails again, tell the user.",
     "unavailable": "Try once more in a few seconds; if it fails again, tell the user.",
 }
@@ -40,17 +36,17 @@ async def ask(
     services: Services, principal: Principal, raw: Mapping[str, Any], *, request_id: str = ""
 ) -> dict[str, Any]:
     """One call of the tool. Whatever goes wrong is an answer that says what to do."""
-    try:
+
+    async def work() -> dict[str, Any]:
+        await admit(services, principal)
         arguments = read_arguments(raw)
         text, structured = await _do(services, principal, arguments)
-    except CairnError as fault:
-        more = {"details": fault.details, "upgrade_url": fault.upgrade_url, "retry_after": fault.retry_after}
-        return failure(fault.code, fault.message, _advice(fault.code, raw), **more)
-    except Exception as fault:  # the end of the line: above it is the SDK, which would quote the fault
-        log.error("unhandled", extra={"request_id": request_id, **describe(fault)})
-        message = f"Something went wrong in Cairn; its log has the request {request_id}."
-        return failure("internal", message, "Try once more; if it fails again, tell the user.")
-    return result(text, {"mode": arguments.mode, **structured})
+        return result(text, {"mode": arguments.mode, **structured})
+
+    def refuse(fault: CairnError) -> Refusal:
+        return Refusal(fault.code, _advice(fault.code, raw))
+
+    return await answered(work(), refuse, request_id=request_id)
 
 
 async def _do(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
@@ -123,12 +119,6 @@ def _listed(hits: Sequence[Found], *, degraded: bool) -> str:
         f"{len(hits)} found{by_words}, the best first:\n{quote(chr(10).join(lines))}\n"
         "get_memory with an id gives the whole text."
     )
-
-
-def quote(text: str) -> str:
-    """Marked as data; nothing in it can open or close the quotation."""
-    defused = re.sub(r"<(/?)\s*recalled-memory", r"‹\1recalled-memory", text, flags=re.IGNORECASE)
-    return f"{OPENING}\n{defused}\n{CLOSING}"
 
 
 def _line(capsule: Capsule) -> str:

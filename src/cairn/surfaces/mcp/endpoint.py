@@ -1,11 +1,11 @@
-"""`POST /v1/mcp`: who calls is settled as on every other route, then the protocol takes over.
+"""`POST /v1/mcp` and `POST /v1/graph/mcp`: who calls is settled as on every other route, then the protocol takes over.
 
 GET and DELETE, by which a client would listen or end a session, answer 405: there are no sessions.
 """
 
 import asyncio
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,9 +13,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.types import Receive, Scope, Send
 
+from cairn.services import Services
 from cairn.surfaces.http.caller import Caller, Used
 from cairn.surfaces.http.errors import request_id
-from cairn.surfaces.mcp.conductor import ask
+from cairn.surfaces.mcp import conductor, graph
+from cairn.surfaces.mcp.answer import Offer
+from cairn.surfaces.mcp.graph_tools import GRAPH
+from cairn.surfaces.mcp.tool import CONDUCTOR
 
 router = APIRouter(prefix="/v1", include_in_schema=False)
 
@@ -24,11 +28,27 @@ _PROTOCOL = "cairn.surfaces.mcp.protocol"
 
 @router.post("/mcp")
 async def mcp(request: Request, services: Used, principal: Caller) -> Response:
+    async def call(_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return await conductor.ask(services, principal, arguments, request_id=request_id(request))
+
+    return await _exchange(request, services, CONDUCTOR, call)
+
+
+@router.post("/graph/mcp")
+async def graph_mcp(request: Request, services: Used, principal: Caller) -> Response:
+    return await _exchange(
+        request, services, GRAPH, partial(graph.ask, services, principal, request_id=request_id(request))
+    )
+
+
+async def _exchange(
+    request: Request, services: Services, offer: Offer, call: Callable[..., Awaitable[dict[str, Any]]]
+) -> Response:
     body = await request.body()  # here, where one that is too large is refused in our words
-    call = partial(ask, services, principal, request_id=request_id(request))
     if _PROTOCOL not in sys.modules:
         await asyncio.to_thread(import_module, _PROTOCOL)
-    return _Exchange(partial(import_module(_PROTOCOL).exchange, call, limit=services.settings.max_body_bytes), body)
+    protocol = import_module(_PROTOCOL)
+    return _Exchange(partial(protocol.exchange, offer, call, limit=services.settings.max_body_bytes), body)
 
 
 class _Exchange(Response):

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from cairn.surfaces.mcp.answer import ERROR, offer
+
 NAME = "conductor_ask"
 DEFAULT_LIMIT = 5
 MOST = 20
@@ -127,11 +129,7 @@ OUTPUT: dict[str, Any] = {
         "hits": {"type": "array", "items": _HIT, "description": "What was found, the best first."},
         "degraded": {"type": "string", "description": "literal: nothing could be found by meaning just now."},
         "forgotten": {"type": "string", "description": "The id of what was forgotten."},
-        "error": {
-            "type": "object",
-            "properties": {"code": _TEXT, "message": _TEXT},
-            "required": ["code", "message"],
-        },
+        "error": ERROR,
     },
 }
 
@@ -144,13 +142,4 @@ TOOL: dict[str, Any] = {
     "annotations": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False},
 }
 
-
-def result(text: str, structured: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call gives, as it goes over the wire."""
-    return {"content": [{"type": "text", "text": text}], "structuredContent": dict(structured), "isError": False}
-
-
-def failure(code: str, message: str, advice: str = "", **more: Any) -> dict[str, Any]:
-    """A call that went wrong: the model reads what to do, a program reads the code."""
-    error = {"code": code, "message": message, **{name: value for name, value in more.items() if value is not None}}
-    return {**result(f"{message} {advice}".strip(), {"error": error}), "isError": True}
+CONDUCTOR = offer(INSTRUCTIONS, [TOOL])

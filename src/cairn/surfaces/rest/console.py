@@ -2,12 +2,27 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, Field
 
 from cairn.access import operator as operations
+from cairn.access import plans, usage
+from cairn.model.ids import pattern
+from cairn.model.plan import PLAN_NAME
 from cairn.surfaces.http.caller import Used, operator
 from cairn.surfaces.http.wire import Time, Wire
+from cairn.surfaces.rest.usage import (
+    AccountUsageOut,
+    From,
+    Grouped,
+    LimitsOut,
+    SpentOut,
+    To,
+    first,
+    groups,
+    last,
+    shown,
+)
 
 router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
 
@@ -42,3 +57,77 @@ async def get_resident(services: Used, user_id: str) -> ResidentOut:
         id=found.user_id, email=found.email, account_id=found.account_id, plan=found.plan, role=found.role,
         is_admin=found.is_admin, quota_bytes=found.quota_bytes, created_at=found.created_at,
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------- plans
+
+PlanName = Annotated[str, Path(pattern=PLAN_NAME, description="a-z, 0-9, - and _, up to 63 of them.")]
+_Limit = Annotated[int | None, Field(ge=0, le=2**53, description="null: no limit.")]
+_PerMinute = Annotated[int | None, Field(ge=1, le=1_000_000, description="null: no limit.")]
+
+
+class PlanOut(LimitsOut):
+    position: int = Field(description="Where it stands among the others.")
+
+
+class PlansOut(BaseModel):
+    items: list[PlanOut]
+
+
+class PlanIn(Wire):
+    """All of its limits: null is none. Without `position` it stays where it is, and a new one is behind the rest."""
+
+    capacity_bytes: _Limit
+    monthly_queries: _Limit
+    monthly_credits: _Limit
+    key_per_minute: _PerMinute
+    account_per_minute: _PerMinute
+    position: Annotated[int | None, Field(ge=0, le=1_000_000)] = None
+
+
+@router.get("/plans", summary="The plans of this server")
+async def list_plans(services: Used) -> PlansOut:
+    return PlansOut(items=[PlanOut.model_validate(one) for one in await plans.list_plans(services)])
+
+
+@router.get("/plans/{plan}", summary="One of them")
+async def get_plan(services: Used, plan: PlanName) -> PlanOut:
+    return PlanOut.model_validate(await plans.get_plan(services, plan))
+
+
+@router.put("/plans/{plan}", summary="Make a plan, or make it another")
+async def put_plan(services: Used, plan: PlanName, body: PlanIn) -> PlanOut:
+    changes = body.model_dump(exclude={"position"} if body.position is None else None)
+    return PlanOut.model_validate(await plans.change_plan(services, plan, **changes))
+
+
+# ------------------------------------------------------------------------------------------------------- usage
+
+
+class OneOfAllOut(SpentOut):
+    account_id: str
+    plan: str
+    credits_left: int | None = Field(description="null: not counted.")
+
+
+class AllUsageOut(BaseModel):
+    since: Time = Field(serialization_alias="from")
+    until: Time = Field(serialization_alias="to")
+    accounts: list[OneOfAllOut]
+
+
+@router.get("/usage", summary="What an account used, or each of them")
+async def usage_of_accounts(
+    services: Used,
+    account_id: Annotated[
+        str | None, Query(pattern=f"^{pattern('acct')}$", description="Whose. Without: one line for each account.")
+    ] = None,
+    since: From = None,
+    until: To = None,
+    by: Grouped = "day,action",
+) -> AccountUsageOut | AllUsageOut:
+    if account_id is not None:
+        found = await usage.usage_of(services, account_id, since=first(since), until=last(until), by=groups(by))
+        return shown(found)
+    begin, end, lines = await usage.usage_of_all(services, since=first(since), until=last(until))
+    return AllUsageOut(since=begin, until=end, accounts=[OneOfAllOut.model_validate(one) for one in lines])

@@ -20,6 +20,7 @@ class AccountOut(Shown):
     name: str
     plan: str
     credits: int | None = Field(description="null: not counted.")
+    timezone: str = Field(description="Its days and weeks are summed up.")
     created_at: Time
 
 
@@ -45,7 +46,8 @@ class Me(BaseModel):
 
 
 class AccountIn(Wire):
-    name: Name
+    name: Name | None = None
+    timezone: Annotated[str, Field(min_length=1, max_length=64)] | None = None
 
 
 class UserIn(Wire):
@@ -88,7 +90,9 @@ async def change_me(services: Used, principal: Caller, body: MeChange) -> UserOu
 
 @router.patch("/account", summary="Rename the account (owners)")
 async def change_account(services: Used, principal: Caller, body: AccountIn) -> AccountOut:
-    return AccountOut.model_validate(await users.rename_account(services, principal, name=body.name))
+    return AccountOut.model_validate(
+        await users.update_account(services, principal, name=body.name, timezone=body.timezone)
+    )
 
 
 @router.get("/users", summary="The people of the account; to a member, only they themselves")

@@ -1,0 +1,102 @@
+"""Graphs: nodes that agents keep and find, and the typed edges between them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+LARGEST = 256 * 1024  # bytes of a node
+LARGEST_METADATA = 64 * 1024
+SUPERSEDES = "supersedes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """`history` is where what no longer holds can be found."""
+
+    id: str
+    name: str
+    is_default: bool
+    node_count: int
+    created_at: datetime
+    deleted_at: datetime | None
+    space: int
+    history: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    id: str
+    content: str
+    node_type: str
+    metadata: dict[str, Any]
+    graph_id: str
+    version: int
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: str | None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeVersion:
+    """What a node was after a change: created, updated, superseded, revived, deleted, restored."""
+
+    version: int
+    change: str
+    content: str
+    metadata: dict[str, Any]
+    changed_by: str | None
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    id: str
+    from_id: str
+    to_id: str
+    type: str
+    metadata: dict[str, Any]
+    valid_from: datetime
+    valid_to: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which nodes: all conditions hold together. A node is within a time if it was made or changed in it."""
+
+    node_type: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    start: datetime | None = None
+    end: datetime | None = None
+    as_of: datetime | None = None
+
+    @property
+    def filters(self) -> list[str]:
+        given = {
+            "node_type": self.node_type, "metadata_filter": self.metadata or None, "time_range": self.start or self.end,
+            "as_of": self.as_of,
+        }  # fmt: skip
+        return [name for name, value in given.items() if value is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A recall that was done, in numbers."""
+
+    id: str
+    account_id: str
+    at: datetime
+    user_id: str | None
+    credential_id: str | None
+    graph_id: str
+    filters: list[str]
+    max_results: int
+    min_relevance: float
+    returned: int
+    total: int
+    best: float | None
+    degraded: str | None
+    milliseconds: float

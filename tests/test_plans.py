@@ -1,0 +1,149 @@
+"""Plans: what the documents name is there, the operator edits it, and it holds at once."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from fastapi import FastAPI
+from psycopg import sql
+
+from cairn.access import operator, plans
+from cairn.app import make_app
+from cairn.errors import Invalid
+from cairn.model.plan import Plan
+from cairn.services import Services
+from cairn.store.migrate import migrate
+from capsules import CAPSULES, get, rows
+from conftest import World, http
+from live import Live
+
+MB = 1024 * 1024
+PLANS = "/x_console/api/plans"
+OLGA = "olga@example.org"
+NO_LIMITS = {
+    "capacity_bytes": None, "monthly_queries": None, "monthly_credits": None, "key_per_minute": None,
+    "account_per_minute": None,
+}  # fmt: skip
+
+
+async def test_the_plans_of_the_documents_are_there(client: httpx.AsyncClient) -> None:
+    listed = (await client.get(PLANS)).json()["items"]
+    assert [(one["name"], one["capacity_bytes"]) for one in listed] == [
+        ("free", 5 * MB), ("pro", 50 * MB), ("max", 300 * MB), ("unlimited", None)
+    ]  # fmt: skip
+    assert all(one[name] is None for one in listed for name in NO_LIMITS if name != "capacity_bytes")
+
+
+async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
+    app: FastAPI, services: Services, world: World
+) -> None:
+    await operator.set_allowance(services, OLGA, plan="team")
+    async with http(app) as here, http(app, address="192.0.2.7") as away:
+        assert (await get(here, world.owner.auth, "/v1/memory/usage"))["quota_bytes"] == 5 * MB, "not known: free"
+        body = NO_LIMITS | {"capacity_bytes": 20_000, "key_per_minute": 100, "position": 9}
+        made = await here.put(f"{PLANS}/team", json=body)
+        assert made.status_code == 200
+        assert made.json() == {"name": "team", **body}
+        assert (await here.get(f"{PLANS}/team")).json() == made.json()
+        assert (await here.get(PLANS)).json()["items"][-1] == made.json()
+        assert (await get(here, world.owner.auth, "/v1/memory/usage"))["quota_bytes"] == 20_000
+        too_much = await here.post(CAPSULES, headers=world.owner.auth, json={"content_md": "x" * 13_000})
+        assert too_much.status_code == 429
+        await here.put(f"{PLANS}/team", json=NO_LIMITS | {"capacity_bytes": 40_000})
+        assert (await here.get(f"{PLANS}/team")).json()["position"] == 9, "it stays where it was"
+        assert (await here.post(CAPSULES, headers=world.owner.auth, json={"content_md": "x" * 13_000})).is_success
+        # From elsewhere only an admin.
+        for auth, status in ((dict[str, str](), 401), (world.owner.auth, 403), (world.service_auth, 403)):
+            assert (await away.put(f"{PLANS}/team", headers=auth, json=body)).status_code == status
+            assert (await away.get(PLANS, headers=auth)).status_code == status
+            assert (await away.get(f"{PLANS}/team", headers=auth)).status_code == status
+        await operator.set_allowance(services, "stan@elsewhere.example", admin=True)
+        assert (await away.put(f"{PLANS}/team", headers=world.stranger.auth, json=body)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"capacity_bytes": -1}, {"monthly_queries": "many"}, {"key_per_minute": 0}, {"account_per_minute": 1.5},
+        {"colour": "green"}, {"monthly_credits": 2**54},
+    ],
+)  # fmt: skip
+async def test_a_plan_that_cant_be_is_refused(client: httpx.AsyncClient, change: dict[str, Any]) -> None:
+    assert (await client.put(f"{PLANS}/pro", json=NO_LIMITS | change)).status_code == 422
+    assert (await client.get(f"{PLANS}/pro")).json()["capacity_bytes"] == 50 * MB
+
+
+async def test_a_plan_needs_a_plain_name_and_all_of_its_limits(client: httpx.AsyncClient, services: Services) -> None:
+    for name in ("Team", "a plan", "-x", "x" * 64, "caf\u00e9"):
+        assert (await client.put(f"{PLANS}/{name}", json=NO_LIMITS)).status_code == 422
+        with pytest.raises(Invalid):
+            await plans.put_plan(services, Plan(name=name))
+    assert (await client.put(f"{PLANS}/team", json={"capacity_bytes": 1})).status_code == 422
+    assert (await client.get(f"{PLANS}/team")).status_code == 404
+
+
+async def test_the_server_reads_plans_and_changes_them_through_one_function_alone(services: Services) -> None:
+    async with services.db.unscoped() as conn:
+        assert len(await (await conn.execute("SELECT name FROM plans")).fetchall()) == 4
+        for statement in (
+            "UPDATE plans SET capacity_bytes = NULL", "DELETE FROM plans", "INSERT INTO plans (name) VALUES ('mine')"
+        ):  # fmt: skip
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await conn.execute(statement)
+
+
+async def test_a_refusal_sends_to_where_more_is_to_be_had(services: Services, world: World) -> None:
+    await operator.set_allowance(services, OLGA, quota_bytes=1)
+    body = {"content_md": "too much"}
+    shop = "https://pay.example.org/plans"
+    elsewhere = replace(services, settings=replace(services.settings, upgrade_url=shop))
+    for server, address in ((services, f"{services.settings.base_url}/pricing"), (elsewhere, shop)):
+        async with http(make_app(server)) as client:
+            answer = await client.post(CAPSULES, headers=world.owner.auth, json=body)
+            assert answer.json()["error"]["upgrade_url"] == address
+
+
+async def test_a_database_with_the_functions_of_before_is_upgraded(empty_database: str) -> None:
+    """Their answers have more columns now, which Postgres does not change in place."""
+    await migrate(empty_database, upto="0007_rooms.sql")
+    async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
+        await conn.execute("SET search_path = cairn, public")
+        for name in ("credential_holder", "token_holder", "subject_holder"):
+            made = sql.SQL("CREATE FUNCTION {}(a text, b text) RETURNS TABLE (account int) LANGUAGE sql RETURN 1")
+            await conn.execute(made.format(sql.Identifier(name)))
+        await conn.execute("INSERT INTO accounts (account, id, name, plan) VALUES (1, 'acct_a', 'a', 'free')")
+        await conn.execute(
+            """
+            INSERT INTO usage_ledger (account, call_id, at, action, credits, tokens_in) VALUES
+                (1, 'a', '2026-06-30T23:59:59Z', 'recall', 1, 7), (1, 'b', '2026-07-01T00:00:00Z', 'ask', 5, 0),
+                (1, 'c', '2026-07-31T23:59:59Z', 'ask', 5, 0)
+            """
+        )
+    await migrate(empty_database)
+    sums = await rows(empty_database, "SELECT month::text, credits, tokens_in FROM usage_months ORDER BY 1")
+    assert sums == [("2026-06-01", 1, 7), ("2026-07-01", 10, 0)], "what was used before counts"
+
+
+def test_plans_on_the_command_line(live: Live) -> None:
+    listed = json.loads(live.cli("plans", "list", "--json").stdout)
+    assert {"free", "pro", "max", "unlimited"} <= {one["name"] for one in listed}
+    assert "monthly_queries" in live.cli("plans", "list").stdout
+    words = ("--capacity-mb", "10", "--queries", "1000", "--credits", "50", "--rate", "60", "--account-rate", "600")
+    made = json.loads(live.cli("plans", "set", "small-team", *words, "--json").stdout)
+    assert made == {
+        "name": "small-team", "capacity_bytes": 10 * MB, "monthly_queries": 1000, "monthly_credits": 50,
+        "key_per_minute": 60, "account_per_minute": 600, "position": 5,
+    }  # fmt: skip
+    changed = json.loads(live.cli("plans", "set", "small-team", "--rate", "none", "--queries", "0", "--json").stdout)
+    assert changed == made | {"key_per_minute": None, "monthly_queries": 0}, "what is not named stays"
+    for wrong in (
+        ("small-team",),
+        ("small-team", "--rate", "0"),
+        ("small-team", "--queries", "-1"),
+        ("A", "--rate", "1"),
+    ):
+        assert live.cli("plans", "set", *wrong).returncode != 0
+    assert json.loads(live.cli("plans", "set", "small-team", "--position", "9", "--json").stdout)["position"] == 9
