@@ -146,7 +146,7 @@ class TimeRangeIn(Wire):
         return self
 
 
-class RecallIn(Wire):
+class GraphRecallIn(Wire):
     """As the arguments of the tool `memory_recall`; the graph is in the path."""
 
     query: Annotated[str, Field(min_length=1, description="A question or keywords.")]
@@ -160,7 +160,7 @@ class RecallIn(Wire):
     as_of: Annotated[Time | None, Field(description="What held at this time, instead of now.")] = None
 
     @model_validator(mode="after")
-    def _asks(self) -> "RecallIn":
+    def _asks(self) -> "GraphRecallIn":
         if not self.query.strip():
             raise ValueError("query is empty")
         return self
@@ -176,7 +176,7 @@ class RecallResult(BaseModel):
     updated_at: Time
 
 
-class RecallOut(BaseModel):
+class GraphRecallOut(BaseModel):
     results: list[RecallResult]
     total: int = Field(description="All that match and are relevant enough, also beyond max_results.")
     query_id: str
@@ -338,7 +338,7 @@ async def end_edge(services: Used, principal: Caller, graph_id: str, edge_id: st
 
 
 @router.post("/{graph_id:graphname}/recall", summary="Find nodes by what they mean")
-async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: RecallIn) -> RecallOut:
+async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: GraphRecallIn) -> GraphRecallOut:
     within = body.time_range or TimeRangeIn()
     wanted = Wanted(
         node_type=body.node_type or None, metadata=body.metadata_filter or {}, start=within.start, end=within.end,
@@ -348,7 +348,7 @@ async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: R
         services, principal, query=body.query, graph_id=_named(graph_id), wanted=wanted, max_results=body.max_results,
         min_relevance=body.min_relevance,
     )  # fmt: skip
-    return RecallOut(
+    return GraphRecallOut(
         results=[
             RecallResult(
                 id=one.node.id, content=one.node.content, node_type=one.node.node_type, metadata=one.node.metadata,

@@ -57,7 +57,7 @@ class RoomOut(Shown):
     last_at: Time | None
 
 
-class SaidIn(Wire):
+class UtteranceIn(Wire):
     """`user` or `agent` says it; without either, you."""
 
     text: Text
@@ -71,7 +71,7 @@ class SaidIn(Wire):
     )
 
     @model_validator(mode="after")
-    def _one_speaker(self) -> "SaidIn":
+    def _one_speaker(self) -> "UtteranceIn":
         if self.user is not None and self.agent is not None:
             raise ValueError("give user or agent, not both")
         return self
@@ -138,7 +138,7 @@ class LandmarkList(Shown):
     items: list[LandmarkOut]
 
 
-class MemoryIn(Wire):
+class RoomMemoryIn(Wire):
     text: Text
     type: Annotated[str, Field(min_length=1, max_length=64)] = "fact"
     agent: Slug | None = Field(default=None, description="For this agent alone; without one, for all.")
@@ -267,7 +267,7 @@ async def remove_room_agent(services: Used, principal: Caller, room_id: str, slu
 
 
 @router.post("/rooms/{room_id:room}/messages", status_code=201, summary="Say something in a room")
-async def say_in_room(services: Used, principal: Caller, room_id: str, body: SaidIn) -> UtteranceOut:
+async def say_in_room(services: Used, principal: Caller, room_id: str, body: UtteranceIn) -> UtteranceOut:
     return _utterance(await rooms.say(services, principal, room_id, _new(body)))
 
 
@@ -350,7 +350,7 @@ async def compose(services: Used, principal: Caller, room_id: str, body: Compose
 
 
 @router.post("/dms/{slug}/messages", status_code=201, summary="Say something to an agent alone")
-async def say_to_agent(services: Used, principal: Caller, slug: str, body: SaidIn) -> UtteranceOut:
+async def say_to_agent(services: Used, principal: Caller, slug: str, body: UtteranceIn) -> UtteranceOut:
     return _utterance(await rooms.say_to_agent(services, principal, slug.replace("\0", ""), _new(body)))
 
 
@@ -408,7 +408,7 @@ async def compose_direct(services: Used, principal: Caller, slug: str, body: Com
 
 
 @router.post("/profiles/{user_id:usr}/memories", status_code=201, summary="Let agents know something of you")
-async def remember_profile(services: Used, principal: Caller, user_id: str, body: MemoryIn) -> RoomMemoryOut:
+async def remember_profile(services: Used, principal: Caller, user_id: str, body: RoomMemoryIn) -> RoomMemoryOut:
     made = await room_memories.remember_profile(
         services, principal, user_id, text=body.text, agent=body.agent, kind=body.type
     )
@@ -423,7 +423,7 @@ async def list_profile_memories(
 
 
 @router.post("/projects/{project_id:proj}/memories", status_code=201, summary="Let agents know something of a project")
-async def remember_project(services: Used, principal: Caller, project_id: str, body: MemoryIn) -> RoomMemoryOut:
+async def remember_project(services: Used, principal: Caller, project_id: str, body: RoomMemoryIn) -> RoomMemoryOut:
     made = await room_memories.remember_project(
         services, principal, project_id, text=body.text, agent=body.agent, kind=body.type
     )
@@ -437,7 +437,7 @@ async def list_project_memories(
     return show_page(await room_memories.list_project(services, principal, project_id, page), _memory)
 
 
-def _new(body: SaidIn) -> NewMessage:
+def _new(body: UtteranceIn) -> NewMessage:
     return NewMessage(
         text=body.text, user=body.user, agent=body.agent, ts=body.ts, thread_id=body.thread_id,
         attachments=tuple(body.attachments), client_id=body.id,
