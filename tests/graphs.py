@@ -16,12 +16,12 @@ from workspaces import Auth, call
 
 DEFAULT = "default"
 # The seed's own example.
-FIRST = {
+FIRST: dict[str, Any] = {
     "content": "Q3 priority is improving API response times to under 100ms",
     "node_type": "decision",
     "metadata": {"quarter": "Q3-2026", "team": "backend"},
 }
-SECOND = {
+SECOND: dict[str, Any] = {
     "content": "Secondary Q3 priority is reducing infrastructure costs by 20%",
     "node_type": "decision",
     "metadata": {"quarter": "Q3-2026", "team": "platform"},
@@ -68,7 +68,8 @@ async def recall(
 
 async def found(client: httpx.AsyncClient, auth: Auth, query: str, **more: Any) -> list[str]:
     """The ids of what a recall gives, however little relevant, in its order."""
-    recalled = await recall(client, auth, query, **{"min_relevance": 0, "max_results": 100, **more})
+    asked: dict[str, Any] = {"min_relevance": 0, "max_results": 100, **more}
+    recalled = await recall(client, auth, query, **asked)
     return [one["id"] for one in recalled["results"]]
 
 

@@ -25,7 +25,7 @@ from cairn.surfaces.mcp import graph_tools
 from cairn.surfaces.mcp.graph import ask
 from cairn.surfaces.mcp.graph_arguments import BY_TOOL, Recall
 from cairn.surfaces.mcp.graph_tools import EXAMPLES, GRAPH
-from cairn.surfaces.rest.graphs import RecallIn
+from cairn.surfaces.rest.graphs import GraphRecallIn
 from conftest import World
 from graphs import FIRST, SECOND
 from live import Live
@@ -445,7 +445,7 @@ def test_the_descriptions_are_short_and_their_examples_are_right() -> None:
 
 
 def test_the_tool_the_route_and_the_core_agree() -> None:
-    assert set(RecallIn.model_fields) == set(Recall.model_fields) - {"graph_id"}
+    assert set(GraphRecallIn.model_fields) == set(Recall.model_fields) - {"graph_id"}
     defaults = (graph_tools.DEFAULT_RESULTS, graph_tools.MOST_RESULTS, graph_tools.DEFAULT_RELEVANCE)
     assert defaults == (RESULTS, MOST_RESULTS, RELEVANT) == (10, 100, 0.5)
 

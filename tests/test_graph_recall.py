@@ -66,7 +66,7 @@ async def reader(knowing: Services) -> AsyncGenerator[httpx.AsyncClient]:
 async def test_all_filters_hold_together(services: Services, world: World) -> None:
     """One node passes all; each of the others fails one."""
     auth = world.owner.auth
-    wanted = {"node_type": "project", "metadata": {"team": "backend", "phase": 2}}
+    wanted: dict[str, Any] = {"node_type": "project", "metadata": {"team": "backend", "phase": 2}}
     async with clocked(services, NOW - 10 * DAY) as client:
         old = await store(client, auth, "Project status: old", **wanted)
     async with clocked(services, NOW) as client:

@@ -135,7 +135,7 @@ async def test_after_a_month_in_the_trash_a_graph_and_a_node_are_gone_with_all_t
 
 async def test_a_node_is_given_back_as_it_was_stored(client: httpx.AsyncClient, world: World) -> None:
     auth = world.owner.auth
-    metadata = {"team": "backend", "n": 1.5, "big": 12345678901234567890, "ok": True, "none": None,
+    metadata: Any = {"team": "backend", "n": 1.5, "big": 12345678901234567890, "ok": True, "none": None,
                 "nested": {"list": [1, "zwei", {"三": []}]}, "": "an empty key"}  # fmt: skip
     made = await store(client, auth, "  Ünïcode 会议 \n on two lines ", node_type="fact", metadata=metadata)
     assert (made["content"], made["node_type"], made["existing"]) == ("Ünïcode 会议 \n on two lines", "fact", False)
@@ -298,7 +298,7 @@ async def test_nodes_are_listed_by_pages_under_all_filters(client: httpx.AsyncCl
     auth = world.owner.auth
     wanted: list[str] = []
     for number in range(7):
-        given = {"node_type": "fact", "metadata": {"team": "backend", "n": number}}
+        given: dict[str, Any] = {"node_type": "fact", "metadata": {"team": "backend", "n": number}}
         wanted.insert(0, (await store(client, auth, f"Fact {number}", **given))["id"])
     await store(client, auth, "Fact of others", node_type="fact", metadata={"team": "web"})
     await store(client, auth, "Fact of another type", node_type="note", metadata={"team": "backend"})
