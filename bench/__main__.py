@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import capsules, floor, page, peers, proxy, rooms, scopes
+from bench import capsules, floor, graphs, page, peers, proxy, rooms, scopes
 from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
 from bench.offline import calibration, ranking
 from cairn.providers.embedders import models_folder
@@ -31,6 +31,7 @@ PARTS: dict[str, Callable[[Options], Json]] = {
     "capsules": capsules.measure,
     "proxy": proxy.measure,
     "rooms": rooms.measure,
+    "graphs": graphs.measure,
     "peers": peers.measure,
     "quality": ranking,
     "calibration": calibration,

@@ -64,6 +64,8 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         found += ["## The proxy", when(proxy), table(proxy["figures"])]
     if rooms := parts.get("rooms"):
         found += ["## Rooms", when(rooms), table(rooms["figures"])]
+    if graphs := parts.get("graphs"):
+        found += ["## Graphs", when(graphs), table(graphs["figures"])]
     if peers := parts.get("peers"):
         found += ["## Beside mem0ai", when(peers), *beside(peers, parts.get("scopes", {}))]
     if ranking := parts.get("quality"):

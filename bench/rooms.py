@@ -220,7 +220,6 @@ def figures(server: Server, place: Place, size: int) -> list[Figure]:
     client = server.client()
     asked = talk.questions(ROUNDS)
     path = f"/v1/rooms/{place.id}"
-    me = 1000 * percentile(timed([lambda: client.get("/v1/me")] * ROUNDS), 50)
     composed = client.post(f"{path}/compose", _body(asked[0]))
     assert len(composed["sections"][1]["ids"]) == 40, "the prompt has the last forty messages"
     calls: dict[str, tuple[list[Callable[[], Any]], str]] = {
@@ -233,7 +232,7 @@ def figures(server: Server, place: Place, size: int) -> list[Figure]:
     }  # fmt: skip
     found: list[Figure] = []
     for name, (each, wanted) in calls.items():
-        seconds = timed(each)
+        seconds, me = _beside(client, each)
         where = f"{name}, {count(size)} messages"
         key = f"rooms.{name.split(',')[0].replace(' ', '-')}"
         found.append(Figure(f"{where}, p50", 1000 * percentile(seconds, 50), "ms", ME, me, wanted, f"{key}.p50", size))
@@ -241,6 +240,20 @@ def figures(server: Server, place: Place, size: int) -> list[Figure]:
     found += _saying(server, client, place, size)
     client.close()
     return found
+
+
+def _beside(client: Client, calls: Sequence[Callable[[], Any]]) -> tuple[list[float], float]:
+    """How long each took, and how long `GET /v1/me` takes in between, in milliseconds: the machine may be busy."""
+    bare: list[float] = []
+
+    def me() -> None:
+        bare.extend(timed([lambda: client.get("/v1/me")], warm_up=0))
+
+    seconds: list[float] = []
+    for call in calls:
+        me()
+        seconds += timed([call], warm_up=0)
+    return seconds[10:], 1000 * percentile(bare[10:], 50)
 
 
 def _body(text: str) -> Json:

@@ -13,9 +13,11 @@ import httpx
 import psycopg
 import pytest
 from fastapi import FastAPI
+from playwright.async_api import Browser
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from browser import open_chromium
 from cairn.access import keys, users
 from cairn.access.operator import principal_for
 from cairn.app import make_app
@@ -55,6 +57,12 @@ class Server:
     async def drop(self, name: str) -> None:
         async with await psycopg.AsyncConnection.connect(self.conninfo, autocommit=True) as conn:
             await conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+async def chromium() -> AsyncGenerator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -152,7 +152,7 @@ EXPECTED = {
     "GET /v1/models/{model}": {404},
 }
 # The same for everybody.
-PUBLIC = ("GET /static/{name}", "GET /v1/models/{model}")
+PUBLIC = ("GET /static/{path}", "GET /v1/models/{model}")
 
 
 def _probe_workspaces() -> None:

@@ -42,29 +42,59 @@ candidate = st.builds(
 asked = st.builds(Terms, total=st.floats(0, 60), known=st.floats(0, 60), passages=st.integers(1, 10**6))
 
 
-def judged(candidates: list[Candidate], terms: Terms, limit: int) -> tuple[float, list[float]]:
+def judged(
+    candidates: list[Candidate], terms: Terms, limit: int, *, several: bool = False
+) -> tuple[float, list[float]]:
     scores = rank.scores(candidates)
-    return relevance(candidates, scores, rank.order(scores)[:limit], terms)
+    return relevance(candidates, scores, rank.order(scores)[:limit], terms, several=several)
 
 
-@given(st.lists(candidate, min_size=1, max_size=12), asked, st.integers(1, 12))
+@given(st.lists(candidate, min_size=1, max_size=12), asked, st.integers(1, 12), st.booleans())
 def test_relevance_is_a_probability_that_never_rises_down_the_list(
-    candidates: list[Candidate], terms: Terms, limit: int
+    candidates: list[Candidate], terms: Terms, limit: int, several: bool
 ) -> None:
-    answerable, believed = judged(candidates, terms, limit)
+    answerable, believed = judged(candidates, terms, limit, several=several)
     assert len(believed) == min(limit, len(candidates))
     assert 0 <= answerable <= 1
     assert all(0 <= value <= round(answerable, 4) for value in believed)
     assert believed == sorted(believed, reverse=True)
 
 
-@given(st.lists(candidate, min_size=2, max_size=12), asked, st.integers(1, 11))
+@given(st.lists(candidate, min_size=2, max_size=12), asked, st.integers(1, 11), st.booleans())
 def test_it_does_not_depend_on_how_many_results_were_asked_for(
-    candidates: list[Candidate], terms: Terms, limit: int
+    candidates: list[Candidate], terms: Terms, limit: int, several: bool
 ) -> None:
-    answerable, believed = judged(candidates, terms, limit)
-    of_all, everything = judged(candidates, terms, len(candidates))
+    answerable, believed = judged(candidates, terms, limit, several=several)
+    of_all, everything = judged(candidates, terms, len(candidates), several=several)
     assert (answerable, believed) == (of_all, everything[:limit])
+
+
+@given(st.lists(candidate, min_size=1, max_size=12), asked)
+def test_where_several_may_answer_none_is_believed_less(candidates: list[Candidate], terms: Terms) -> None:
+    answerable, alone = judged(candidates, terms, 12)
+    same, beside = judged(candidates, terms, 12, several=True)
+    assert same == answerable
+    assert all(one <= other for one, other in zip(alone, beside, strict=True))
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        {"maxsim": 0.7, "pooled": 0.6, "bm25": 2.0},
+        {"pooled": 0.65, "bm25": 2.0},
+        {"bm25": 2.0},
+    ],
+)
+def test_notes_with_as_strong_evidence_stand_side_by_side_and_the_others_behind(features: dict[str, Any]) -> None:
+    found = [Candidate("s", place, 100, **features) for place in range(5)]
+    less: dict[str, Any] = {name: value / 4 for name, value in features.items()}
+    weak = Candidate("s", 9, 100, **less)
+    terms = Terms(total=2.3, known=2.3, passages=50)
+    _, believed = judged([*found, weak], terms, 6, several=True)
+    assert min(believed[:5]) >= 0.5
+    assert believed[5] < 0.2
+    _, one_answers = judged([*found, weak], terms, 6)
+    assert one_answers[1] < 0.5
 
 
 def test_nothing_found_is_nothing_answered() -> None:

@@ -8,15 +8,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from cairn.app import make_app
 from cairn.jobs import tasks
+from cairn.model.graph import Wanted
+from cairn.model.principal import ReadScope, Visibility
 from cairn.providers.embedder import Embedder
 from cairn.providers.embedders import Embedders
 from cairn.providers.minilm import MiniLM
 from cairn.providers.use import Use
 from cairn.services import Services
+from cairn.store.graphs import passages_of
 from capsules import audited, rows
 from conftest import World, http
 from graphs import FIRST, SECOND, clocked, found, make_graph, neighbors, read, recall, relate, store
@@ -599,3 +603,27 @@ async def test_from_elsewhere_only_an_admin_looks_into_queries(services: Service
         assert (await client.get(f"/x_console/api/queries/{asked}")).status_code == 401
         answer = await client.get(f"/x_console/api/queries/{asked}", headers=world.owner.auth)
         assert answer.status_code == 403
+
+
+async def test_the_function_that_filters_past_the_policies_holds_itself_to_the_transactions_reach(
+    client: httpx.AsyncClient, world: World, services: Services, database: str
+) -> None:
+    await store(client, world.owner.auth, "Walruses sing", node_type="fact")
+    ((account, space),) = await rows(database, "SELECT account, space FROM memories")
+    other = await make_graph(client, world.owner.auth)
+    ((elsewhere,),) = await rows(database, "SELECT space FROM spaces WHERE name = %s", [other])
+    everything_seen: tuple[Visibility, ...] = ("public", "shared", "private")
+
+    async def asked(account: int, spaces: tuple[int, ...], visibilities: tuple[Visibility, ...]) -> int:
+        scope = ReadScope(account=account, spaces=spaces, visibilities=visibilities)
+        async with services.db.transaction(scope) as conn:
+            return len(await passages_of(conn, space, Wanted(node_type="fact"), most=10) or [])
+
+    assert await asked(account, (space,), everything_seen) == 1
+    assert await asked(account, (), everything_seen) == 0
+    assert await asked(account, (elsewhere,), everything_seen) == 0
+    assert await asked(account, (space,), ("public",)) == 0
+    assert await asked(world.stranger.principal.account, (space,), everything_seen) == 0
+    async with services.db.unscoped() as conn:
+        with pytest.raises(psycopg.Error):
+            await passages_of(conn, space, Wanted(), most=10)

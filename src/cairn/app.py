@@ -42,7 +42,7 @@ from cairn.surfaces.rest import (
     usage,
     users,
 )
-from cairn.surfaces.web import pages
+from cairn.surfaces.web import dashboard, pages
 
 DESCRIPTION = "Long-term memory for AI chats and agents."
 
@@ -86,6 +86,7 @@ def make_routes() -> FastAPI:
         mcp,
         openai,
         pages,
+        dashboard,
     ):
         app.include_router(part.router)
     return app

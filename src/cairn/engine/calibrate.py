@@ -134,29 +134,29 @@ def _side_by_side(
     view: View, rows: Floats, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
 ) -> Floats:
     """The same rows, as far as results share the first place. Their lead is that of all of them before the rest."""
-    shares = _shares(view, [candidates[index] for index in order], terms)
-    worth = np.asarray(scores, dtype=np.float64)[list(order)]
-    rest = worth[shares < 0.5]
-    lead = min(float(worth[0] - rest.max()), _LEAD) if len(rest) else _LEAD
+    worth = np.asarray(scores, dtype=np.float64)
+    every = _shares(view, candidates, terms)
+    rest, shares = worth[every < 0.5], every[list(order)]
+    lead = min(float(worth.max() - rest.max()), _LEAD) if len(rest) else _LEAD
     columns = dict(zip(RESULT[view], rows.T.copy(), strict=True))
     if "place" in columns:
         columns["place"] *= 1.0 - shares
     if "first" in columns:
         columns["first"] = np.maximum(columns["first"], shares)
     if "lead" in columns:
-        columns["lead"] = np.maximum(columns["lead"], shares * max(lead, 0.0))
+        columns["lead"] = np.maximum(columns["lead"], shares * lead)
     return np.array([columns[name] for name in RESULT[view]], dtype=np.float64).T
 
 
-def _shares(view: View, chosen: Sequence[Candidate], terms: Terms) -> Floats:
-    """How far each of the results stands beside the best of them: 1 where it is as strong."""
+def _shares(view: View, candidates: Sequence[Candidate], terms: Terms) -> Floats:
+    """How far each of them stands beside the best: 1 where it is as strong."""
     full = _FULL_MATCH * max(terms.total, 1e-9)
     evidence: dict[View, Callable[[Candidate], float]] = {
         "late": lambda each: each.maxsim if each.latin else 0.0,
         "pooled": lambda each: _meaning("pooled", each),
         "terms": lambda each: min(each.bm25 / full, _COVERED),
     }
-    found = np.nan_to_num(np.array([evidence[view](each) for each in chosen], dtype=np.float64))
+    found = np.nan_to_num(np.array([evidence[view](each) for each in candidates], dtype=np.float64))
     lacking = 1.0 - found / max(float(found.max()), 1e-9)
     weak, strong = _STRONG[view]
     return np.clip(1.0 - lacking / _NEAR[view], 0.0, 1.0) * np.clip((found - weak) / (strong - weak), 0.0, 1.0)

@@ -29,7 +29,7 @@ from cairn.store.db import Connection
 Passes = Callable[[Connection, Sequence[int]], Awaitable[Collection[int]]]
 
 CANDIDATES = 50
-WIDER = 2  # times as many are looked at under such a filter at first
+WIDER = 2.5  # times as many are looked at under such a filter at first
 ENOUGH = 4  # times as many passages as are taken, before common words are left out of the search for them
 
 
@@ -137,15 +137,17 @@ async def search(
     floor: float | None = None,
     style: Style | None = None,
     count: int | None = None,
+    enough: int = CANDIDATES,
 ) -> Found:
     """The best turns, at most `limit`, none below the relevance `floor`.
 
     `conn` is in a transaction with this scope, and `size` is the survey of its spaces. `count` candidates are looked at
-    by their words and as many by their meaning: twice the limit if nothing is said.
+    by their words and as many by their meaning: twice the limit if nothing is said. Under a filter that many pass,
+    `enough` of those are wanted that do.
     """
     question, embedded, style = asked.question, asked.embedded, style or Style()
     count = max(CANDIDATES, count or 2 * limit)
-    evidence = await _gather(conn, scope, question, embedded, size, style, count=count)
+    evidence = await _gather(conn, scope, question, embedded, size, style, count=count, enough=enough)
     weights = _weights(question, embedded, style)
     hits, answerable = _ranked(question, embedded, evidence, weights, limit, several=style.several)
     kept = [hit for hit in hits if floor is None or hit.relevance >= floor]
@@ -179,6 +181,7 @@ async def _gather(
     style: Style,
     *,
     count: int,
+    enough: int,
 ) -> _Evidence:
     spaces, until = scope.spaces, question.until
     only = None if question.passages is None else list(question.passages)
@@ -211,7 +214,7 @@ async def _gather(
     if question.passes is None:
         chosen = set[int]().union(*await candidates_of(count))
     else:
-        chosen = await _passing(conn, question.passes, candidates_of, count)
+        chosen = await _passing(conn, question.passes, candidates_of, count, enough)
     placed = await (store.with_neighbours if style.talk else store.alone)(conn, spaces, sorted(chosen))
     seen = [passage for passage in placed if until is None or passage.at <= until]
     numbers = [passage.passage for passage in seen]
@@ -232,19 +235,25 @@ async def _gather(
 
 
 async def _passing(
-    conn: Connection, passes: Passes, candidates_of: Callable[[int], Awaitable[list[list[int]]]], count: int
+    conn: Connection,
+    passes: Passes,
+    candidates_of: Callable[[int], Awaitable[list[list[int]]]],
+    count: int,
+    enough: int,
 ) -> set[int]:
     """The best of what passes; if too few of the nearest do, it is looked for further."""
-    limit = WIDER * count
+    limit = int(WIDER * count)
+    looked, passing = set[int](), set[int]()
     while True:
         ranked = await candidates_of(limit)
-        passing = set(await passes(conn, sorted(set[int]().union(*ranked))))
+        unseen = set[int]().union(*ranked) - looked
+        looked |= unseen
+        passing |= set(await passes(conn, sorted(unseen)))
         kept = [[passage for passage in one if passage in passing][:count] for one in ranked]
-        short = [len(few) for one, few in zip(ranked, kept, strict=True) if len(one) == limit and len(few) < count]
-        if not short or limit >= store.WIDEST:
+        more = any(len(one) == limit and len(few) < enough for one, few in zip(ranked, kept, strict=True))
+        if not more or limit >= store.WIDEST:
             return set[int]().union(*kept)
-        # As many as would be enough, if as many of those pass.
-        limit = min(store.WIDEST, max(2 * limit, 5 * limit * count // (4 * max(1, min(short)))))
+        limit = store.WIDEST
 
 
 def _weight(wanted: Mapping[str, int], frequencies: Mapping[str, int], passages: int) -> Terms:

@@ -218,13 +218,9 @@ async def _compose(services: Services, principal: Principal, wall: Wall, text: s
 async def _read(services: Services, principal: Principal, wall: Wall, text: str) -> _Read:
     """Each layer, in the wall's scope alone."""
     question = Question(text=own_words(text)[:4_000], speaker=wall.user_name or None, asked_at=services.clock())
-    latest, asked = await asyncio.gather(at_hand(services, principal, wall.room), read(services, question))
-    async with services.db.transaction(wall.scope) as conn:
-        size = await candidates.survey(conn, wall.scope.spaces)
-        compaction = await summaries.compaction(conn, wall.room.space, _view(wall))
-        structured = await facts.of_scopes(conn, wall.fact_scopes)
-        landmarks = await room_memories.landmarks(conn, wall.room.space)
-        recent = await _recent(conn, wall.room.space)
+    latest, asked, (size, compaction, structured, landmarks, recent) = await asyncio.gather(
+        at_hand(services, principal, wall.room), read(services, question), _standing(services, wall)
+    )
     semantic: list[RoomMemory] = []
     near: list[Summary] = []
     if size.passages:
@@ -252,6 +248,20 @@ async def _read(services: Services, principal: Principal, wall: Wall, text: str)
         structured=structured,
         landmarks=landmarks,
     )
+
+
+async def _standing(
+    services: Services, wall: Wall
+) -> tuple[candidates.Survey, summaries.Compaction | None, list[Fact], list[Landmark], list[Summary]]:
+    """What does not hang on the question; and how much there is to search."""
+    async with services.db.transaction(wall.scope) as conn:
+        return (
+            await candidates.survey(conn, wall.scope.spaces),
+            await summaries.compaction(conn, wall.room.space, _view(wall)),
+            await facts.of_scopes(conn, wall.fact_scopes),
+            await room_memories.landmarks(conn, wall.room.space),
+            await _recent(conn, wall.room.space),
+        )
 
 
 async def _recent(conn: Connection, space: int) -> list[Summary]:

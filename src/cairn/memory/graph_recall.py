@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cairn.access import meter
 from cairn.access.readscope import account_scope, space_scope
-from cairn.engine.search import Question, Read, Style, read, read_for, search
+from cairn.engine.search import CANDIDATES, Question, Read, Style, read, read_for, search
 from cairn.errors import NotFound
 from cairn.memory.graphs import find_graph
 from cairn.model.graph import Graph, Node, Query, Wanted
@@ -21,9 +21,7 @@ from cairn.store.db import Connection
 RESULTS, MOST_RESULTS = 10, 100
 RELEVANT = 0.5
 COUNTED = 200  # candidates at least, among which those that are relevant are counted
-# Nodes that pass a filter, up to which each of them is looked at: so many, and in a large graph this part of it. Of
-# more, enough are among the nearest of all.
-FEW, SHARE = 5_000, 20
+FEW = 5_000  # nodes that pass a filter, up to which each of them is looked at
 _READ = 4_000
 _STYLE = Style(talk=False, several=True)
 
@@ -58,21 +56,25 @@ async def recall(
     """One query of the month's limit, also when nothing is found."""
     begun = time.perf_counter()
     query_id = new_id("qry")
+    enough = max(CANDIDATES, max_results)
     question = Question(text=query[:_READ], speaker=None, asked_at=wanted.as_of or services.clock())
     (graph, size, asked_of), asked = await asyncio.gather(
-        _survey(services, principal, graph_id, wanted, few), read(services, question)
+        _survey(services, principal, graph_id, wanted, few, enough), read(services, question)
     )
     asked = await read_for(services, _narrowed(asked, graph, wanted, asked_of), size)
     scope = space_scope(principal, *_spaces(graph, wanted))
     async with services.db.transaction(scope) as conn:
-        found = await search(conn, scope, asked, size, limit=COUNTED, count=COUNTED, floor=min_relevance, style=_STYLE)
-        nodes = await store.by_ids(conn, [hit.source_id for hit in found.hits])
-        results = [
-            Result(node=nodes[hit.source_id], relevance=hit.relevance) for hit in found.hits if hit.source_id in nodes
-        ]
-        recalled = Recalled(
-            results=results[:max_results], total=len(results), query_id=query_id, degraded=found.degraded
+        found = await search(
+            conn, scope, asked, size, limit=COUNTED, count=COUNTED, enough=enough, floor=min_relevance, style=_STYLE
         )
+        best = found.hits[:max_results]
+        nodes = await store.by_ids(conn, [hit.source_id for hit in best])
+        results = [
+            Result(node=nodes[hit.source_id], relevance=hit.relevance)
+            for hit in best
+            if hit.source_id in nodes  # forgotten since it was found
+        ]
+        recalled = Recalled(results=results, total=len(found.hits), query_id=query_id, degraded=found.degraded)
         await store.note_query(
             conn, _noted(services, principal, graph, wanted, recalled, min_relevance, max_results, begun)
         )
@@ -90,7 +92,7 @@ async def get_query(services: Services, query_id: str) -> Query:
 
 
 async def _survey(
-    services: Services, principal: Principal, graph_id: str | None, wanted: Wanted, most: int
+    services: Services, principal: Principal, graph_id: str | None, wanted: Wanted, few: int, enough: int
 ) -> tuple[Graph, candidates.Survey, tuple[int, ...] | None]:
     """The graph, how large it is, and the passages that pass the filter; None when they are many, or all."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -99,8 +101,10 @@ async def _survey(
         size = await candidates.survey(conn, _spaces(graph, wanted))
         if not wanted.filters:
             return graph, size, None
-        few = await store.passages_of(conn, graph.space, wanted, most=max(most, size.passages // SHARE))
-    return graph, size, None if few is None else tuple(few)
+        # If more pass, enough of them are among the nearest of all, as far as those are looked at.
+        most = max(few, enough * size.passages // candidates.WIDEST)
+        passing = await store.passages_of(conn, graph.space, wanted, most=most)
+    return graph, size, None if passing is None else tuple(passing)
 
 
 def _spaces(graph: Graph, wanted: Wanted) -> list[int]:
@@ -127,7 +131,7 @@ def _noted(
     return Query(
         id=recalled.query_id, account_id=principal.account_id, at=services.clock(), user_id=principal.user_id,
         credential_id=principal.credential_id, graph_id=graph.id, filters=wanted.filters, max_results=max_results,
-        min_relevance=min_relevance, returned=len(recalled.results), total=recalled.total,
+        min_relevance=round(min_relevance, 4), returned=len(recalled.results), total=recalled.total,
         best=recalled.results[0].relevance if recalled.results else None, degraded=recalled.degraded,
         milliseconds=1000 * (time.perf_counter() - begun),
     )  # fmt: skip

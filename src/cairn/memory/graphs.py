@@ -298,7 +298,7 @@ async def relate(
         new, old = await find_node(conn, graph, from_id), await find_node(conn, graph, to_id)
         if edge_type == SUPERSEDES and old.valid_to is None:
             if new.valid_to is not None:
-                raise Conflict("The newer node is itself superseded: name the one that holds.")
+                raise Conflict("The newer node is itself superseded: name the one that holds, or store it again.")
             return await _supersede(conn, services, principal, graph, old, new, metadata)
         made = await store.insert_edge(conn, graph.space, edge)
         await record(conn, principal, "edge.create", made.id)

@@ -328,28 +328,30 @@ DECLARE
     ids text[];
     found bigint[];
 BEGIN
+    IF graph <> ALL (scope_spaces()) THEN
+        RETURN '{}';
+    END IF;
     -- Executed, so that it is planned for what is given, and for nothing else.
     EXECUTE $query$
         SELECT array_agg(id) FROM (
             SELECT m.id FROM memories m
-             WHERE m.account = $1 AND m.space = $2 AND m.space = ANY ($3) AND m.visibility = ANY ($4)
-               AND m.kind = 'node' AND m.deleted_at IS NULL
-               AND CASE WHEN $5 IS NULL THEN m.valid_to IS NULL
-                        ELSE m.valid_from <= $5 AND (m.valid_to IS NULL OR m.valid_to > $5) END
-               AND ($6 IS NULL OR m.type = $6)
-               AND ($7 IS NULL OR m.metadata @> $7)
-               AND ($8 IS NULL AND $9 IS NULL
-                    OR m.created_at >= coalesce($8, '-infinity') AND m.created_at <= coalesce($9, 'infinity')
-                    OR m.updated_at >= coalesce($8, '-infinity') AND m.updated_at <= coalesce($9, 'infinity'))
-             LIMIT $10 + 1) AS passing
+             WHERE m.account = $1 AND m.space = $2 AND m.kind = 'node' AND m.deleted_at IS NULL
+               AND CASE WHEN $3 IS NULL THEN m.valid_to IS NULL
+                        ELSE m.valid_from <= $3 AND (m.valid_to IS NULL OR m.valid_to > $3) END
+               AND ($4 IS NULL OR m.type = $4)
+               AND ($5 IS NULL OR m.metadata @> $5)
+               AND ($6 IS NULL AND $7 IS NULL
+                    OR m.created_at >= coalesce($6, '-infinity') AND m.created_at <= coalesce($7, 'infinity')
+                    OR m.updated_at >= coalesce($6, '-infinity') AND m.updated_at <= coalesce($7, 'infinity'))
+             LIMIT $8 + 1) AS passing
         $query$ INTO ids
-        USING scope_account(), graph, scope_spaces(), scope_visibilities(), as_of, wanted_type, wanted, since, until, most;
+        USING scope_account(), graph, as_of, wanted_type, wanted, since, until, most;
     IF cardinality(ids) > most THEN
         RETURN NULL;
     END IF;
     SELECT coalesce(array_agg(p.passage), '{}') INTO found FROM passages p
      WHERE p.account = scope_account() AND p.source_kind = 'memory' AND p.source_id = ANY (ids)
-       AND p.space = ANY (scope_spaces());
+       AND p.space = ANY (scope_spaces()) AND p.visibility = ANY (scope_visibilities());
     RETURN found;
 END $$;
 

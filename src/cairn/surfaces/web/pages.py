@@ -1,51 +1,24 @@
-"""Login, start page and API reference."""
+"""Login and API reference: plain HTML, no script."""
 
 from contextlib import suppress
-from importlib.resources import files
 from typing import Annotated
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from cairn import __version__
 from cairn.access.sessions import log_in, log_out
-from cairn.access.users import get_user
-from cairn.errors import CairnError, NotFound, RateLimited, Unauthenticated
+from cairn.errors import CairnError, RateLimited, Unauthenticated
 from cairn.surfaces.http.caller import COOKIE, Used, browser_of, caller, set_session_cookie
 from cairn.surfaces.web.html import page, text
 from cairn.surfaces.web.reference import reference
 
 router = APIRouter(include_in_schema=False)
 
-_STATIC = {"cairn.css": "text/css; charset=utf-8", "cairn.svg": "image/svg+xml"}
 _FAULTS = {
     "wrong": "E-mail address or password is wrong.",
     "wait": "Too many wrong passwords. Wait a little, then try again.",
 }
-
-
-@router.get("/")
-async def start(request: Request, services: Used) -> Response:
-    try:
-        principal = await caller(request)
-    except Unauthenticated:
-        return RedirectResponse("/login", 303)
-    user = await get_user(services, principal, principal.user_id) if principal.user_id else None
-    who = text(user.email if user else "the account")
-    return HTMLResponse(
-        page(
-            "Start",
-            f"<h1>Cairn is running</h1><p>Signed in as <strong>{who}</strong>.</p>"
-            "<div class=card><p>This server has no dashboard built in yet. Everything works over the API:</p><ul>"
-            '<li><a href="/docs">API reference</a> and <a href="/openapi.json">openapi.json</a></li>'
-            '<li><a href="/readyz">Is every part ready?</a></li></ul>'
-            "<p>Make a key on the command line:</p>"
-            f"<pre>cairn keys create --user {who} --name laptop</pre></div>"
-            '<form method="post" action="/logout"><button>Sign out</button></form>'
-            f'<p class="soft">Version {text(__version__)}</p>',
-        )
-    )
 
 
 @router.get("/login")
@@ -108,15 +81,6 @@ async def docs(request: Request) -> HTMLResponse:
 @router.get("/openapi.json")
 async def openapi(request: Request) -> JSONResponse:
     return JSONResponse(request.app.openapi())
-
-
-@router.get("/static/{name}")
-async def static(name: str) -> Response:
-    kind = _STATIC.get(name)
-    if kind is None:
-        raise NotFound("There is no such file.")
-    body = files("cairn.surfaces.web").joinpath("static", name).read_bytes()
-    return Response(body, media_type=kind, headers={"cache-control": "public, max-age=3600"})
 
 
 def _own_path(target: str | None) -> str:

@@ -1,0 +1,68 @@
+import { useDebouncedValue } from '@mantine/hooks'
+import { createSpotlight, Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight'
+import '@mantine/spotlight/styles.css'
+import { IconSearch } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useNavigate } from 'react-router'
+import { api, ok } from '@/api/client'
+import { PAGES } from './frame'
+import { useFrameWords } from './frame.words'
+
+const [store, spotlight] = createSpotlight()
+
+export const openSearch = () => spotlight.open()
+
+/** ⌘K, everywhere: capsules by words and meaning, and pages. */
+export function Search() {
+  const words = useFrameWords()
+  const go = useNavigate()
+  const [asked, setAsked] = useState('')
+  const [settled] = useDebouncedValue(asked.trim(), 200)
+  const found = useQuery({
+    queryKey: ['capsules', 'everywhere', settled],
+    queryFn: () =>
+      ok(api.GET('/v1/memory/capsules', { params: { query: { q: settled, mode: 'hybrid', limit: 8 } } })),
+    enabled: settled !== '',
+  })
+  const matches = (label: string) => label.toLowerCase().includes(asked.trim().toLowerCase())
+  const pages = PAGES.filter((page) => matches(words(page.name)))
+  const groups: SpotlightActionGroupData[] = [
+    {
+      group: words('capsules'),
+      actions: (settled ? (found.data?.items ?? []) : []).map((capsule) => ({
+        id: capsule.id,
+        label: capsule.title,
+        description: capsule.tags.map((tag) => `#${tag}`).join(' '),
+        onClick: () => go(`/dashboard/recall?capsule=${capsule.id}`),
+      })),
+    },
+    {
+      group: words('pages'),
+      actions: pages.map(({ name, to, icon: Icon }) => ({
+        id: name,
+        label: words(name),
+        leftSection: <Icon size={18} stroke={1.6} aria-hidden />,
+        onClick: () => go(to),
+      })),
+    },
+  ]
+  return (
+    <Spotlight
+      store={store}
+      actions={groups.filter((group) => group.actions.length > 0)}
+      filter={(_, actions) => actions}
+      query={asked}
+      onQueryChange={setAsked}
+      shortcut={['mod + K']}
+      nothingFound={words('nothing')}
+      scrollable
+      maxHeight={420}
+      searchProps={{
+        placeholder: words('searchEverything'),
+        'aria-label': words('searchEverything'),
+        leftSection: <IconSearch size={18} stroke={1.6} aria-hidden />,
+      }}
+    />
+  )
+}

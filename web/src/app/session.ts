@@ -1,0 +1,50 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api, ok, type Schema } from '@/api/client'
+
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: () => ok(api.GET('/v1/me')),
+  staleTime: Number.POSITIVE_INFINITY,
+})
+
+/** Who is signed in; undefined while that is being asked. */
+export function useMe(): Schema<'Me'> | undefined {
+  return useQuery(meQuery).data
+}
+
+/** Dates and sizes as the signed-in person reads them: their language, their time zone. */
+export function useFormat() {
+  const { i18n } = useTranslation()
+  const zone = useMe()?.user?.timezone
+  const language = i18n.language
+  return useMemo(() => formats(language, zone), [language, zone])
+}
+
+function formats(language: string, timeZone: string | undefined) {
+  const day = new Intl.DateTimeFormat(language, { timeZone, dateStyle: 'medium' })
+  const minute = new Intl.DateTimeFormat(language, { timeZone, dateStyle: 'medium', timeStyle: 'short' })
+  const clock = new Intl.DateTimeFormat(language, { timeZone, timeStyle: 'short' })
+  const month = new Intl.DateTimeFormat(language, { timeZone, year: 'numeric', month: 'long' })
+  const key = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit' })
+  const number = new Intl.NumberFormat(language)
+  const percent = new Intl.NumberFormat(language, { style: 'percent' })
+  return {
+    day: (at: string) => day.format(new Date(at)),
+    minute: (at: string) => minute.format(new Date(at)),
+    clock: (at: string) => clock.format(new Date(at)),
+    month: (at: string) => month.format(new Date(at)),
+    /** 2026-11: what is grouped by month in this person's time zone. */
+    monthKey: (at: string) => key.format(new Date(at)).slice(0, 7),
+    number: (value: number) => number.format(value),
+    percent: (value: number) => percent.format(value),
+    bytes: (value: number) => bytes(value, language),
+  }
+}
+
+function bytes(value: number, language: string): string {
+  const step = value < 1024 * 1024 ? 1024 : 1024 * 1024
+  const digits = new Intl.NumberFormat(language, { maximumFractionDigits: value / step < 10 ? 1 : 0 })
+  return `${digits.format(value / step)} ${step === 1024 ? 'KB' : 'MB'}`
+}
