@@ -4,15 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: serve test check bench try-model build lock openapi clean
+WEB := src/cairn/surfaces/web/static/app/index.html
+WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
+.PHONY: serve test check bench try-model build web lock openapi pictures clean
+
+# Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
+	@$(MAKE) --no-print-directory web || echo "Starting without the dashboard."
 	@$(BIN)/cairn serve
 
-test: $(VENV)/dev.ok
+test: $(VENV)/dev.ok $(WEB)
+	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-check: $(VENV)/dev.ok
+check: $(VENV)/dev.ok $(WEB)
+	cd web && node_modules/.bin/biome check .
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
@@ -25,7 +32,16 @@ bench: $(VENV)/dev.ok
 try-model: $(VENV)/serve.ok
 	$(BIN)/python scripts/try_model.py
 
-build: $(VENV)/dev.ok
+web: $(WEB)
+
+$(WEB): $(WEB_SOURCES) scripts/build_web.py | $(VENV)/serve.ok
+	@$(BIN)/python scripts/build_web.py
+
+# The pictures of the README, of a server with made-up memories.
+pictures: $(VENV)/dev.ok $(WEB)
+	$(BIN)/python scripts/take_pictures.py
+
+build: $(VENV)/dev.ok $(WEB)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python scripts/check_wheel.py dist
@@ -34,13 +50,14 @@ build: $(VENV)/dev.ok
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: $(VENV)/dev.ok
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
-	$(COMPILE) -c requirements.lock --extra otel --group build --group dev --group bench pyproject.toml -o requirements-dev.lock
+	$(COMPILE) --group web -o requirements-web.lock
+	$(COMPILE) -c requirements.lock --extra otel --group web --group build --group dev --group bench pyproject.toml -o requirements-dev.lock
 
 openapi: $(VENV)/dev.ok
 	$(BIN)/python tests/test_openapi.py
 
 clean:
-	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Cairn needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }

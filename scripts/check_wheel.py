@@ -15,6 +15,7 @@ def main(folder: str) -> None:
         for path in (SOURCE / "cairn").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+    wanted.add("cairn/surfaces/web/static/app/index.html")
     missing = sorted(wanted - held)
     if missing:
         sys.exit(f"{wheel.name} lacks {', '.join(missing)}")

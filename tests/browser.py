@@ -25,26 +25,32 @@ FLAGS = [
 ]  # fmt: skip
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 _signed_in: dict[int, Any] = {}  # the cookie of the owner, by server
+WHERE = (
+    "The tests of the dashboard need Chromium: apt install chromium (Debian, as root), or "
+    ".venv/bin/playwright install chromium; or name one in CAIRN_CHROMIUM."
+)
+_FETCHED = ("chromium-*/chrome-linux*/chrome", "chromium-*/chrome-mac*/Chromium.app/Contents/MacOS/Chromium")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 expect.set_options(timeout=20_000)
 
 
 def chromium_path() -> str | None:
-    """A Chromium of this machine; None: Playwright's own."""
-    named = os.environ.get("CAIRN_CHROMIUM")
-    return named or next((found for name in _NAMES if (found := shutil.which(name))), None)
+    """A Chromium: the one that is named, else this machine's, else Playwright's own if it was fetched."""
+    if named := os.environ.get("CAIRN_CHROMIUM"):
+        return named
+    if found := next((path for name in _NAMES if (path := shutil.which(name))), None):
+        return found
+    fetched = Path.home() / ".cache" / "ms-playwright", Path.home() / "Library" / "Caches" / "ms-playwright"
+    places = (path for folder in fetched for pattern in _FETCHED for path in sorted(folder.glob(pattern)))
+    return next((str(path) for path in places), None)
 
 
 @asynccontextmanager
 async def open_chromium() -> AsyncGenerator[Browser]:
+    path = chromium_path()
+    assert path is not None, WHERE
     async with async_playwright() as playwright:
-        path = chromium_path()
-        if path is None and not Path(playwright.chromium.executable_path).exists():
-            raise AssertionError(
-                "The tests of the dashboard need Chromium: apt install chromium (Debian), or "
-                ".venv/bin/playwright install chromium; or name one in CAIRN_CHROMIUM."
-            )
         browser = await playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
             yield browser
