@@ -8,10 +8,15 @@ export async function* events(
   path: string,
   body: unknown,
   signal?: AbortSignal,
+  headers?: Record<string, string>,
 ): AsyncGenerator<ServerEvent> {
   const response = await send(path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'text/event-stream, application/json' },
+    headers: {
+      'content-type': 'application/json',
+      accept: 'text/event-stream, application/json',
+      ...headers,
+    },
     body: JSON.stringify(body),
     signal,
   })

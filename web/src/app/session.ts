@@ -44,7 +44,8 @@ function formats(language: string, timeZone: string | undefined) {
 }
 
 function bytes(value: number, language: string): string {
-  const step = value < 1024 * 1024 ? 1024 : 1024 * 1024
-  const digits = new Intl.NumberFormat(language, { maximumFractionDigits: value / step < 10 ? 1 : 0 })
-  return `${digits.format(value / step)} ${step === 1024 ? 'KB' : 'MB'}`
+  const power = value < 1024 ? 0 : value < 1024 ** 2 ? 1 : value < 1024 ** 3 ? 2 : 3
+  const shown = value / 1024 ** power
+  const digits = new Intl.NumberFormat(language, { maximumFractionDigits: power > 0 && shown < 10 ? 1 : 0 })
+  return `${digits.format(shown)} ${['B', 'KB', 'MB', 'GB'][power]}`
 }

@@ -3,6 +3,8 @@ import ReactMarkdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
 
 const COMPONENTS: Components = {
+  // What can be scrolled must be reached by the keyboard.
+  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
   a: ({ href, children }) => (
     <Anchor href={href} target="_blank" rel="noreferrer noopener nofollow">
       {children}

@@ -1,0 +1,356 @@
+"""The playground: chats with a model, with what the workspace remembers beside them."""
+
+import json
+import re
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, expect
+
+from browser import NARROW, Visitor, dashboard_server, visiting
+from live import Live
+from upstream import Answer, Received, ScriptedUpstream, chunks, completion, error, streamed, whole
+
+pytestmark = pytest.mark.xdist_group("page-playground")
+
+ANSWER = "Take the **early** ferry:\n\n- it is calmer\n- it leaves from pier 3"
+LEARNT = "The group takes the early ferry on Friday."
+LONG = "The early crossing is better in every respect. " * 8 + f"\n\n## Conclusion\n\n{LEARNT}"
+
+
+class Model:
+    """What the upstream says: to a chat what comes next, else the usual; to our own questions a title."""
+
+    def __init__(self) -> None:
+        self.upstream = ScriptedUpstream()
+        self.upstream.otherwise = self._answer
+        self.asked: list[Any] = []
+        self.next: list[Answer] = []
+
+    def _answer(self, request: Received) -> Answer:
+        if request.path.endswith("/models"):
+            listed = [{"id": "m-1", "object": "model", "created": 1, "owned_by": "acme"}]
+            return whole({"object": "list", "data": listed})
+        if request.json.get("stream"):
+            self.asked.append(request.json)
+            return self.next.pop(0) if self.next else streamed(*chunks(ANSWER))
+        return completion("The early ferry")
+
+
+@pytest.fixture(scope="module")
+def model() -> Generator[Model]:
+    made = Model()
+    try:
+        yield made
+    finally:
+        made.upstream.stop()
+
+
+@pytest.fixture(scope="module")
+def server(model: Model) -> Generator[Live]:
+    live = dashboard_server(
+        CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=model.upstream.url, CAIRN_LLM_API_KEY="key",
+        CAIRN_LLM_MODEL="m-1",
+    )  # fmt: skip
+    yield live
+    live.stop()
+
+
+@pytest.fixture(scope="module")
+def bare() -> Generator[Live]:
+    """A server without a language model."""
+    live = dashboard_server()
+    yield live
+    live.stop()
+
+
+def workspace(visitor: Visitor, name: str) -> str:
+    return visitor.api.post("/v1/workspaces", json={"name": name}).json()["id"]
+
+
+def remember(visitor: Visitor, place: str, content: str, category: str | None = None) -> str:
+    body = {"content": content, "category": category}
+    return visitor.api.post(f"/v1/workspaces/{place}/memories", json=body).json()["id"]
+
+
+async def say(page: Page, text: str) -> None:
+    await page.get_by_label("Message", exact=True).fill(text)
+    await page.keyboard.press("Enter")
+
+
+def messages(page: Page) -> Locator:
+    return page.get_by_role("log", name="Conversation").get_by_role("article")
+
+
+async def test_a_chat_uses_what_is_remembered_and_keeps_what_is_worth_it(
+    chromium: Browser, server: Live, model: Model
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        place = workspace(visitor, "Island trip")
+        seasick = "I get seasick on rough water"
+        remember(visitor, place, seasick, "preference")
+        capsule = {"title": "Getting to the islands", "content_md": "The early ferry leaves from pier 3 at seven."}
+        visitor.api.post("/v1/memory/capsules", json=capsule)
+
+        await visitor.go(f"/dashboard/playground?workspace={place}")
+        await expect(page.get_by_role("heading", name="Ask something")).to_be_visible()
+        await visitor.accessible()
+
+        # What is being typed finds a capsule; one click attaches it.
+        await page.get_by_label("Message", exact=True).fill("Which ferry should I take if I get seasick?")
+        await page.get_by_role("button", name="Attach “Getting to the islands”").click()
+        await expect(page.get_by_role("button", name="Attach “Getting to the islands”")).to_have_count(0)
+        await page.get_by_label("Message", exact=True).press("Enter")
+        await expect(page).to_have_url(re.compile(r"/dashboard/playground/chat_[a-z0-9]{24}"))
+        await expect(messages(page)).to_have_count(2)
+        await expect(messages(page).last.get_by_role("listitem").first).to_have_text("it is calmer")
+        sent = json.dumps(model.asked[-1]["messages"])
+        assert seasick in sent
+        assert "leaves from pier 3 at seven" in sent
+
+        # What was put before the model is said under the question.
+        await page.get_by_role("button", name="1 memory used").click()
+        await expect(messages(page).first).to_contain_text(re.compile(seasick + r".*\d+% relevant", re.DOTALL))
+        await expect(messages(page).first).to_contain_text("Getting to the islands")
+        await visitor.accessible()
+
+        # Asked again without it; it stays out, until it is taken back.
+        await page.get_by_role("button", name="Ask again without it").click()
+        await expect(messages(page)).to_have_count(4)
+        await expect(messages(page).last).to_contain_text("it is calmer")
+        assert seasick not in json.dumps(model.asked[-1]["messages"][0])
+        await expect(page.get_by_role("group", name="Left out in this chat")).to_contain_text(seasick)
+        await page.get_by_role("button", name=f"Use “{seasick}” again").click()
+        await expect(page.get_by_role("group", name="Left out in this chat")).to_have_count(0)
+
+        # Remembering a message: it lights up, and the badge counts it.
+        await expect(page.get_by_role("button", name="Memories")).to_contain_text("1")
+        await messages(page).last.hover()
+        await messages(page).last.get_by_role("button", name="Remember this").click()
+        await expect(messages(page).last.get_by_role("button", name="Remembered")).to_be_visible()
+        await expect(page.get_by_role("button", name="Memories")).to_contain_text("2")
+
+        # Saving it as a capsule: a title is made.
+        await messages(page).last.get_by_role("button", name="Save as capsule").click()
+        sheet = page.get_by_role("dialog")
+        await expect(sheet.get_by_label("Title")).to_have_value("The early ferry")
+        await sheet.get_by_role("button", name="Save capsule").click()
+        await expect(sheet).to_have_count(0)
+        kept = visitor.api.get("/v1/memory/capsules", params={"kind": "answer"}).json()["items"][0]
+        assert kept["content_md"] == ANSWER
+        assert kept["source"]["chat_id"] in page.url
+
+        # All of it is there after a reload, with what was used.
+        await page.reload()
+        await expect(messages(page)).to_have_count(4)
+        await page.get_by_role("button", name="1 memory used").click()
+        await expect(messages(page).first).to_contain_text(seasick)
+
+
+async def test_an_answer_can_be_stopped_and_what_failed_is_asked_again(
+    chromium: Browser, server: Live, model: Model
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go(f"/dashboard/playground?workspace={workspace(visitor, 'Stopping')}")
+        await expect(page.get_by_role("heading", name="Ask something")).to_be_visible()
+        model.next = [streamed(*chunks("Well, it depends on")[:-3], ending="hang"), error(500, "The oven is cold")]
+        await say(page, "Is it far?")
+        await expect(messages(page).last).to_contain_text("Well, it")
+        await page.get_by_role("button", name="Stop", exact=True).click()
+        await expect(page.get_by_text("Stopped. What was written so far")).to_be_visible()
+        await expect(messages(page).last).to_contain_text("Well, it")
+
+        await page.get_by_role("button", name="Ask again").click()
+        await expect(page.get_by_role("alert")).to_contain_text("The oven is cold")
+        await visitor.accessible()
+        await page.reload()
+        await expect(page.get_by_text("This has no answer yet.")).to_be_visible()
+        await page.get_by_role("button", name="Ask again").click()
+        await expect(messages(page)).to_have_count(2)
+        await expect(messages(page).last).to_contain_text("it is calmer")
+
+
+async def test_workspaces_and_chats_are_made_named_and_deleted(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/playground")
+        await page.get_by_role("button", name="Workspace: ").click()
+        await page.get_by_role("menuitem", name="New workspace").click()
+        await page.get_by_role("dialog").get_by_label("Name").fill("Kitchen")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Workspace: Kitchen")).to_be_visible()
+        await page.get_by_role("button", name="Workspace: Kitchen").click()
+        await page.get_by_role("menuitem", name="Rename this workspace").click()
+        await page.get_by_role("dialog").get_by_label("Name").fill("Bakery")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_role("button", name="Workspace: Bakery")).to_be_visible()
+
+        await say(page, "How long does bread rise?")
+        chats = page.get_by_role("navigation", name="Chats")
+        await expect(chats.get_by_role("link", name="How long does bread rise?")).to_be_visible()
+        await expect(messages(page)).to_have_count(2)
+        await chats.get_by_role("button", name="More for").click()
+        await page.get_by_role("menuitem", name="Rename").click()
+        await page.get_by_role("dialog").get_by_label("Name").fill("Bread")
+        await page.keyboard.press("Enter")
+        await expect(chats.get_by_role("link", name="Bread", exact=True)).to_be_visible()
+
+        await chats.get_by_role("button", name="New chat").click()
+        await expect(page.get_by_role("heading", name="Ask something")).to_be_visible()
+        await say(page, "And rolls?")
+        await expect(messages(page)).to_have_count(2)
+        await expect(chats.get_by_role("link")).to_have_count(2)
+        await chats.get_by_role("button", name="More for “And rolls?”").click()
+        await page.get_by_role("menuitem", name="Delete").click()
+        await expect(chats.get_by_role("link")).to_have_count(1)
+        await expect(page.get_by_role("heading", name="Ask something")).to_be_visible()
+        await page.get_by_role("button", name="Undo").click()
+        await expect(chats.get_by_role("link")).to_have_count(2)
+        await chats.get_by_role("link", name="Bread", exact=True).click()
+        await expect(messages(page).first).to_contain_text("How long does bread rise?")
+
+
+async def test_the_sidebar_shows_changes_and_finds_what_is_remembered(
+    chromium: Browser, server: Live, model: Model
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        place = workspace(visitor, "Remembering")
+        remember(visitor, place, "The hotel is booked until the 14th of June", "fact")
+        await visitor.go(f"/dashboard/playground?workspace={place}")
+        await page.get_by_role("button", name="Memories").click()
+        side = page.get_by_role("complementary")
+        hotel = side.get_by_role("article").filter(has_text="hotel")
+        await expect(hotel).to_contain_text(re.compile(r"fact.*By you.*20\d\d", re.DOTALL))
+        await side.get_by_role("button", name="Add a memory").click()
+        await side.get_by_label("What to remember").fill("Bring cash for the market")
+        await side.get_by_label("Category").fill("instr")
+        await page.get_by_role("option", name="instruction").click()
+        await side.get_by_role("button", name="Add", exact=True).click()
+        await expect(side.get_by_role("article")).to_have_count(2)
+        await expect(page.get_by_role("button", name="Memories")).to_contain_text("2")
+        await visitor.accessible()
+
+        await hotel.get_by_role("button", name="Edit this memory").click()
+        await side.get_by_label("What to remember").fill("The hotel is booked until the 20th of June")
+        await side.get_by_role("button", name="Save").click()
+        await expect(side.get_by_text("until the 20th")).to_be_visible()
+
+        await side.get_by_label("Search these memories").fill("cash")
+        await expect(side.get_by_role("article").first.locator("mark")).to_have_text("cash")
+        await side.get_by_role("article").first.get_by_role("button", name="Delete this memory").click()
+        await expect(side.locator("mark")).to_have_count(0)
+        await page.get_by_role("button", name="Undo").click()
+        await expect(side.locator("mark")).to_have_text("cash")
+        await side.get_by_label("Search these memories").fill("")
+        await expect(side.get_by_role("article")).to_have_count(2)
+
+        # A long answer in another mode is read for memories, which appear by themselves.
+        await page.get_by_role("button", name="How to answer").click()
+        await page.get_by_role("menuitem", name="Deep think").click()
+        model.next = [streamed(*chunks(LONG))]
+        await say(page, "Which ferry do we take?")
+        learnt = side.get_by_role("article").filter(has_text=LEARNT)
+        await expect(learnt).to_contain_text("From deep thinking")
+        await expect(learnt).to_contain_text("New")
+        await visitor.accessible()
+
+
+async def test_files_are_uploaded_read_and_deleted_and_artifacts_keep_their_versions(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        place = workspace(visitor, "Papers")
+        art = visitor.api.post(f"/v1/workspaces/{place}/artifacts", json={"name": "plan.md", "content": "Pack a coat."})
+        change = {"content": "Pack a coat and **boots**."}
+        visitor.api.patch(f"/v1/workspaces/{place}/artifacts/{art.json()['id']}", json=change)
+        await visitor.go(f"/dashboard/playground?workspace={place}&side=files")
+        side = page.get_by_role("complementary")
+        await expect(side.get_by_text("No files yet.")).to_be_visible()
+        visitor.allow("422")
+        text = {
+            "name": "timetable.md",
+            "mimeType": "text/markdown",
+            "buffer": b"# Timetable\n\nThe ferry leaves at nine.",
+        }
+        program = {"name": "program.exe", "mimeType": "application/octet-stream", "buffer": b"MZ\x90\x00"}
+        await page.locator("input[type=file]").set_input_files([text, program])
+        await expect(side.get_by_text("1 part can be found")).to_be_visible()
+        await expect(side.get_by_text("Cairn reads txt, md, html, pdf and docx")).to_be_visible()
+        await visitor.accessible()
+        async with page.expect_download() as download:
+            await side.get_by_role("link", name="Download timetable.md").click()
+        assert (await (await download.value).path()).read_bytes() == text["buffer"]
+        await side.get_by_role("button", name="Delete timetable.md").click()
+        await expect(side.get_by_text("1 part can be found")).to_have_count(0)
+        await page.get_by_role("button", name="Undo").click()
+        await expect(side.get_by_text("1 part can be found")).to_be_visible()
+
+        # Dropped from another window.
+        data = await page.evaluate_handle(
+            "() => { const t = new DataTransfer(); t.items.add(new File(['Bring cash'], 'list.txt')); return t }"
+        )
+        for event in ("dragover", "drop"):
+            await side.get_by_text("Upload files").dispatch_event(event, {"dataTransfer": data})
+        await expect(side.get_by_role("link", name="Download list.txt")).to_be_visible()
+
+        await side.get_by_role("button", name="plan.md Version 2").click()
+        shown = page.get_by_role("dialog", name="plan.md")
+        await expect(shown.locator("strong")).to_have_text("boots")
+        await visitor.accessible()
+        await shown.get_by_role("combobox", name="Versions").click()
+        await page.get_by_role("option", name="Version 1").click()
+        await expect(shown.get_by_text("Pack a coat.")).to_be_visible()
+        await shown.get_by_role("button", name="Make this the newest").click()
+        await expect(page.get_by_text("Version 1 is the newest again.")).to_be_visible()
+        await expect(shown.get_by_role("combobox", name="Versions")).to_have_value(re.compile("Version 3 .*newest"))
+        await expect(shown.get_by_text("Pack a coat.")).to_be_visible()
+
+
+async def test_without_a_model_it_says_how_to_connect_one_and_memory_works(chromium: Browser, bare: Live) -> None:
+    permitted = ["clipboard-read", "clipboard-write"]
+    async with visiting(chromium, bare, permissions=permitted) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/playground")
+        await expect(page.get_by_role("heading", name="Connect a language model")).to_be_visible()
+        await page.get_by_text("Local", exact=True).click()
+        await page.get_by_role("button", name="Copy these variables").click()
+        assert "CAIRN_LLM_BASE_URL=http://127.0.0.1:11434/v1" in await page.evaluate("navigator.clipboard.readText()")
+        await visitor.accessible()
+        await say(page, "The spare key is under the blue pot")
+        await expect(page.get_by_text("Nobody answers until a language model is connected.")).to_be_visible()
+        await messages(page).first.hover()
+        await messages(page).first.get_by_role("button", name="Remember this").click()
+        await page.get_by_role("button", name="Memories").click()
+        await expect(page.get_by_role("complementary").get_by_role("article")).to_contain_text("under the blue pot")
+
+
+async def test_on_a_phone_in_chinese_chats_and_memories_are_behind_buttons(chromium: Browser, server: Live) -> None:
+    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
+    async with visiting(chromium, server, locale="zh-CN", color_scheme="dark", **phone) as visitor:
+        page = visitor.page
+        place = workspace(visitor, "旅行")
+        await visitor.go(f"/dashboard/playground?workspace={place}")
+        await expect(page.get_by_role("heading", name="对话", exact=True)).to_be_visible()
+        await page.get_by_label("消息", exact=True).fill("早班船几点开？")
+        await page.get_by_role("button", name="发送").tap()
+        said = page.get_by_role("log", name="对话内容").get_by_role("article")
+        await expect(said).to_have_count(2)
+        await expect(said.last).to_contain_text("it is calmer")
+        await said.last.get_by_role("button", name="记住这条").tap()
+        await visitor.accessible()
+        await page.get_by_role("button", name="记忆：").or_(page.get_by_role("button", name="记忆: ")).tap()
+        side = page.get_by_role("dialog", name="这个工作区的内容")
+        await expect(side.get_by_role("article")).to_contain_text("由您保存")
+        await visitor.accessible()
+        await side.get_by_role("button", name="关闭侧栏").tap()
+        await expect(side).to_have_count(0)
+        await page.get_by_role("button", name="显示对话列表").tap()
+        await expect(page.get_by_role("dialog", name="对话列表").get_by_role("link")).to_have_text("早班船几点开？")
+        await visitor.accessible()
+        width = await page.evaluate("document.documentElement.scrollWidth")
+        assert width <= NARROW["width"]

@@ -1,0 +1,177 @@
+"""The quorum: two models side by side on one question."""
+
+import json
+import re
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from browser import NARROW, Visitor, dashboard_server, visiting
+from live import Live
+from upstream import Answer, Received, ScriptedUpstream, chunks, completion, error, streamed, whole
+
+pytestmark = pytest.mark.xdist_group("page-quorum")
+
+
+class Models:
+    """Two models behind one address: each says its own name, unless something else is to come from it next."""
+
+    def __init__(self) -> None:
+        self.upstream = ScriptedUpstream()
+        self.upstream.otherwise = self._answer
+        self.asked: dict[str, list[Any]] = {"granite": [], "slate": [], "marble": []}
+        self.next: dict[str, Answer] = {}
+
+    def _answer(self, request: Received) -> Answer:
+        if request.path.endswith("/models"):
+            listed = [
+                {"id": name, "object": "model", "created": 1, "owned_by": "acme"} for name in ("granite", "slate")
+            ]
+            return whole({"object": "list", "data": listed})
+        if not request.json.get("stream"):
+            return completion("Early or late")
+        name = request.json["model"]
+        self.asked[name].append(request.json["messages"])
+        return self.next.pop(name, None) or streamed(*chunks(f"The **{name}** way"))
+
+
+@pytest.fixture(scope="module")
+def models() -> Generator[Models]:
+    made = Models()
+    try:
+        yield made
+    finally:
+        made.upstream.stop()
+
+
+@pytest.fixture(scope="module")
+def server(models: Models) -> Generator[Live]:
+    live = dashboard_server(
+        CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=models.upstream.url, CAIRN_LLM_API_KEY="key",
+        CAIRN_LLM_MODEL="granite",
+    )  # fmt: skip
+    yield live
+    live.stop()
+
+
+def remember(visitor: Visitor, content: str) -> None:
+    places = visitor.api.get("/v1/workspaces").json()["items"]
+    place = next(one["id"] for one in places if one["is_default"])
+    visitor.api.post(f"/v1/workspaces/{place}/memories", json={"content": content})
+
+
+async def ask(page: Page, text: str) -> None:
+    await page.get_by_label("Question", exact=True).fill(text)
+    await page.get_by_label("Question", exact=True).press("Enter")
+
+
+async def test_two_models_answer_at_once_and_the_better_answer_is_kept_as_a_decision(
+    chromium: Browser, server: Live, models: Models
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        remember(visitor, "I get seasick on rough water")
+        capsule = {"title": "Getting to the islands", "content_md": "The ferry leaves from pier 3 at seven."}
+        visitor.api.post("/v1/memory/capsules", json=capsule)
+        await visitor.go("/dashboard/quorum")
+        left = page.get_by_role("log", name="First model")
+        right = page.get_by_role("log", name="Second model")
+        await expect(page.get_by_role("combobox", name="First model")).to_have_value("granite")
+        await expect(page.get_by_role("combobox", name="Second model")).to_have_value("slate")
+        await visitor.accessible()
+
+        # A capsule goes with the question, and relevant memories by themselves.
+        await page.get_by_role("button", name="Attach a capsule").click()
+        await page.get_by_role("dialog").get_by_label("Getting to the islands").check()
+        await page.get_by_role("dialog").get_by_role("button", name="Done").click()
+        await ask(page, "Which ferry do I take if I get seasick?")
+        await expect(left).to_contain_text("The granite way")
+        await expect(right).to_contain_text("The slate way")
+        for name, pane in (("granite", left), ("slate", right)):
+            sent = json.dumps(models.asked[name][-1])
+            assert "leaves from pier 3 at seven" in sent
+            assert "seasick on rough water" in sent
+            await expect(pane).to_contain_text("Getting to the islands")
+        await left.get_by_role("button", name="1 memory used").click()
+        await expect(left).to_contain_text("I get seasick on rough water")
+        await visitor.accessible()
+
+        # Either answer is kept, with the question.
+        await right.get_by_role("article").last.hover()
+        await right.get_by_role("button", name="Save as capsule").click()
+        sheet = page.get_by_role("dialog")
+        await expect(sheet.get_by_label("Title")).to_have_value("Early or late")
+        await sheet.get_by_role("button", name="Save capsule").click()
+        await expect(sheet).to_have_count(0)
+        kept = visitor.api.get("/v1/memory/capsules", params={"kind": "decision"}).json()["items"][0]
+        assert kept["tags"] == ["quorum"]
+        assert "Which ferry do I take" in kept["content_md"]
+        assert "The **slate** way" in kept["content_md"]
+
+        # The conversation goes on in both; what fails on one side is asked again there.
+        visitor.allow("429")
+        models.next = {"granite": streamed(*chunks("On and on")[:-3], ending="hang"), "slate": error(429, "Too fast")}
+        await ask(page, "And back?")
+        await expect(right.get_by_role("alert")).to_contain_text("Too fast")
+        await expect(left).to_contain_text("On and")
+        await page.get_by_role("button", name="Stop", exact=True).click()
+        await expect(left).to_contain_text("Stopped here.")
+        await right.get_by_role("button", name="Ask again").click()
+        await expect(right.get_by_role("article")).to_have_count(4)
+        await expect(right.get_by_role("article").last).to_contain_text("The slate way")
+        said = [one["content"] for one in models.asked["slate"][-1] if one["role"] != "system"]
+        assert said == ["Which ferry do I take if I get seasick?", "The **slate** way", "And back?"]
+        await visitor.accessible()
+
+        # The address leads back to both.
+        await expect(page).to_have_url(re.compile(r"left=chat_\w+&right=chat_\w+"))
+        await page.reload()
+        await expect(right.get_by_role("article")).to_have_count(4)
+        await expect(left).to_contain_text("This has no answer yet.")
+
+        # A model that is not in the list, by its name; the choice stays.
+        await page.get_by_role("button", name="New question").click()
+        await expect(left.get_by_role("article")).to_have_count(0)
+        await page.get_by_role("combobox", name="Second model").fill("marble")
+        await ask(page, "Who are you?")
+        await expect(right).to_contain_text("The marble way")
+        await visitor.go("/dashboard/quorum")
+        await expect(page.get_by_role("combobox", name="Second model")).to_have_value("marble")
+
+        # Without memory the question goes out as it is, and nothing is kept.
+        before = len(visitor.api.get("/v1/chats").json()["items"])
+        await page.get_by_role("switch", name="Use memory").click()
+        await ask(page, "Do I get seasick?")
+        await expect(right).to_contain_text("The marble way")
+        assert models.asked["marble"][-1] == [{"role": "user", "content": "Do I get seasick?"}]
+        assert len(visitor.api.get("/v1/chats").json()["items"]) == before
+
+
+async def test_on_a_phone_in_chinese_one_pane_is_shown_at_a_time(chromium: Browser, server: Live) -> None:
+    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
+    async with visiting(chromium, server, locale="zh-CN", color_scheme="dark", **phone) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/quorum")
+        await page.get_by_label("问题", exact=True).fill("坐哪一班船？")
+        await page.get_by_role("button", name="发送").tap()
+        await expect(page.get_by_role("log", name="第一个模型")).to_contain_text("The granite way")
+        await expect(page.get_by_role("log", name="第二个模型")).to_have_count(0)
+        await visitor.accessible()
+        await page.get_by_role("radiogroup", name="显示哪个回答").get_by_text("slate").tap()
+        await expect(page.get_by_role("log", name="第二个模型")).to_contain_text("The slate way")
+        await expect(page.get_by_role("log", name="第一个模型")).to_have_count(0)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+async def test_without_a_model_it_says_how_to_connect_one(chromium: Browser) -> None:
+    bare = dashboard_server()
+    try:
+        async with visiting(chromium, bare) as visitor:
+            await visitor.go("/dashboard/quorum")
+            await expect(visitor.page.get_by_role("heading", name="Connect a language model")).to_be_visible()
+            await expect(visitor.page.get_by_label("Question", exact=True)).to_have_count(0)
+            await visitor.accessible()
+    finally:
+        bare.stop()

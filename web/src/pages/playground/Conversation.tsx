@@ -1,0 +1,226 @@
+import { Button, Text } from '@mantine/core'
+import { useSessionStorage } from '@mantine/hooks'
+import { IconArrowDown, IconRefresh } from '@tabler/icons-react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useCallback, useState } from 'react'
+import { useNavigate } from 'react-router'
+import { api, ok } from '@/api/client'
+import { CapsuleChips } from '@/parts/capsules/CapsuleChips'
+import { type CapsuleDraft, SaveSheet } from '@/parts/capsules/SaveSheet'
+import { AttachAction } from '@/parts/chat/AttachAction'
+import { useAttached } from '@/parts/chat/attached'
+import { Bubble } from '@/parts/chat/Bubble'
+import { Composer } from '@/parts/chat/Composer'
+import { useChatWords } from '@/parts/chat/chat.words'
+import { useFollow } from '@/parts/chat/follow'
+import { useModels } from '@/parts/chat/models'
+import { NoModel } from '@/parts/chat/NoModel'
+import { Related } from '@/parts/chat/Related'
+import { Used } from '@/parts/chat/Used'
+import { type Message, messagesQuery } from '@/parts/chat/workspace'
+import { Empty } from '@/parts/Empty'
+import { Failed } from '@/parts/Failed'
+import { Waiting } from '@/parts/Waiting'
+import classes from './Conversation.module.css'
+import { LeftOut, type LeftOutMemory } from './LeftOut'
+import { MessageItem } from './MessageItem'
+import { ModeSelect } from './ModeSelect'
+import { Outcome } from './Outcome'
+import { usePlaygroundWords } from './playground.words'
+import { type Asked, ask, isBusy, type Mode, stop, useTurns } from './turns'
+
+const SHOWN = 60
+const TITLE = 60
+
+/** What was said in a chat, and where one says more. Without a chat, the first message begins one. */
+export function Conversation({
+  chat,
+  workspace,
+  mode,
+  onMode,
+  onBegun,
+}: {
+  chat: string | undefined
+  workspace: string
+  mode: Mode
+  onMode: (mode: Mode) => void
+  onBegun: (chat: string) => void
+}) {
+  const words = usePlaygroundWords()
+  const said = useChatWords()
+  const client = useQueryClient()
+  const go = useNavigate()
+  const models = useModels()
+  const { turns, used } = useTurns()
+  const turn = chat ? turns[chat] : undefined
+  const messages = useQuery({ ...messagesQuery(chat ?? ''), enabled: chat !== undefined })
+  const [text, setText] = useState('')
+  const [shown, setShown] = useState(SHOWN)
+  const [draft, setDraft] = useState<CapsuleDraft | null>(null)
+  const attached = useAttached()
+  const [out, setOut] = useSessionStorage<LeftOutMemory[]>({
+    key: `cairn.without.${chat ?? 'new'}`,
+    defaultValue: [],
+  })
+  const all = (chat && messages.data) || []
+  const visible = all.slice(-shown)
+  const { box, onScroll, away, toEnd } = useFollow(`${all.length} ${turn?.phase} ${turn?.text.length}`)
+
+  const begin = useMutation({
+    mutationFn: (content: string) =>
+      ok(api.POST('/chat/api/chats', { body: { title: titleOf(content), workspace_id: workspace } })),
+  })
+  const say = async (asked: Omit<Asked, 'chat' | 'workspace'>) => {
+    let place = chat
+    if (!place) {
+      const made = await begin.mutateAsync(asked.content)
+      client.setQueryData(messagesQuery(made.id).queryKey, [])
+      place = made.id
+      onBegun(place)
+    }
+    toEnd()
+    void ask(client, { ...asked, chat: place, workspace })
+  }
+  const send = async () => {
+    const content = text
+    const { capsules } = attached
+    setText('')
+    attached.clear()
+    try {
+      await say({ content, mode, capsules, without: out.map((one) => one.id) })
+    } catch {
+      setText(content) // begin has said why
+    }
+  }
+  const again = (content: string, without = out.map((one) => one.id)) =>
+    void say({ content, mode: turn?.mode ?? mode, capsules: turn?.capsules ?? [], without })
+  const leaveOut = (question: string) => (memory: LeftOutMemory) => {
+    const next = [...out.filter((one) => one.id !== memory.id), memory]
+    setOut(next)
+    again(
+      question,
+      next.map((one) => one.id),
+    )
+  }
+  const save = useCallback(
+    (message: Message) =>
+      setDraft({
+        content_md: message.content,
+        kind: message.role === 'user' ? 'thought' : 'answer',
+        source: { chat_id: chat, message_id: message.id },
+      }),
+    [chat],
+  )
+
+  const last = all.at(-1)
+  const pending = turn && !turn.said // asked, and not yet kept
+  const unanswered = !turn && last?.role === 'user' && models.connected
+  return (
+    <div className={classes.column}>
+      <div className={classes.scroll} ref={box} onScroll={onScroll}>
+        <div className={classes.inside} role="log" aria-label={words('conversation')}>
+          {chat && messages.isPending && <Waiting />}
+          {messages.isError && <Failed error={messages.error} retry={() => messages.refetch()} />}
+          {!chat && !models.pending && (
+            <div className={classes.middle}>
+              {models.connected ? <Empty title={words('startTitle')}>{words('start')}</Empty> : <NoModel />}
+            </div>
+          )}
+          {all.length > visible.length && (
+            <Button variant="subtle" size="compact-sm" onClick={() => setShown(shown + SHOWN)}>
+              {words('earlier')}
+            </Button>
+          )}
+          {visible.map((message, place) => (
+            <MessageItem
+              key={message.id}
+              message={message}
+              chat={chat ?? ''}
+              workspace={workspace}
+              onSave={save}
+            >
+              {message.role === 'user' && (
+                <>
+                  <CapsuleChips
+                    capsules={used[message.id]?.capsules ?? []}
+                    onOpen={(id) => go(`/dashboard/recall?capsule=${id}`)}
+                  />
+                  <Used
+                    memories={used[message.id]?.memories ?? injectedIn(visible[place + 1])}
+                    workspace={workspace}
+                    without={out.map((one) => one.id)}
+                    onLeaveOut={isBusy(turn) ? undefined : leaveOut(message.content)}
+                  />
+                </>
+              )}
+            </MessageItem>
+          ))}
+          {pending && <Bubble mine name={words('me')} text={turn.content} />}
+          {turn && <Outcome turn={turn} onAgain={() => again(turn.content)} />}
+          {unanswered && (
+            <div>
+              <Text size="sm" c="dimmed" component="span" mr="sm">
+                {words('unanswered')}
+              </Text>
+              <Button
+                size="compact-sm"
+                variant="light"
+                leftSection={<IconRefresh size={14} stroke={1.8} aria-hidden />}
+                onClick={() => again(last.content)}
+              >
+                {words('again')}
+              </Button>
+            </div>
+          )}
+        </div>
+      </div>
+      <div className={classes.foot}>
+        <div className={classes.anchor}>
+          {away && (
+            <Button
+              className={classes.newest}
+              size="compact-sm"
+              variant="default"
+              radius="xl"
+              leftSection={<IconArrowDown size={14} stroke={1.8} aria-hidden />}
+              onClick={toEnd}
+            >
+              {said('newest')}
+            </Button>
+          )}
+        </div>
+        <LeftOut memories={out} onTakeBack={(id) => setOut(out.filter((one) => one.id !== id))} />
+        <Related text={text} picked={attached.ids} onPick={attached.toggle} />
+        <CapsuleChips capsules={attached.capsules} onRemove={attached.remove} />
+        <Composer
+          value={text}
+          onChange={setText}
+          onSend={() => void send()}
+          onStop={() => chat && stop(chat)}
+          busy={isBusy(turn) || begin.isPending}
+          label={words('message')}
+          placeholder={words(models.connected ? 'placeholder' : 'placeholderNoModel')}
+          tools={
+            <>
+              <AttachAction picked={attached.ids} onPick={attached.toggle} />
+              {models.connected && <ModeSelect mode={mode} onChange={onMode} />}
+            </>
+          }
+        />
+      </div>
+      <SaveSheet draft={draft} onClose={() => setDraft(null)} />
+    </div>
+  )
+}
+
+/** What an answer says was put before the model: only ids are kept with it. */
+function injectedIn(answer: Message | undefined): { id: string }[] {
+  const ids = answer?.role === 'assistant' ? answer.metadata.injected : undefined
+  return Array.isArray(ids) ? ids.map((id) => ({ id: String(id) })) : []
+}
+
+function titleOf(content: string): string {
+  const line = content.trim().split('\n')[0] ?? ''
+  const letters = [...line]
+  return letters.length > TITLE ? `${letters.slice(0, TITLE).join('').trim()}…` : line
+}

@@ -1,0 +1,81 @@
+import { IconBookmarkFilled, IconBookmarkPlus, IconDeviceFloppy } from '@tabler/icons-react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { memo, type ReactNode, useEffect, useState } from 'react'
+import { api, ok } from '@/api/client'
+import { Action } from '@/parts/chat/Action'
+import { Bubble } from '@/parts/chat/Bubble'
+import { CopyAction } from '@/parts/chat/CopyAction'
+import { useChatWords } from '@/parts/chat/chat.words'
+import { type Message, memoriesKey, workspacesQuery } from '@/parts/chat/workspace'
+import { usePlaygroundWords } from './playground.words'
+
+const LIT = 1800
+
+/** A message of the chat, with what one may do with it. */
+export const MessageItem = memo(function MessageItem({
+  message,
+  chat,
+  workspace,
+  onSave,
+  children,
+}: {
+  message: Message
+  chat: string
+  workspace: string
+  onSave: (message: Message) => void
+  children?: ReactNode
+}) {
+  const words = usePlaygroundWords()
+  const said = useChatWords()
+  const client = useQueryClient()
+  const [lit, setLit] = useState(false)
+  const remember = useMutation({
+    mutationFn: () =>
+      ok(
+        api.POST('/chat/api/{chat_id}/memory', {
+          params: { path: { chat_id: chat } },
+          body: { messageId: message.id, synthesize: false },
+        }),
+      ),
+    onSuccess: () => {
+      setLit(true)
+      void client.invalidateQueries({ queryKey: memoriesKey(workspace) })
+      void client.invalidateQueries({ queryKey: workspacesQuery.queryKey })
+    },
+  })
+  useEffect(() => {
+    if (!lit) return
+    const later = setTimeout(() => setLit(false), LIT)
+    return () => clearTimeout(later)
+  }, [lit])
+  const mine = message.role === 'user'
+  const told = remember.data && (remember.data.deduplicated ? said('known') : said('remembered'))
+  return (
+    <Bubble
+      mine={mine}
+      name={mine ? words('me') : (message.model ?? words('assistant'))}
+      at={message.created_at}
+      text={message.content}
+      lit={lit}
+      actions={
+        <>
+          <Action icon={IconDeviceFloppy} label={said('saveCapsule')} onClick={() => onSave(message)} />
+          <Action
+            icon={told ? IconBookmarkFilled : IconBookmarkPlus}
+            color={told ? 'stone' : 'gray'}
+            label={told ?? said('remember')}
+            busy={remember.isPending}
+            onClick={() => remember.mutate()}
+          />
+          <CopyAction text={message.content} />
+        </>
+      }
+      keepActions={lit}
+    >
+      {children}
+      <span role="status" style={{ position: 'absolute', clipPath: 'inset(50%)' }}>
+        {lit ? told : ''}
+      </span>
+    </Bubble>
+  )
+})
