@@ -13,10 +13,12 @@ import httpx
 import psycopg
 from fastapi import FastAPI
 from fastapi.routing import APIRoute, iter_route_contexts
+from procrastinate.jobs import Status
 from psycopg import sql
 from starlette.routing import Route
 
 from cairn.access import keys, operator, sessions, users
+from cairn.access.readscope import account_scope
 from cairn.memory import (
     agents,
     capsules,
@@ -152,7 +154,7 @@ EXPECTED = {
     "GET /v1/models/{model}": {404},
 }
 # The same for everybody.
-PUBLIC = ("GET /static/{path}", "GET /v1/models/{model}")
+PUBLIC = ("GET /static/{path}", "GET /dashboard/{path}", "GET /x_console/{path}", "GET /v1/models/{model}")
 
 
 def _probe_workspaces() -> None:
@@ -315,7 +317,8 @@ async def make_victim(services: Services, world: World) -> Victim:
             "key_id": key.id,
             "session_id": listed.items[0].id,
             "token": used,
-            "name": "cairn.css",
+            "path": "cairn.css",
+            "job_id": await fail(services, olga),
             "model": "some-model",
             "plan": "pro",
             "query_id": asked.query_id,
@@ -447,6 +450,15 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
         found[name] = (await graphs.create_graph(services, me, name=CANARY)).id
     await graphs.delete_graph(services, me, found["deleted_graph"])
     return found | {"edge_id": edge.id}
+
+
+async def fail(services: Services, olga: Person) -> str:
+    """A job of hers that has failed."""
+    async with services.db.transaction(account_scope(olga.principal.account)) as conn:
+        await services.queue.add(conn, "erase_user", account=olga.principal.account, user_id=olga.user.id)
+    (job,) = await services.queue.latest(status="todo", limit=1)
+    await services.queue.app.job_manager.finish_job_by_id_async(job.id, status=Status.FAILED, delete_job=False)
+    return str(job.id)
 
 
 async def make_former_member(services: Services, world: World, workspace_id: str) -> Person:

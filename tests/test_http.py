@@ -161,7 +161,7 @@ async def test_every_answer_has_the_security_headers(client: httpx.AsyncClient) 
         headers = (await client.get(path)).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert "default-src 'self'" in headers["content-security-policy"]
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert headers["cache-control"] == "no-store"
         assert "server" not in headers
 

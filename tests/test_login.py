@@ -92,7 +92,7 @@ async def test_a_session_can_be_ended_from_another(client: httpx.AsyncClient, wo
     client.cookies.clear()
     await log_in(client, "max@example.org")
     listed = (await client.get("/v1/sessions")).json()["items"]
-    assert len(listed) == 2
+    assert [one["current"] for one in listed] == [True, False], "the newest first"
     assert (await client.delete(f"/v1/sessions/{listed[-1]['id']}")).status_code == 204
     assert (await client.get("/v1/me")).status_code == 200
     client.cookies.clear()
@@ -307,7 +307,8 @@ async def test_a_foreign_issuers_token_is_checked_in_every_respect(
 
 
 async def test_the_login_page_works_without_script(client: httpx.AsyncClient, world: World) -> None:
-    assert (await client.get("/")).headers["location"] == "/login"
+    start = await client.get("/")
+    assert (start.status_code, start.headers["location"]) == (303, "/login?next=%2Fdashboard%2Frecall")
     page = await client.get("/login", params={"next": "/docs"})
     assert page.headers["content-type"].startswith("text/html")
     assert 'value="/docs"' in page.text
@@ -317,9 +318,29 @@ async def test_the_login_page_works_without_script(client: httpx.AsyncClient, wo
     assert "password is wrong" in (await client.get(refused.headers["location"])).text
     accepted = await client.post("/login", data=form | {"password": PASSWORD})
     assert (accepted.status_code, accepted.headers["location"]) == (303, "/docs")
-    assert "max@example.org" in (await client.get("/")).text
+    assert (await client.get("/")).headers["location"] == "/dashboard/recall"
     assert (await client.post("/logout")).headers["location"] == "/login"
-    assert (await client.get("/")).status_code == 303
+    assert (await client.get("/")).headers["location"].startswith("/login?")
+
+
+async def test_the_login_page_speaks_the_browsers_language(client: httpx.AsyncClient) -> None:
+    for asked, lang, title in (
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh", "登录 Cairn"), ("en-GB,zh;q=0.5", "en", "Sign in to Cairn"),
+        ("", "en", "Sign in to Cairn"), ("<script>", "en", "Sign in to Cairn"),
+    ):  # fmt: skip
+        page = await client.get("/login", headers={"Accept-Language": asked})
+        assert f'<html lang="{lang}">' in page.text
+        assert f"<h1>{title}</h1>" in page.text
+        assert page.headers["vary"] == "accept-language"
+
+
+async def test_a_link_that_is_over_is_explained_to_a_browser(client: httpx.AsyncClient) -> None:
+    link = "/auth/once/" + "a" * 52
+    shown = await client.get(link, headers={"Accept": "text/html,*/*;q=0.8", "Accept-Language": "zh"})
+    assert (shown.status_code, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "cairn login-link" in shown.text
+    assert "一次性链接" in shown.text
+    assert (await client.get(link)).json()["error"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("email", ["", "\0", "max@example.org\0", "\ufffd", "@", "x" * 300])

@@ -27,12 +27,13 @@ NO_LIMITS = {
     "capacity_bytes": None, "monthly_queries": None, "monthly_credits": None, "key_per_minute": None,
     "account_per_minute": None,
 }  # fmt: skip
+LIMITS_OF_TEAM = NO_LIMITS | {"capacity_bytes": 20_000, "price": "€9 a month"}
 
 
 async def test_the_plans_of_the_documents_are_there(client: httpx.AsyncClient) -> None:
     listed = (await client.get(PLANS)).json()["items"]
-    assert [(one["name"], one["capacity_bytes"]) for one in listed] == [
-        ("free", 5 * MB), ("pro", 50 * MB), ("max", 300 * MB), ("unlimited", None)
+    assert [(one["name"], one["capacity_bytes"], one["price"]) for one in listed] == [
+        ("free", 5 * MB, "$0"), ("pro", 50 * MB, "$10/mo"), ("max", 300 * MB, "$40/mo"), ("unlimited", None, None)
     ]  # fmt: skip
     assert all(one[name] is None for one in listed for name in NO_LIMITS if name != "capacity_bytes")
 
@@ -46,7 +47,7 @@ async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
         body = NO_LIMITS | {"capacity_bytes": 20_000, "key_per_minute": 100, "position": 9}
         made = await here.put(f"{PLANS}/team", json=body)
         assert made.status_code == 200
-        assert made.json() == {"name": "team", **body}
+        assert made.json() == {"name": "team", "price": None, **body}
         assert (await here.get(f"{PLANS}/team")).json() == made.json()
         assert (await here.get(PLANS)).json()["items"][-1] == made.json()
         assert (await get(here, world.owner.auth, "/v1/memory/usage"))["quota_bytes"] == 20_000
@@ -68,12 +69,51 @@ async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
     "change",
     [
         {"capacity_bytes": -1}, {"monthly_queries": "many"}, {"key_per_minute": 0}, {"account_per_minute": 1.5},
-        {"colour": "green"}, {"monthly_credits": 2**54},
+        {"colour": "green"}, {"monthly_credits": 2**54}, {"price": ""}, {"price": 10}, {"price": "x" * 41},
     ],
 )  # fmt: skip
 async def test_a_plan_that_cant_be_is_refused(client: httpx.AsyncClient, change: dict[str, Any]) -> None:
     assert (await client.put(f"{PLANS}/pro", json=NO_LIMITS | change)).status_code == 422
     assert (await client.get(f"{PLANS}/pro")).json()["capacity_bytes"] == 50 * MB
+
+
+async def test_everybody_sees_the_plans_that_have_a_price_and_nothing_else_of_them(
+    app: FastAPI, services: Services
+) -> None:
+    async with http(app) as here, http(app, address="192.0.2.7") as away:
+        await here.put(f"{PLANS}/team", json=LIMITS_OF_TEAM | {"position": 2, "key_per_minute": 7})
+        listed = await away.get("/v1/plans")
+        assert listed.status_code == 200
+        assert [one["name"] for one in listed.json()["items"]] == ["free", "pro", "team", "max"]
+        assert listed.json()["items"][2] == {
+            "name": "team", "price": "€9 a month", "capacity_bytes": 20_000, "monthly_queries": None,
+            "monthly_credits": None,
+        }  # fmt: skip
+        assert listed.json()["upgrade_url"] is None
+        assert "s-maxage" in listed.headers["cache-control"]
+        wrong = {"Authorization": "Bearer ck_wrong"}
+        for _ in range(30):
+            assert (await away.get("/v1/plans", headers=wrong)).status_code == 200, "no credential is looked at"
+        # Left out, the price stays; null takes the plan off the page.
+        await here.put(f"{PLANS}/team", json=NO_LIMITS)
+        assert (await here.get(f"{PLANS}/team")).json()["price"] == "€9 a month"
+        await here.put(f"{PLANS}/team", json=NO_LIMITS | {"price": None})
+        assert [one["name"] for one in (await away.get("/v1/plans")).json()["items"]] == ["free", "pro", "max"]
+    shop = "https://pay.example.org/plans"
+    elsewhere = replace(services, settings=replace(services.settings, upgrade_url=shop))
+    async with http(make_app(elsewhere)) as client:
+        assert (await client.get("/v1/plans")).json()["upgrade_url"] == shop
+
+
+async def test_the_plans_of_before_get_their_prices_once(empty_database: str) -> None:
+    await migrate(empty_database, upto="0010_graph_filters.sql")
+    await migrate(empty_database)
+    known = await rows(empty_database, "SELECT name, price FROM plans ORDER BY position")
+    assert known == [("free", "$0"), ("pro", "$10/mo"), ("max", "$40/mo"), ("unlimited", None)]
+    async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
+        await conn.execute("UPDATE cairn.plans SET price = NULL WHERE name = 'pro'")
+    await migrate(empty_database)
+    assert (None,) in await rows(empty_database, "SELECT price FROM plans WHERE name = 'pro'"), "a choice, not a gap"
 
 
 async def test_a_plan_needs_a_plain_name_and_all_of_its_limits(client: httpx.AsyncClient, services: Services) -> None:
@@ -136,7 +176,7 @@ def test_plans_on_the_command_line(live: Live) -> None:
     assert made == {
         "name": "small-team", "capacity_bytes": 10 * MB, "monthly_queries": 1000, "monthly_credits": 50,
         "key_per_minute": 60, "account_per_minute": 600,
-        "position": max(one["position"] for one in listed) + 1,
+        "position": max(one["position"] for one in listed) + 1, "price": None,
     }  # fmt: skip
     changed = json.loads(live.cli("plans", "set", "small-team", "--rate", "none", "--queries", "0", "--json").stdout)
     assert changed == made | {"key_per_minute": None, "monthly_queries": 0}, "what is not named stays"
@@ -145,6 +185,12 @@ def test_plans_on_the_command_line(live: Live) -> None:
         ("small-team", "--rate", "0"),
         ("small-team", "--queries", "-1"),
         ("A", "--rate", "1"),
+        ("small-team", "--price", " "),
+        ("small-team", "--price", "x" * 41),
     ):
         assert live.cli("plans", "set", *wrong).returncode != 0
     assert json.loads(live.cli("plans", "set", "small-team", "--position", "9", "--json").stdout)["position"] == 9
+    priced = json.loads(live.cli("plans", "set", "small-team", "--price", "$5/mo", "--json").stdout)
+    assert priced["price"] == "$5/mo"
+    assert "$5/mo" in live.cli("plans", "list").stdout
+    assert json.loads(live.cli("plans", "set", "small-team", "--price", "none", "--json").stdout)["price"] is None

@@ -21,7 +21,7 @@ from cairn.runtime import open_all, open_postgres, open_services
 from cairn.services import Services
 from cairn.settings import Settings
 from cairn.surfaces.chat import routes as chat
-from cairn.surfaces.http.caller import BROWSER, SignIn
+from cairn.surfaces.http.caller import BROWSER, LinkOver, SignIn
 from cairn.surfaces.http.errors import ErrorOut, install_error_handlers
 from cairn.surfaces.http.guards import LimitedBody, Observed, OwnHost
 from cairn.surfaces.mcp import endpoint as mcp
@@ -67,6 +67,7 @@ def make_routes() -> FastAPI:
     )
     install_error_handlers(app)
     app.add_exception_handler(SignIn, pages.show_login)
+    app.add_exception_handler(LinkOver, pages.show_link_over)
     for part in (
         health,
         auth,

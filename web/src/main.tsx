@@ -6,7 +6,6 @@ import { MantineProvider } from '@mantine/core'
 import { Notifications, notifications } from '@mantine/notifications'
 import { MutationCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { setNonce } from 'get-nonce'
-import i18next from 'i18next'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { RouterProvider } from 'react-router'
@@ -28,9 +27,7 @@ const client = new QueryClient({
   // What could not be done is said, in the server's words. `meta: { quiet: true }`: the page says it itself.
   mutationCache: new MutationCache({
     onError: (error, _values, _context, mutation) => {
-      if (mutation.meta?.quiet) return
-      const close = { 'aria-label': i18next.t('close', { ns: 'frame' }) }
-      notifications.show({ color: 'red', message: error.message, autoClose: 8000, closeButtonProps: close })
+      if (!mutation.meta?.quiet) notifications.show({ color: 'red', message: error.message, autoClose: 8000 })
     },
   }),
 })

@@ -3,6 +3,8 @@
 None of it shows or changes memory.
 """
 
+from dataclasses import dataclass
+
 from cairn.access.audit import record
 from cairn.access.emails import normal_email
 from cairn.access.meter import month_of
@@ -11,10 +13,12 @@ from cairn.access.readscope import account_scope
 from cairn.errors import Conflict, NotFound
 from cairn.model.account import Resident, User
 from cairn.model.ids import is_id
+from cairn.model.page import Page, PageRequest, cut_page
 from cairn.model.principal import Principal
 from cairn.services import Services
 from cairn.store import accounts, users
 from cairn.store.db import Connection
+from cairn.store.queue import JobRow, TaskCount
 
 
 async def principal_for(services: Services, email: str) -> tuple[Principal, User]:
@@ -43,6 +47,14 @@ async def residents(services: Services) -> list[Resident]:
     """Everybody on this server."""
     async with services.db.unscoped() as conn:
         return await accounts.everybody(conn)
+
+
+async def residents_page(services: Services, page: PageRequest, *, beginning: str | None) -> Page[Resident]:
+    """The same in pages; with `beginning`, those whose address begins so."""
+    wanted = beginning.strip().lower() if beginning else None
+    async with services.db.unscoped() as conn:
+        found = await accounts.everybody(conn, beginning=wanted or None, after=page.after, limit=page.limit + 1)
+    return cut_page(found, page, lambda one: (one.created_at, one.user_id))
 
 
 async def set_allowance(
@@ -96,7 +108,38 @@ async def set_quota(services: Services, user_id: str, quota_bytes: int | None) -
 
 
 async def resident(services: Services, user_id: str) -> Resident:
-    found = [one for one in await residents(services) if one.user_id == user_id]
+    async with services.db.unscoped() as conn:
+        found = await accounts.everybody(conn, user_id=user_id)
     if not found:
         raise NotFound("There is no such user.")
     return found[0]
+
+
+# ------------------------------------------------------------------------------------------------- background jobs
+
+MOST_FAILURES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs:
+    """What waits, what runs and what failed, the newest first. No arguments: they are ids of others' things."""
+
+    workers: int
+    counts: dict[str, int]
+    tasks: list[TaskCount]
+    failures: list[JobRow]
+
+
+async def jobs(services: Services) -> Jobs:
+    queue = services.queue
+    return Jobs(
+        workers=await queue.live_workers(),
+        counts=await queue.counts(),
+        tasks=await queue.counts_by_task(),
+        failures=await queue.latest(status="failed", limit=MOST_FAILURES),
+    )
+
+
+async def retry_job(services: Services, job_id: int) -> None:
+    if not await services.queue.retry(job_id):
+        raise NotFound(f"There is no failed job {job_id}: it runs again already, or is gone.")

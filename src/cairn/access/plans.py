@@ -6,6 +6,7 @@ Capacity counts by user, and an admin can set another for one of them; the rest 
 import logging
 import re
 from dataclasses import replace
+from typing import Any
 
 from cairn.errors import Invalid, NotFound, QuotaExceeded
 from cairn.model.account import User
@@ -43,6 +44,11 @@ async def list_plans(services: Services) -> list[Plan]:
         return await store.every(conn)
 
 
+async def on_sale(services: Services) -> list[Plan]:
+    """Those that have a price: what anybody may see, whoever they are."""
+    return [plan for plan in await list_plans(services) if plan.price is not None]
+
+
 async def get_plan(services: Services, name: str) -> Plan:
     async with services.db.unscoped() as conn:
         return await find(conn, name)
@@ -65,7 +71,7 @@ async def put_plan(services: Services, plan: Plan) -> Plan:
     return plan
 
 
-async def change_plan(services: Services, name: str, **changes: int | None) -> Plan:
+async def change_plan(services: Services, name: str, **changes: Any) -> Plan:
     """Set the given limits and leave the rest. One that was not there is made, behind the others."""
     every = await list_plans(services)
     last = max((one.position for one in every), default=0)

@@ -215,13 +215,16 @@ def plans_set(
     account_rate: Annotated[
         str | None, typer.Option(metavar="N", help="Requests a minute of the whole account.")
     ] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What it costs, as it is shown; `none`: not on the price page.")
+    ] = None,
     position: Annotated[int | None, typer.Option(metavar="N", min=0, help="Where it stands in lists.")] = None,
     json: Json = False,
 ) -> None:
     """Change a plan, or make one. Each limit takes a number, or `none` for no limit."""
     _do(
         "plans:set_plan", name=name, capacity_mb=capacity_mb, queries=queries, credit_count=credits, rate=rate,
-        account_rate=account_rate, position=position, as_json=json,
+        account_rate=account_rate, price=price, position=position, as_json=json,
     )  # fmt: skip
 
 

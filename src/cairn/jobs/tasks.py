@@ -134,6 +134,7 @@ async def remove_old_jobs(services: Services) -> None:
     await services.queue.app.job_manager.delete_old_jobs(
         nb_hours=30 * 24, include_failed=True, include_cancelled=True, include_aborted=True
     )
+    await services.queue.forget_faults()
 
 
 async def purge_memories(services: Services) -> None:

@@ -93,6 +93,9 @@ async def _observed(services: Services, call_next: AsyncCallNext, context: JobCo
             result = await call_next()
     except BaseException as fault:
         told = describe(fault)
+        if job.id is not None and isinstance(fault, Exception):
+            with suppress(*QUEUE_AWAY):
+                await services.queue.note_fault(job.id, told["error"])
         raise
     else:
         outcome = "succeeded"

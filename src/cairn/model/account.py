@@ -47,6 +47,8 @@ class Resident:
     email: str
     role: Role
     is_admin: bool
-    quota_bytes: int | None
+    quota_bytes: int | None  # set for this user; None: as the plan says
+    capacity_bytes: int | None  # what holds; None: no limit
+    used_bytes: int
     created_at: datetime
     last_login_at: datetime | None

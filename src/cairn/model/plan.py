@@ -19,6 +19,7 @@ class Plan:
     key_per_minute: int | None = None  # requests with one credential
     account_per_minute: int | None = None
     position: int = 0
+    price: str | None = None  # as it is shown, such as $10/mo; None: not for sale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Accounts: the tenant that leads every key. A number inside, an id outside."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from cairn.model.account import Account, Resident
@@ -77,6 +77,21 @@ async def has_users(conn: Connection) -> bool:
     return await fetch_value(conn, "SELECT has_users()")
 
 
-async def everybody(conn: Connection) -> list[Resident]:
-    """Every user of every account, for the operator. Needs no scope and shows no memory."""
-    return await fetch_all(conn, Resident, "SELECT * FROM all_users()")
+async def everybody(
+    conn: Connection,
+    *,
+    beginning: str | None = None,
+    user_id: str | None = None,
+    after: tuple[datetime, str] | None = None,
+    limit: int | None = None,
+) -> list[Resident]:
+    """Users of every account in the order in which they came, for the operator: all, or those whose address begins so,
+    or one. Needs no scope and shows no memory.
+    """
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        Resident,
+        "SELECT * FROM all_users(%(beginning)s, %(user)s, %(at)s, %(last)s, %(limit)s)",
+        {"beginning": beginning, "user": user_id, "at": at, "last": last, "limit": limit},
+    )

@@ -24,7 +24,7 @@ async def put(conn: Connection, plan: Plan) -> None:
     await conn.execute(
         """
         SELECT put_plan(%(name)s, %(capacity_bytes)s, %(monthly_queries)s, %(monthly_credits)s, %(key_per_minute)s,
-                        %(account_per_minute)s, %(position)s)
+                        %(account_per_minute)s, %(position)s, %(price)s)
         """,
         asdict(plan),
     )

@@ -20,6 +20,8 @@ QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
+    """`error` is the class of the exception that it ended with last, if it did."""
+
     id: int
     task: str
     queue: str
@@ -27,6 +29,15 @@ class JobRow:
     attempts: int
     scheduled_at: datetime | None
     changed_at: datetime | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCount:
+    task: str
+    todo: int
+    doing: int
+    failed: int
 
 
 class Queue:
@@ -79,6 +90,21 @@ class Queue:
             ).fetchall()
         return {"todo": 0, "doing": 0, "failed": 0} | dict(rows)
 
+    async def counts_by_task(self) -> list[TaskCount]:
+        """The same by what is to be done."""
+        async with self._pool.connection() as conn:
+            return await fetch_all(
+                conn,
+                TaskCount,
+                """
+                SELECT task_name AS task, count(*) FILTER (WHERE status = 'todo') AS todo,
+                       count(*) FILTER (WHERE status = 'doing') AS doing,
+                       count(*) FILTER (WHERE status = 'failed') AS failed
+                  FROM procrastinate_jobs WHERE status IN ('todo', 'doing', 'failed')
+                 GROUP BY 1 ORDER BY 1
+                """,
+            )
+
     async def live_workers(self, within_seconds: float = 30) -> int:
         """Workers that gave a sign of life lately, in any process."""
         async with self._pool.connection() as conn:
@@ -97,13 +123,32 @@ class Queue:
                 JobRow,
                 """
                 SELECT j.id, j.task_name AS task, j.queue_name AS queue, j.status::text, j.attempts, j.scheduled_at,
-                       (SELECT max(e.at) FROM procrastinate_events e WHERE e.job_id = j.id) AS changed_at
-                  FROM procrastinate_jobs j
+                       (SELECT max(e.at) FROM procrastinate_events e WHERE e.job_id = j.id) AS changed_at,
+                       f.error
+                  FROM procrastinate_jobs j LEFT JOIN job_faults f ON f.job = j.id
                  WHERE %(status)s::text IS NULL OR j.status::text = %(status)s
                  ORDER BY j.id DESC
                  LIMIT %(limit)s
                 """,
                 {"status": status, "limit": limit},
+            )
+
+    async def note_fault(self, job_id: int, error: str) -> None:
+        """What a job ended with: the name of a class, nothing that anybody wrote."""
+        async with self._pool.connection() as conn:
+            await conn.execute(
+                """
+                INSERT INTO job_faults (job, error) VALUES (%s, %s)
+                ON CONFLICT (job) DO UPDATE SET error = excluded.error, at = now()
+                """,
+                [job_id, error[:100]],
+            )
+
+    async def forget_faults(self) -> None:
+        """Those of jobs that are gone."""
+        async with self._pool.connection() as conn:
+            await conn.execute(
+                "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT FROM procrastinate_jobs j WHERE j.id = f.job)"
             )
 
     async def retry(self, job_id: int) -> bool:

@@ -37,7 +37,8 @@ export async function send(path: string, init?: RequestInit): Promise<Response> 
 function refusal(status: number, body: unknown): ApiError {
   const error = (body as { error?: { code?: string; message?: string; details?: unknown } } | undefined)
     ?.error
-  if (status === 401) {
+  // The price page is for everybody, also for whoever is not signed in.
+  if (status === 401 && location.pathname !== '/pricing') {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`)
   }
   return new ApiError(status, error?.code ?? 'internal', error?.message ?? `HTTP ${status}`, error?.details)

@@ -17,6 +17,7 @@ import {
   IconBook2,
   IconDeviceDesktop,
   IconLanguage,
+  IconLogin2,
   IconLogout,
   IconMessage2,
   IconMessages,
@@ -37,7 +38,7 @@ import { Waiting } from '@/parts/Waiting'
 import classes from './frame.module.css'
 import { useFrameWords } from './frame.words'
 import { openSearch, Search } from './search'
-import { useMe } from './session'
+import { useMe, useSignedOut } from './session'
 import { LANGUAGES, speak } from './words'
 
 const ICON = { size: 18, stroke: 1.6, 'aria-hidden': true } as const
@@ -57,11 +58,12 @@ export const PAGES = [
 export function Frame() {
   const words = useFrameWords()
   const me = useMe()
+  const nobody = useSignedOut()
   const place = useLocation()
   const [opened, { toggle, close }] = useDisclosure()
   useEffect(close, [place.pathname])
   const pages = [
-    ...PAGES,
+    ...PAGES.filter((page) => !nobody || page.name === 'pricing'),
     ...(me?.user?.is_admin ? [{ name: 'console', to: '/x_console', icon: IconTool } as const] : []),
   ]
   return (
@@ -89,6 +91,7 @@ export function Frame() {
             size="lg"
             aria-label={words('search')}
             onClick={openSearch}
+            display={nobody ? 'none' : undefined}
           >
             <IconSearch {...ICON} />
           </ActionIcon>
@@ -99,13 +102,15 @@ export function Frame() {
           <Group px="xs" py={6} visibleFrom="sm">
             <Mark />
           </Group>
-          <UnstyledButton className={classes.search} onClick={openSearch} visibleFrom="sm">
-            <IconSearch size={16} stroke={1.6} aria-hidden />
-            <Text size="sm" flex={1}>
-              {words('search')}
-            </Text>
-            <Kbd size="xs">{/Mac/.test(navigator.userAgent) ? '⌘' : 'Ctrl'} K</Kbd>
-          </UnstyledButton>
+          {!nobody && (
+            <UnstyledButton className={classes.search} onClick={openSearch} visibleFrom="sm">
+              <IconSearch size={16} stroke={1.6} aria-hidden />
+              <Text size="sm" flex={1}>
+                {words('search')}
+              </Text>
+              <Kbd size="xs">{/Mac/.test(navigator.userAgent) ? '⌘' : 'Ctrl'} K</Kbd>
+            </UnstyledButton>
+          )}
           <Stack gap={2} flex={1} component="nav" aria-label={words('pages')}>
             {pages.map(({ name, to, icon: Icon }) => (
               <NavLink
@@ -118,6 +123,14 @@ export function Frame() {
                 className={classes.link}
               />
             ))}
+            {nobody && (
+              <NavLink
+                href={`/login?next=${encodeURIComponent(place.pathname)}`}
+                label={words('signIn')}
+                leftSection={<IconLogin2 {...ICON} />}
+                className={classes.link}
+              />
+            )}
           </Stack>
           <Group gap={4} justify="space-between" px={4}>
             <Text size="xs" c="dimmed" truncate flex={1} title={me?.user?.email}>

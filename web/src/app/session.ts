@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api, ok, type Schema } from '@/api/client'
+import { ApiError, api, ok, type Schema } from '@/api/client'
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
@@ -12,6 +12,12 @@ export const meQuery = queryOptions({
 /** Who is signed in; undefined while that is being asked. */
 export function useMe(): Schema<'Me'> | undefined {
   return useQuery(meQuery).data
+}
+
+/** Whether the server said that nobody is signed in: only on the price page does one stay there. */
+export function useSignedOut(): boolean {
+  const { error } = useQuery(meQuery)
+  return error instanceof ApiError && error.status === 401
 }
 
 /** Dates and sizes as the signed-in person reads them: their language, their time zone. */

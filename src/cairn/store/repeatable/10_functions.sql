@@ -86,30 +86,41 @@ AS $$
     SELECT EXISTS (SELECT FROM users)
 $$;
 
--- For the operator: who is here, in the order in which they came. No memory, no secret.
-CREATE OR REPLACE FUNCTION all_users()
+-- For the operator: who is here, in the order in which they came, and how much they keep. No memory, no secret. Null is
+-- everybody: `beginning` is that of their address, `wanted` an id, `came` and `last` whom the page before ended with.
+CREATE OR REPLACE FUNCTION all_users(beginning text, wanted text, came timestamptz, last text, most int)
     RETURNS TABLE (account_id text, plan text, credits bigint, user_id text, email text, role text,
-                   is_admin boolean, quota_bytes bigint, created_at timestamptz, last_login_at timestamptz)
+                   is_admin boolean, quota_bytes bigint, capacity_bytes bigint, used_bytes bigint,
+                   created_at timestamptz, last_login_at timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
 AS $$
-    SELECT a.id, a.plan, a.credits, u.id, u.email, u.role, u.is_admin, u.quota_bytes, u.created_at, u.last_login_at
-      FROM users u JOIN accounts a USING (account)
+    SELECT a.id, a.plan, a.credits, u.id, u.email, u.role, u.is_admin, u.quota_bytes,
+           coalesce(u.quota_bytes, p.capacity_bytes), coalesce(v.size_bytes, 0), u.created_at, u.last_login_at
+      FROM users u
+      JOIN accounts a USING (account)
+     CROSS JOIN LATERAL plan_named(a.plan) p
+      LEFT JOIN spaces v ON v.account = u.account AND v.kind = 'vault' AND v.owner = u.id AND v.name = u.id
      WHERE u.erased_at IS NULL
+       AND (beginning IS NULL OR starts_with(u.email, beginning))
+       AND (wanted IS NULL OR u.id = wanted)
+       AND (came IS NULL OR (u.created_at, u.id) > (came, last))
      ORDER BY u.created_at, u.id
+     LIMIT most
 $$;
 
 -- For the operator: a plan, made or made anew.
 CREATE OR REPLACE FUNCTION put_plan(wanted text, capacity bigint, queries bigint, credits bigint, by_key int,
-                                    by_account int, place int) RETURNS void
+                                    by_account int, place int, shown_price text) RETURNS void
     LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
 AS $$
     INSERT INTO plans (name, capacity_bytes, monthly_queries, monthly_credits, key_per_minute, account_per_minute,
-                       position)
-    VALUES (wanted, capacity, queries, credits, by_key, by_account, place)
+                       position, price)
+    VALUES (wanted, capacity, queries, credits, by_key, by_account, place, shown_price)
     ON CONFLICT (name) DO UPDATE
        SET capacity_bytes = excluded.capacity_bytes, monthly_queries = excluded.monthly_queries,
            monthly_credits = excluded.monthly_credits, key_per_minute = excluded.key_per_minute,
-           account_per_minute = excluded.account_per_minute, position = excluded.position
+           account_per_minute = excluded.account_per_minute, position = excluded.position,
+           price = excluded.price
 $$;
 
 -- For the operator: what each account used in between. Numbers only.

@@ -53,7 +53,7 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY ARRAY['procrastinate_jobs', 'procrastinate_events', 'procrastinate_periodic_defers',
-                                'procrastinate_workers'] LOOP
+                                'procrastinate_workers', 'job_faults'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('DROP POLICY IF EXISTS queue ON %I', name);
         EXECUTE format('CREATE POLICY queue ON %I TO cairn_worker USING (true) WITH CHECK (true)', name);

@@ -10,7 +10,7 @@ from cairn.access.principals import Credentials, authenticate
 from cairn.access.rates import admit
 from cairn.access.require import require_admin
 from cairn.access.sessions import Browser, Login
-from cairn.errors import Unauthenticated
+from cairn.errors import NotFound, Unauthenticated
 from cairn.model.principal import Principal
 from cairn.services import Services
 
@@ -26,6 +26,10 @@ _LIMITED = ("/v1/", f"{BROWSER}/")
 
 class SignIn(Unauthenticated):
     """Somebody without a session, who did not say that they can read JSON: shown the login page."""
+
+
+class LinkOver(NotFound):
+    """A one-time link that is over, opened in a browser: shown what to do instead."""
 
 
 # These, and the arguments of `_described_caller`, only tell openapi.json what `caller` reads by itself.

@@ -29,7 +29,7 @@ _SAFE = {"GET", "HEAD", "OPTIONS"}
 _SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with none, browsers send the forms of our own pages with `Origin: null`
     "cross-origin-opener-policy": "same-origin",
     "content-security-policy": (
         "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"

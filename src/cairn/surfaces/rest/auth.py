@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from cairn.access.passwords import LONGEST, SHORTEST
 from cairn.access.sessions import change_password, log_in, log_in_once, log_out
 from cairn.access.tokens import mint_token
-from cairn.errors import Unauthenticated
-from cairn.surfaces.http.caller import COOKIE, Caller, Used, browser_of, caller, set_session_cookie
+from cairn.errors import NotFound, Unauthenticated
+from cairn.surfaces.http.caller import COOKIE, Caller, LinkOver, Used, browser_of, caller, set_session_cookie
 from cairn.surfaces.http.wire import Time, Wire
 from cairn.surfaces.rest.users import UserOut
 
@@ -63,7 +63,12 @@ async def logout(request: Request, response: Response, services: Used) -> None:
     response_class=RedirectResponse,
 )
 async def once(request: Request, services: Used, token: Annotated[str, Path(max_length=255)]) -> Response:
-    made = await log_in_once(services, token=token, browser=browser_of(request))
+    try:
+        made = await log_in_once(services, token=token, browser=browser_of(request))
+    except NotFound as fault:
+        if "text/html" in request.headers.get("accept", ""):
+            raise LinkOver(fault.message) from None
+        raise
     response = RedirectResponse("/", 303)
     set_session_cookie(response, request, made)
     return response

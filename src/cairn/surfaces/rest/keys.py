@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from cairn.access import audit, keys, sessions
+from cairn.model.credential import Session
 from cairn.surfaces.http.caller import Caller, Used
 from cairn.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
 
@@ -42,6 +43,7 @@ class SessionOut(Shown):
     last_used_at: Time
     address: str | None
     user_agent: str | None
+    current: bool = Field(default=False, description="This call came with it.")
 
 
 class AuditOut(Shown):
@@ -80,7 +82,11 @@ async def revoke_key(services: Used, principal: Caller, key_id: str) -> None:
 
 @router.get("/sessions", summary="Browsers in which I am signed in")
 async def list_sessions(services: Used, principal: Caller, page: Paging) -> PageOut[SessionOut]:
-    return show_page(await sessions.list_sessions(services, principal, page), SessionOut.model_validate)
+    def show(session: Session) -> SessionOut:
+        shown = SessionOut.model_validate(session)
+        return shown.model_copy(update={"current": session.id == principal.credential_id})
+
+    return show_page(await sessions.list_sessions(services, principal, page), show)
 
 
 @router.delete("/sessions/{session_id:ses}", status_code=204, summary="Sign one of them out")

@@ -4,10 +4,10 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from cairn.access import billing
+from cairn.access import billing, plans
 from cairn.access import usage as operations
 from cairn.access.billing import AccountUpdated
 from cairn.access.usage import By, Usage
@@ -92,6 +92,21 @@ class AccountUsageOut(BaseModel):
     truncated: bool = Field(description="There are more rows: ask for fewer days at once.")
 
 
+class OfferOut(Shown):
+    """A plan as a price page shows it. null: no limit."""
+
+    name: str
+    price: str = Field(description="Such as `$10/mo`.")
+    capacity_bytes: int | None = Field(description="Of each user.")
+    monthly_queries: int | None
+    monthly_credits: int | None
+
+
+class OffersOut(BaseModel):
+    items: list[OfferOut]
+    upgrade_url: str | None = Field(description="Where to get another plan; null: from whoever runs this server.")
+
+
 class BillingIn(Wire):
     """`credits` is what there is from now on, `add_credits` comes on top; not both."""
 
@@ -106,6 +121,14 @@ class BillingIn(Wire):
 class BillingOut(BaseModel):
     id: str
     applied: bool = Field(description="False: it was applied before, and nothing was changed.")
+
+
+@router.get("/plans", summary="What there is to choose from, for everybody")
+async def list_offers(services: Used, response: Response) -> OffersOut:
+    # One of many visitors asks the database; a browser asks again, so that a new price is there at once.
+    response.headers["cache-control"] = "public, max-age=0, s-maxage=60"
+    offers = [OfferOut.model_validate(one) for one in await plans.on_sale(services)]
+    return OffersOut(items=offers, upgrade_url=services.settings.upgrade_url)
 
 
 @router.get("/usage", summary="What was used, and what is left this month")

@@ -3,11 +3,11 @@
 from html import escape
 
 
-def page(title: str, body: str, *, narrow: bool = False) -> str:
+def page(title: str, body: str, *, narrow: bool = False, lang: str = "en") -> str:
     """A whole page around a body that is already HTML."""
     kind = ' class="narrow"' if narrow else ""
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="{escape(lang)}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)} · Cairn</title>"
         '<link rel="icon" href="/static/cairn.svg"><link rel="stylesheet" href="/static/cairn.css">'

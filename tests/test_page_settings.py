@@ -1,0 +1,241 @@
+"""Settings: a person's profile, keys, MCP, usage, account and data, through the page as they use it."""
+
+import json
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from browser import NARROW, Visitor, dashboard_server, visiting
+from live import Live
+
+pytestmark = pytest.mark.xdist_group("page-settings")
+
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[Live]:
+    live = dashboard_server()
+    yield live
+    live.stop()
+
+
+async def open_tab(visitor: Visitor, name: str) -> Page:
+    await visitor.page.get_by_role("tab", name=name).click()
+    return visitor.page
+
+
+async def test_a_profile_is_changed_and_another_browser_signed_out(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/settings")
+        await expect(page).to_have_url(re.compile("/dashboard/settings/profile$"))
+        await page.get_by_label("Name").fill("Olga")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("Saved")).to_be_visible()
+        zone = page.get_by_role("combobox", name="Time zone")
+        await zone.fill("berl")
+        await page.get_by_role("option", name="Europe/Berlin").click()
+        await expect(page.get_by_role("button", name="Use UTC, as this browser")).to_be_visible()
+        for name in ("Cold tier", "The week by e-mail"):
+            await page.get_by_role("switch", name=name).click()
+            await expect(page.get_by_role("switch", name=name)).to_be_checked()
+        await visitor.accessible()
+        # The first password needs no old one; the next does.
+        await page.get_by_label("New password").fill(PASSWORD)
+        await page.get_by_role("button", name="Set password").click()
+        await expect(page.get_by_label("Current password")).to_be_visible()
+        with httpx.Client(base_url=server.url) as elsewhere:
+            body = {"email": "owner@localhost", "password": PASSWORD}
+            agent = "Mozilla/5.0 (Macintosh; Intel Mac OS X 14.5) AppleWebKit/605 Version/17.5 Safari/605.1.15"
+            assert elsewhere.post("/auth/login", json=body, headers={"User-Agent": agent}).is_success
+            await page.reload()
+            row = page.get_by_role("listitem").filter(has_text="Safari on macOS")
+            await row.get_by_role("button", name="Sign out there").click()
+            await expect(row).to_have_count(0)
+            assert elsewhere.get("/v1/me").status_code == 401
+        await expect(page.get_by_text("This browser", exact=True)).to_be_visible()
+        me = visitor.api.get("/v1/me").json()["user"]
+        assert (me["name"], me["timezone"], me["has_password"]) == ("Olga", "Europe/Berlin", True)
+        assert (me["cold_tier"], me["weekly_digest"]) == (True, True)
+        visitor.allow("400")
+        await page.get_by_label("Current password").fill("wrong")
+        await page.get_by_label("New password").fill("another passphrase")
+        await page.get_by_role("button", name="Change password").click()
+        await expect(page.get_by_role("alert")).to_contain_text("password")
+
+
+async def test_a_key_is_made_shown_once_and_revoked(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server, permissions=["clipboard-read", "clipboard-write"]) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/settings/keys")
+        await page.get_by_role("button", name="New key").click()
+        dialog = page.get_by_role("dialog", name="New key")
+        await dialog.get_by_label("Name", exact=True).fill("laptop")
+        await dialog.get_by_label("Expires").click()
+        await page.get_by_role("option", name="In 90 days").click()
+        await visitor.accessible()
+        await dialog.get_by_role("button", name="Make key").click()
+        shown = page.get_by_role("dialog", name="Your new key")
+        await expect(shown).to_contain_text("the only time you see this key")
+        await shown.get_by_role("button", name="Copy").click()
+        await visitor.accessible()
+        key = await shown.get_by_label("laptop").input_value()
+        assert await page.evaluate("navigator.clipboard.readText()") == key
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}) as client:
+            assert client.get("/v1/me").is_success
+            await shown.get_by_role("button", name="I have copied it").click()
+            await page.reload()
+            row = page.get_by_role("listitem").filter(has_text="laptop")
+            await expect(row).to_contain_text("last used")
+            await expect(row).to_contain_text("expires")
+            assert key not in await page.content()
+            await row.get_by_role("button", name="Revoke laptop").click()
+            await page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+            await expect(row).to_have_count(0)
+            assert client.get("/v1/me").status_code == 401
+        await page.get_by_role("switch", name="Show revoked").click()
+        await expect(row).to_contain_text("Revoked")
+        await expect(page).to_have_url(re.compile(r"\?all"))
+
+
+async def test_a_configuration_for_each_program_names_this_server_and_a_key_that_works(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/settings")
+        await open_tab(visitor, "MCP")
+        await expect(page.locator("pre")).to_contain_text(f"{server.url}/v1/mcp")
+        await page.get_by_role("button", name="Make a key for this").click()
+        await expect(page.get_by_text("The key “Claude Desktop” is filled in below")).to_be_visible()
+        told = json.loads(await page.locator("pre").inner_text())["mcpServers"]["cairn"]
+        assert told["command"] == "npx"
+        assert told["args"][:3] == ["-y", "mcp-remote", f"{server.url}/v1/mcp"]
+        assert "--allow-http" not in told["args"], "it is on this machine"
+        name, bearer = told["args"][4].split(": ")
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        assert httpx.post(told["args"][2], headers={name: bearer}, json=body).json()["result"]["tools"]
+        await visitor.accessible()
+        await page.get_by_text("Graphs", exact=True).last.click()
+        await page.get_by_text("Claude Code").click()
+        await expect(page).to_have_url(re.compile("memory=graphs.*client=code"))
+        command = await page.locator("pre").first.inner_text()
+        assert command.startswith(f"claude mcp add --transport http cairn-graph {server.url}/v1/graph/mcp --header")
+        assert bearer in command
+        await page.get_by_text("Cursor").click()
+        direct = json.loads(await page.locator("pre").first.inner_text())["mcpServers"]["cairn-graph"]
+        assert direct == {"url": f"{server.url}/v1/graph/mcp", "headers": {"Authorization": bearer}}
+
+
+async def test_usage_is_empty_at_first_and_then_told_by_day_and_by_call(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/settings/usage")
+        await expect(page.get_by_text("Nothing was called in this time")).to_be_visible()
+        await visitor.accessible()
+        api = visitor.api
+        api.post("/v1/memory/capsules", json={"content_md": "a capsule"})
+        api.post("/v1/ingest", json={"scope_id": "team", "transcript": [{"speaker": "a", "text": "We took Clerk."}]})
+        for number in range(3):
+            message = {"speaker": "a", "text": f"What did we take, {number}?"}
+            assert api.post("/v1/recall", json={"scope_id": "team", "message": message}).is_success
+        user = api.get("/v1/me").json()["user"]["id"]
+        api.patch(f"/x_console/api/users/{user}", json={"quota_bytes": 10 * 1024})
+        await page.reload()
+        bar = page.get_by_role("progressbar", name="Capacity")
+        assert float(await bar.get_attribute("aria-valuenow") or 0) > 79
+        await page.get_by_text("30 days").click()
+        await page.get_by_text("Credits", exact=True).first.click()
+        await expect(page).to_have_url(re.compile("period=30&measure=credits"))
+        await expect(page.get_by_role("img", name=re.compile("Credits by day.*3 in all"))).to_be_visible()
+        await expect(page.get_by_role("row", name="Recall from a scope 3 0 3 0 0")).to_be_visible()
+        await visitor.accessible()
+        await page.get_by_role("link", name="See the plans").click()
+        await expect(page.get_by_role("heading", name="Pricing")).to_be_visible()
+        api.patch(f"/x_console/api/users/{user}", json={"quota_bytes": None})
+
+
+async def test_an_owner_adds_somebody_changes_their_role_and_erases_them(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/settings")
+        await open_tab(visitor, "Account")
+        await page.get_by_role("button", name="Add somebody").click()
+        dialog = page.get_by_role("dialog", name="Add somebody")
+        await dialog.get_by_label("E-mail").fill("ada@example.org")
+        await expect(dialog).to_contain_text("cairn login-link ada@example.org")
+        await dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+        await visitor.accessible()
+        await dialog.get_by_role("button", name="Add somebody").click()
+        row = page.get_by_role("listitem").filter(has_text="ada@example.org")
+        await expect(row).to_contain_text("Has not been here yet")
+        async with visiting(chromium, server) as ada:
+            await ada.context.clear_cookies()
+            await ada.go("/login?next=/dashboard/settings/account")
+            await ada.page.get_by_label("E-mail").fill("ada@example.org")
+            await ada.page.get_by_label("Password").fill(PASSWORD)
+            await ada.page.get_by_role("button", name="Sign in").click()
+            await expect(ada.page).to_have_url(re.compile("/settings/profile$"))
+            await expect(ada.page.get_by_role("tab", name="Data")).to_be_visible()
+            await expect(ada.page.get_by_role("tab", name="Account")).to_have_count(0)
+        await row.get_by_label("Role of ada@example.org").click()
+        await page.get_by_role("option", name="Owner").click()
+        await expect(row.get_by_label("Role of")).to_have_value("Owner")
+        await row.get_by_role("button", name="Erase ada@example.org").click()
+        sure = page.get_by_role("dialog")
+        await expect(sure.get_by_role("button", name="Erase")).to_be_disabled()
+        await sure.get_by_label("Type ada@example.org to confirm").fill("ada@example.org")
+        await visitor.accessible()
+        await sure.get_by_role("button", name="Erase").click()
+        await expect(row).to_have_count(0)
+        assert [one["email"] for one in visitor.api.get("/v1/users").json()["items"]] == ["owner@localhost"]
+        await page.get_by_label("Name of the account").fill("The lab")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("Saved")).to_be_visible()
+        assert visitor.api.get("/v1/me").json()["account"]["name"] == "The lab"
+
+
+async def test_data_goes_out_is_deleted_and_comes_back_on_a_phone_in_chinese(
+    chromium: Browser, server: Live, tmp_path: Path
+) -> None:
+    async with visiting(chromium, server, viewport=NARROW, locale="zh-CN", color_scheme="dark") as visitor:
+        page, api = visitor.page, visitor.api
+        for text in ("one", "two"):
+            api.post("/v1/memory/capsules", json={"content_md": text})
+        count = api.get("/v1/memory/usage").json()["count"]
+        await visitor.go("/dashboard/settings/data")
+        await expect(page.get_by_role("tab", name="数据", selected=True)).to_be_in_viewport()
+        async with page.expect_download() as given:
+            await page.get_by_role("link", name="下载存档").click()
+        archive = tmp_path / "archive.json"
+        await (await given.value).save_as(archive)
+        assert len(json.loads(archive.read_text())["capsules"]) == count
+        await visitor.accessible()
+        await page.get_by_role("button", name="全部删除").click()
+        sure = page.get_by_role("dialog", name="删除全部胶囊？")
+        await sure.get_by_label("输入 delete-all 以确认").fill("delete")
+        await expect(sure.get_by_role("button", name="删除全部胶囊")).to_be_disabled()
+        await sure.get_by_label("输入 delete-all 以确认").fill("delete-all")
+        await visitor.accessible()
+        await sure.get_by_role("button", name="删除全部胶囊").click()
+        await expect(page.get_by_text(f"{count} 个胶囊已移入回收站")).to_be_visible()
+        assert api.get("/v1/memory/usage").json()["count"] == 0
+        api.post("/v1/memory/capsules", json={"content_md": "three"})
+        other = json.loads(api.get("/v1/memory/export").text)
+        other["capsules"][0] |= {"id": "cap_" + "z" * 24, "content_md": "four", "history": [], "version": 1}
+        archive.write_text(json.dumps(other))
+        await page.locator("input[type=file]").set_input_files(archive)
+        await expect(page.get_by_text("导入了 1 个胶囊。")).to_be_visible()
+        await page.locator("input[type=file]").set_input_files(archive)
+        await expect(page.get_by_text("1 个已经存在")).to_be_visible()
+        archive.write_text("no archive")
+        await page.locator("input[type=file]").set_input_files(archive)
+        await expect(page.get_by_text("没有导入任何内容")).to_be_visible()
+        await page.reload()
+        await expect(page.get_by_role("cell", name="capsule.delete_all").first).to_be_visible()
+        await visitor.accessible()

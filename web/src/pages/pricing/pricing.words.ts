@@ -1,0 +1,78 @@
+import { defineWords } from '@/app/words'
+
+export const usePricingWords = defineWords('pricing', {
+  en: {
+    about: 'You pay for how much you keep. Searching, recalling and exporting it is part of every plan.',
+    current: 'Your plan',
+    capacity: '{{size}} for capsules',
+    capacityFree: 'As much as you like',
+    capsules: 'About {{count}} capsules',
+    capsulesFree: 'No limit to their number',
+    queries: '{{count}} recalls from graphs a month',
+    queriesFree: 'Recalls from graphs without a limit',
+    credits: '{{count}} credits a month',
+    choose: 'Choose {{plan}}',
+    start: 'Sign in to begin',
+    ask: 'To change your plan, ask whoever runs this server.',
+    other: 'You are on the plan “{{plan}}”, which is not sold here: {{size}}.',
+    otherFree: 'no limit to what you keep',
+    none: 'This server sells no plans',
+    noneHow: 'Whoever runs it decides how much everybody may keep.',
+    questions: 'Good to know',
+    countsQ: 'What counts towards the capacity?',
+    countsA:
+      'Each capsule counts with its title, its text and 8 KB for what belongs to it: tags, history, the index. That makes about 8.5 KB for a usual one. What is in the trash is free, and so are raw conversations.',
+    limitQ: 'What happens when I reach it?',
+    limitA:
+      'Nothing is lost. New capsules are refused, with a word on how much is missing, until you delete some or take a larger plan. Or turn on the cold tier in the settings: then the capsules you have not read for longest make room, and can be brought back for 30 days.',
+    oneQ: 'Is there a limit for a single capsule?',
+    oneA: 'Yes: 1 MB, which is about a million letters. Split what is longer, or upload it as a file to a workspace.',
+    backQ: 'Can I get back what I deleted?',
+    backA: 'For 30 days, from the trash, by yourself. After that it is gone for good.',
+    trainQ: 'Are models trained on what I keep?',
+    trainA:
+      'Cairn trains no model. What you keep lies in this server’s own database. Where a language model was set up, it reads what it needs for an answer, and no more.',
+    exportQ: 'How do I take everything with me?',
+    exportA:
+      'Settings → Data → Download archive: one JSON file with all capsules, their history and your tags. It can be read back here or elsewhere.',
+    conversationQ: 'Why capsules, and not conversations?',
+    conversationA:
+      'A conversation is how you got there; a capsule is what came out. In half a year you won’t look for what was said in March, but for why you decided as you did.',
+  },
+  zh: {
+    about: '按保存的容量付费。搜索、回忆和导出包含在每个套餐中。',
+    current: '你的套餐',
+    capacity: '{{size}} 胶囊容量',
+    capacityFree: '容量不限',
+    capsules: '约 {{count}} 个胶囊',
+    capsulesFree: '数量不限',
+    queries: '每月 {{count}} 次图谱回忆',
+    queriesFree: '图谱回忆不限次数',
+    credits: '每月 {{count}} 点数',
+    choose: '选择 {{plan}}',
+    start: '登录后开始',
+    ask: '如需更换套餐，请联系此服务器的运维者。',
+    other: '你的套餐是“{{plan}}”，不在此出售：{{size}}。',
+    otherFree: '保存内容不限量',
+    none: '此服务器不出售套餐',
+    noneHow: '每个人可以保存多少，由运维者决定。',
+    questions: '常见问题',
+    countsQ: '哪些内容计入容量？',
+    countsA:
+      '每个胶囊按标题、正文，再加 8 KB 计算，后者用于标签、历史和索引。一个普通的胶囊大约 8.5 KB。回收站里的内容和原始对话都不计入。',
+    limitQ: '容量用完了会怎样？',
+    limitA:
+      '不会丢失任何内容。新的胶囊会被拒绝，并告诉你还差多少，直到你删除一些或换更大的套餐。也可以在设置里打开冷存储：最久没有读过的胶囊会让出空间，30 天内可以恢复。',
+    oneQ: '单个胶囊有大小限制吗？',
+    oneA: '有：1 MB，大约一百万个字母或二十五万个汉字。更长的内容可以拆分，或作为文件上传到工作区。',
+    backQ: '删除的内容能找回吗？',
+    backA: '30 天内可以自己从回收站恢复。之后就彻底删除了。',
+    trainQ: '我保存的内容会用来训练模型吗？',
+    trainA:
+      'Cairn 不训练任何模型。你保存的内容在此服务器自己的数据库里。如果配置了语言模型，它只读取回答所需的部分。',
+    exportQ: '怎样带走全部内容？',
+    exportA: '设置 → 数据 → 下载存档：一个 JSON 文件，包含全部胶囊、历史和标签。可以在这里或别处读回。',
+    conversationQ: '为什么是胶囊，而不是对话？',
+    conversationA: '对话是过程，胶囊是结果。半年后你要找的不是三月里说过什么，而是当初为什么这样决定。',
+  },
+})

@@ -1,0 +1,17 @@
+import type { Schema } from '@/api/client'
+import { Password } from './Password'
+import { Preferences } from './Preferences'
+import { Sessions } from './Sessions'
+import { You } from './You'
+
+export function Profile({ me }: { me: Schema<'Me'> }) {
+  if (!me.user) return null
+  return (
+    <>
+      <You user={me.user} />
+      <Preferences user={me.user} />
+      <Password user={me.user} />
+      <Sessions />
+    </>
+  )
+}
