@@ -209,14 +209,17 @@ async def say_to_agent(services: Services, principal: Principal, agent: str, new
 
 
 async def list_messages(
-    services: Services, principal: Principal, place: str, page: PageRequest, *, thread_id: str | None = None
-) -> Page[Utterance]:
+    services: Services, principal: Principal, place: str, page: PageRequest, *, thread_id: str | None = None,
+    latest_first: bool = False,
+) -> Page[Utterance]:  # fmt: skip
     """In the order in which they were said; of the same moment, in which they came."""
     number = number_in(page)
     after = (page.after[0], number) if page.after and number is not None else None
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place)
-        found = await store.messages(conn, room.space, after=after, limit=page.limit + 1, thread_id=thread_id)
+        found = await store.messages(
+            conn, room.space, after=after, limit=page.limit + 1, thread_id=thread_id, latest_first=latest_first
+        )
     return cut_page(found, page, lambda one: (one.ts, str(one.seq)))
 
 

@@ -263,17 +263,19 @@ async def latest(conn: Connection, space: int, *, limit: int, beyond: int = 0) -
 
 
 async def messages(
-    conn: Connection, space: int, *, after: tuple[datetime, int] | None, limit: int, thread_id: str | None = None
-) -> list[Utterance]:
-    """Page by page, in the order in which they were said."""
+    conn: Connection, space: int, *, after: tuple[datetime, int] | None, limit: int, thread_id: str | None = None,
+    latest_first: bool = False,
+) -> list[Utterance]:  # fmt: skip
+    """Page by page, in the order in which they were said, or backwards."""
     at, last = after or (None, None)
+    beyond, order = ("<", "m.at DESC, m.seq DESC") if latest_first else (">", "m.at, m.seq")
     return await fetch_all(
         conn,
         Utterance,
         f"""{_UTTERANCE}
          WHERE m.space = %(space)s AND (%(thread)s::text IS NULL OR m.thread_id = %(thread)s)
-           AND (%(at)s::timestamptz IS NULL OR (m.at, m.seq) > (%(at)s, %(last)s::bigint))
-         ORDER BY m.at, m.seq LIMIT %(limit)s
+           AND (%(at)s::timestamptz IS NULL OR (m.at, m.seq) {beyond} (%(at)s, %(last)s::bigint))
+         ORDER BY {order} LIMIT %(limit)s
         """,
         {"space": space, "thread": thread_id, "at": at, "last": last, "limit": limit},
     )

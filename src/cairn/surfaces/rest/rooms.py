@@ -16,6 +16,7 @@ router = APIRouter(prefix="/v1", tags=["rooms"])
 
 UserName = Annotated[str, Field(min_length=1, max_length=255, description="An id or e-mail address of the account.")]
 Text = Annotated[str, Field(min_length=1, max_length=LARGEST)]
+LatestFirst = Annotated[bool, Query(description="Backwards: the latest first.")]
 ThreadId = Annotated[str, Field(pattern=r"^thr_[a-z0-9]{24}$")]
 ProjectId = Annotated[str, Field(pattern=r"^proj_[a-z0-9]{24}$")]
 
@@ -278,8 +279,11 @@ async def list_room_messages(
     room_id: str,
     page: Paging,
     thread_id: Annotated[str | None, Query(pattern=r"^thr_[a-z0-9]{24}$")] = None,
+    latest_first: LatestFirst = False,
 ) -> PageOut[UtteranceOut]:
-    found = await rooms.list_messages(services, principal, room_id, page, thread_id=thread_id)
+    found = await rooms.list_messages(
+        services, principal, room_id, page, thread_id=thread_id, latest_first=latest_first
+    )
     return show_page(found, _utterance)
 
 
@@ -355,8 +359,11 @@ async def say_to_agent(services: Used, principal: Caller, slug: str, body: Utter
 
 
 @router.get("/dms/{slug}/messages", summary="What was said to an agent and by it, in order")
-async def list_direct_messages(services: Used, principal: Caller, slug: str, page: Paging) -> PageOut[UtteranceOut]:
-    return show_page(await rooms.list_messages(services, principal, slug.replace("\0", ""), page), _utterance)
+async def list_direct_messages(
+    services: Used, principal: Caller, slug: str, page: Paging, latest_first: LatestFirst = False
+) -> PageOut[UtteranceOut]:
+    found = await rooms.list_messages(services, principal, slug.replace("\0", ""), page, latest_first=latest_first)
+    return show_page(found, _utterance)
 
 
 @router.get("/dms/{slug}/working", summary="The last 50 direct messages with an agent")

@@ -1,7 +1,89 @@
-import { useFrameWords } from '@/app/frame.words'
+import { Button, SegmentedControl, Stack } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconPlus } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { useAddress } from '@/parts/address'
+import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
+import { Waiting } from '@/parts/Waiting'
+import { graphsQuery } from './calls'
+import { GraphPicker } from './GraphPicker'
+import { useGraphsWords } from './graphs.words'
+import { NodeForm } from './NodeForm'
+import { NodeList } from './NodeList'
+import { NodeSheet } from './NodeSheet'
+import { NoNodes } from './NoNodes'
+import { RecallBox } from './RecallBox'
+import { Results } from './Results'
 
+const Picture = lazy(() => import('./Picture'))
+
+/** The graphs of the account: find nodes, look at them and at how they hang together. */
 export default function Graphs() {
-  const words = useFrameWords()
-  return <Page title={words('graphs')}>{null}</Page>
+  const words = useGraphsWords()
+  const [params, change] = useAddress()
+  const graphs = useQuery(graphsQuery(false))
+  const [storing, store] = useDisclosure()
+  const named = params.get('graph')
+  const graph =
+    graphs.data?.items.find((one) => one.id === named) ?? graphs.data?.items.find((one) => one.is_default)
+  const node = params.get('node')
+  const asked = params.get('q')
+  const view = params.get('view') === 'picture' ? 'picture' : 'list'
+  const open = (id: string | null) => change({ node: id })
+  const bare = graph && graph.node_count === 0 && !asked && !params.get('deleted') && !params.get('as_of')
+  return (
+    <Page
+      title={words('title')}
+      about={words('about')}
+      width={1240}
+      actions={
+        graph && (
+          <>
+            <GraphPicker graphs={graphs.data?.items ?? []} chosen={graph} />
+            <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={store.open}>
+              {words('store')}
+            </Button>
+          </>
+        )
+      }
+    >
+      {graphs.isPending && <Waiting />}
+      {graphs.isError && <Failed error={graphs.error} retry={graphs.refetch} />}
+      {graph &&
+        (bare ? (
+          <NoNodes graph={graph.id} onStore={store.open} />
+        ) : (
+          <Stack gap="md">
+            <RecallBox graph={graph.id} />
+            {asked ? (
+              <Results graph={graph.id} question={asked} chosen={node} onOpen={open} />
+            ) : (
+              <>
+                <SegmentedControl
+                  aria-label={words('view')}
+                  value={view}
+                  onChange={(value) => change({ view: value === 'list' ? null : value })}
+                  data={[
+                    { value: 'list', label: words('list') },
+                    { value: 'picture', label: words('picture') },
+                  ]}
+                  style={{ alignSelf: 'flex-start' }}
+                />
+                {view === 'list' ? (
+                  <NodeList graph={graph.id} chosen={node} onOpen={open} />
+                ) : (
+                  <Suspense fallback={<Waiting />}>
+                    <Picture graph={graph.id} chosen={node} onOpen={open} />
+                  </Suspense>
+                )}
+              </>
+            )}
+          </Stack>
+        ))}
+      {graph && <NodeSheet graph={graph.id} node={node} onOpen={open} />}
+      {graph && <NodeForm graph={graph.id} opened={storing} onClose={store.close} onStored={open} />}
+    </Page>
+  )
 }

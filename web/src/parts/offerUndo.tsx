@@ -1,15 +1,15 @@
 import { Button, Group, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 
-/** Says what was done, and takes it back while it is said. */
-export function offerUndo(said: string, label: string, undo: () => void): void {
+/** Says what was done, with a button that takes it back. */
+export function offerUndo(message: string, label: string, undo: () => void): void {
   const id = notifications.show({
-    autoClose: 8000,
+    autoClose: 10_000,
     withCloseButton: false,
     message: (
       <Group justify="space-between" wrap="nowrap">
         <Text size="sm" lineClamp={2}>
-          {said}
+          {message}
         </Text>
         <Button
           size="compact-sm"

@@ -1,0 +1,163 @@
+"""The page of graphs: nodes as a list and as a picture, recall, and all that can be done with a node."""
+
+from collections.abc import Generator
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from browser import NARROW, dashboard_server, visiting
+from live import Live
+
+pytestmark = pytest.mark.xdist_group("page-graphs")
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[Live]:
+    live = dashboard_server()
+    yield live
+    live.stop()
+
+
+async def store(page: Page, content: str, *, type: str = "note", metadata: str = "{}") -> None:
+    await page.get_by_role("button", name="Store a node").first.click()
+    form = page.get_by_role("dialog", name="Store a node")
+    await form.get_by_label("Content").fill(content)
+    await form.get_by_label("Type").fill(type)
+    await form.get_by_label("Metadata").fill(metadata)
+    await form.get_by_role("button", name="Save").click()
+    await expect(form).to_be_hidden()
+
+
+async def test_an_example_is_found_by_meaning_looked_at_and_drawn(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server, permissions=["clipboard-read", "clipboard-write"]) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/graphs")
+        await expect(page.get_by_role("heading", name="Nothing in this graph yet")).to_be_visible()
+        await visitor.accessible()
+        await page.get_by_role("button", name="Fill in an example").click()
+        await expect(page.get_by_text("Sarah leads the backend team")).to_be_visible()
+
+        await page.get_by_role("textbox", name="What do you want to know?").fill("Does Sarah prefer e-mail?")
+        await page.get_by_role("button", name="Filters").click()
+        await page.get_by_label("Least relevance").fill("0.05")
+        await page.get_by_role("button", name="Recall", exact=True).click()
+        first = page.get_by_role("main").get_by_role("listitem").first
+        await expect(first).to_contain_text("Sarah prefers e-mail over phone calls")
+        await expect(first.get_by_role("img", name="Relevance")).to_be_visible()
+        await expect(page.get_by_text("relevant enough")).to_be_visible()
+        await page.get_by_role("button", name="Copy the id").click()
+        assert (await page.evaluate("navigator.clipboard.readText()")).startswith("qry_")
+        await visitor.accessible()
+
+        await page.get_by_label("Metadata has").fill('{"team": "backend"}')
+        await expect(first).not_to_contain_text("prefers e-mail")
+        await page.get_by_label("Metadata has").fill("{")
+        await expect(page.get_by_text("This is no JSON object yet.")).to_be_visible()
+        await page.get_by_role("button", name="Clear the filters").click()
+        await page.get_by_role("button", name="Back to all nodes").click()
+
+        await page.get_by_role("button", name="Sarah leads").click()
+        sheet = page.get_by_role("dialog", name="Node", exact=True)
+        await expect(sheet).to_contain_text("owns to Q3 priority is improving API response times")
+        await visitor.accessible()
+        await sheet.get_by_role("button", name="Show in the picture").click()
+        await expect(page.get_by_role("img", name="Nodes of the graph").locator("canvas")).to_be_visible()
+        await expect(page.get_by_role("img", name="3 nodes")).to_be_visible()
+        await page.get_by_text("Two steps", exact=True).click()
+        await expect(page.get_by_role("img", name="5 nodes")).to_be_visible()
+        await page.get_by_text("All", exact=True).click()
+        await expect(page.get_by_role("img", name="7 nodes")).to_be_visible()
+        await visitor.accessible()
+
+
+async def test_a_node_is_kept_corrected_superseded_related_forgotten_and_brought_back(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        graph = visitor.api.post("/v1/graphs", json={"name": "Workshop"}).json()["id"]
+        await visitor.go(f"/dashboard/graphs?graph={graph}")
+        await store(page, "The office is in Porto", type="fact", metadata='{"floor": 3}')
+        sheet = page.get_by_role("dialog", name="Node", exact=True)
+        await expect(sheet.get_by_role("row", name="floor 3")).to_be_visible()
+        await sheet.get_by_role("button", name="Edit").click()
+        form = page.get_by_role("dialog", name="Edit the node")
+        await form.get_by_label("Content").fill("The office is in Porto, by the river")
+        await form.get_by_role("button", name="Save").click()
+        await expect(sheet.get_by_text("Version 2")).to_be_visible()
+
+        await sheet.get_by_role("button", name="It has changed").click()
+        form = page.get_by_role("dialog", name="What holds now")
+        await form.get_by_label("Content").fill("The office is in Faro")
+        await visitor.accessible()
+        await form.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("1 older node no longer holds")).to_be_visible()
+        await sheet.get_by_role("button", name="Close").click()
+        rows = page.get_by_role("main").get_by_role("listitem")
+        await expect(rows).to_have_count(1)
+
+        await store(page, "Rui runs the office")
+        await sheet.get_by_role("button", name="Relate").click()
+        form = page.get_by_role("dialog", name="Relate two nodes")
+        await form.get_by_role("combobox", name="How").fill("works_at")
+        await form.get_by_role("combobox", name="The other node").fill("Faro")
+        await page.get_by_role("option", name="The office is in Faro").click()
+        await form.get_by_role("button", name="Relate").click()
+        await expect(sheet).to_contain_text("works_at to The office is in Faro")
+        await sheet.get_by_role("button", name="End this edge: works_at").click()
+        await expect(sheet.get_by_text("Not related to anything yet.")).to_be_visible()
+        await sheet.get_by_role("switch", name="Show edges that ended").click()
+        await expect(sheet.get_by_text("Ended", exact=True)).to_be_visible()
+
+        await sheet.get_by_role("button", name="Forget").click()
+        await expect(rows).to_have_count(1)
+        await page.get_by_role("button", name="Undo").click()
+        await expect(rows).to_have_count(2)
+        await page.get_by_role("button", name="Rui runs the office").click()
+        await sheet.get_by_role("button", name="Forget").click()
+        await expect(rows).to_have_count(1)
+        await page.get_by_role("button", name="Filters").click()
+        await page.get_by_role("switch", name="Only what was forgotten").click()
+        await page.get_by_role("button", name="Restore").click()
+        await expect(page.get_by_text("Nothing here matches the filters.")).to_be_visible()
+
+
+async def test_graphs_are_made_and_deleted_and_come_back(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/graphs")
+        await page.get_by_role("button", name="More about this graph").click()
+        await page.get_by_role("menuitem", name="New graph").click()
+        await page.get_by_role("dialog").get_by_label("Name").fill("Garden")
+        await page.get_by_role("button", name="Create").click()
+        chosen = page.get_by_role("combobox", name="Graph")
+        await expect(chosen).to_have_value("Garden")
+        await page.get_by_role("button", name="More about this graph").click()
+        await page.get_by_role("menuitem", name="Delete this graph").click()
+        await expect(chosen).to_have_value("Default")
+        await page.get_by_role("button", name="Undo").click()
+        await expect(chosen).to_have_value("Garden")
+        await page.get_by_role("button", name="More about this graph").click()
+        await page.get_by_role("menuitem", name="Delete this graph").click()
+        await expect(chosen).to_have_value("Default")
+        await page.get_by_role("button", name="More about this graph").click()
+        await page.get_by_role("menuitem", name="Deleted graphs").click()
+        await visitor.accessible()
+        await page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+        await expect(chosen).to_have_value("Garden")
+
+
+async def test_on_a_phone_in_chinese_the_list_the_picture_and_a_node_fit(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server, viewport=NARROW, locale="zh-CN") as visitor:
+        page = visitor.page
+        graph = visitor.api.post("/v1/graphs", json={"name": "手机"}).json()["id"]
+        await visitor.go(f"/dashboard/graphs?graph={graph}")
+        await page.get_by_role("button", name="填入一个示例").click()
+        await page.get_by_role("button", name="莎拉负责后端团队").click()
+        await expect(page.get_by_role("dialog", name="节点")).to_contain_text("owns")
+        await visitor.accessible()
+        await page.get_by_role("button", name="关闭").click()
+        await page.get_by_text("图形", exact=True).click()
+        await expect(page.get_by_role("img", name="7 个节点")).to_be_visible()
+        await visitor.accessible()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
