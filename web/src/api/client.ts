@@ -4,17 +4,21 @@ import type { components, paths } from './schema'
 /** A type of the API by its name in openapi.json. */
 export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
 
+type Told = { code?: string; message?: string; details?: unknown; upgrade_url?: string }
+
 /** What the server refused, in its own words. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
   readonly details: unknown
+  readonly upgradeUrl: string | undefined
 
-  constructor(status: number, code: string, message: string, details?: unknown) {
-    super(message)
+  constructor(status: number, told: Told | undefined) {
+    super(told?.message ?? `HTTP ${status}`)
     this.status = status
-    this.code = code
-    this.details = details
+    this.code = told?.code ?? 'internal'
+    this.details = told?.details
+    this.upgradeUrl = told?.upgrade_url
   }
 }
 
@@ -35,11 +39,9 @@ export async function send(path: string, init?: RequestInit): Promise<Response> 
 }
 
 function refusal(status: number, body: unknown): ApiError {
-  const error = (body as { error?: { code?: string; message?: string; details?: unknown } } | undefined)
-    ?.error
   // The price page is for everybody, also for whoever is not signed in.
   if (status === 401 && location.pathname !== '/pricing') {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`)
   }
-  return new ApiError(status, error?.code ?? 'internal', error?.message ?? `HTTP ${status}`, error?.details)
+  return new ApiError(status, (body as { error?: Told } | undefined)?.error)
 }

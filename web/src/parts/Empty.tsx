@@ -15,7 +15,7 @@ export function Empty({
   return (
     <Stack align="center" gap="sm" className={classes.empty}>
       <img src="/static/cairn.svg" alt="" width={72} height={72} className={classes.stones} />
-      <Title order={2} size="h3">
+      <Title order={2} size="h3" ta="center">
         {title}
       </Title>
       <Text c="dimmed" ta="center" maw={440} component="div">

@@ -1,7 +1,124 @@
-import { useFrameWords } from '@/app/frame.words'
+import { Box, Button, SegmentedControl } from '@mantine/core'
+import { IconPlus, IconSnowflake, IconTrash } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { Link } from 'react-router'
+import { useFormat } from '@/app/session'
+import { usageQuery } from '@/parts/capsules/queries'
+import { type CapsuleDraft, SaveSheet } from '@/parts/capsules/SaveSheet'
+import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
+import { Waiting } from '@/parts/Waiting'
+import { Away } from './Away'
+import { List } from './list/List'
+import { Newcomer } from './Newcomer'
+import { usePlace, type View } from './place'
+import classes from './Recall.module.css'
+import { Room } from './Room'
+import { useRecallWords } from './recall.words'
+import { Sheet } from './sheet/Sheet'
 
+const Timeline = lazy(() => import('./timeline/Timeline'))
+const Constellation = lazy(() => import('./constellation/Constellation'))
+
+const ICON = { size: 16, stroke: 1.6, 'aria-hidden': true } as const
+
+/** What one has kept: the list, the timeline, the map, the trash. */
 export default function Recall() {
-  const words = useFrameWords()
-  return <Page title={words('recall')}>{null}</Page>
+  const words = useRecallWords()
+  const format = useFormat()
+  const place = usePlace()
+  const usage = useQuery(usageQuery)
+  const [draft, setDraft] = useState<CapsuleDraft | null>(null)
+  const add = () => setDraft({ content_md: '', project_id: place.filters.project || undefined })
+  const { count = 0, bytes_used = 0, quota_bytes = null, in_trash = 0, in_cold = 0 } = usage.data ?? {}
+  const numbers = { count, number: format.number(count), used: format.bytes(bytes_used) }
+  const away = place.view === 'trash' || place.view === 'cold'
+  return (
+    <Page
+      title={words('title')}
+      width={place.view === 'constellation' ? 1500 : undefined}
+      about={
+        count === 0
+          ? undefined
+          : quota_bytes === null
+            ? words('usage', numbers)
+            : words('usageOf', { ...numbers, quota: format.bytes(quota_bytes) })
+      }
+      actions={
+        <>
+          {usage.data && <Room used={bytes_used} quota={quota_bytes} />}
+          <Button leftSection={<IconPlus {...ICON} />} onClick={add}>
+            {words('add')}
+          </Button>
+        </>
+      }
+    >
+      {usage.isPending && <Waiting />}
+      {usage.error && <Failed error={usage.error} retry={usage.refetch} />}
+      {usage.data && (
+        <>
+          {!away && (count > 0 || in_trash > 0 || in_cold > 0) && (
+            <Box className={classes.bar}>
+              {count > 0 ? (
+                <SegmentedControl
+                  aria-label={words('view')}
+                  value={place.view}
+                  onChange={(view) => place.set({ view: view === 'list' ? null : view })}
+                  data={(['list', 'timeline', 'constellation'] satisfies View[]).map((view) => ({
+                    value: view,
+                    label: words(view),
+                  }))}
+                />
+              ) : (
+                <span />
+              )}
+              <div className={classes.away}>
+                {in_cold > 0 && (
+                  <Button
+                    component={Link}
+                    to={place.with({ view: 'cold' })}
+                    variant="subtle"
+                    color="gray"
+                    size="compact-sm"
+                    leftSection={<IconSnowflake {...ICON} />}
+                  >
+                    <span className={classes.word}>{words('cold')}</span> {format.number(in_cold)}
+                  </Button>
+                )}
+                {in_trash > 0 && (
+                  <Button
+                    component={Link}
+                    to={place.with({ view: 'trash' })}
+                    variant="subtle"
+                    color="gray"
+                    size="compact-sm"
+                    leftSection={<IconTrash {...ICON} />}
+                  >
+                    <span className={classes.word}>{words('trash')}</span> {format.number(in_trash)}
+                  </Button>
+                )}
+              </div>
+            </Box>
+          )}
+          <Suspense fallback={<Waiting />}>
+            {away ? (
+              <Away key={place.view} cold={place.view === 'cold'} />
+            ) : count === 0 ? (
+              <Newcomer onNew={add} />
+            ) : place.view === 'constellation' ? (
+              <Constellation count={count} />
+            ) : (
+              <>
+                {place.view === 'timeline' && <Timeline />}
+                <List />
+              </>
+            )}
+          </Suspense>
+        </>
+      )}
+      <Sheet />
+      <SaveSheet draft={draft} onClose={() => setDraft(null)} />
+    </Page>
+  )
 }

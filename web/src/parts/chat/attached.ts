@@ -1,9 +1,11 @@
-import { useCallback, useState } from 'react'
+import { useCallback, useEffect, useState } from 'react'
+import { useSearchParams } from 'react-router'
+import { api, ok } from '@/api/client'
 import type { Attached } from './Related'
 
 const MOST = 10
 
-/** Capsules that go with the next question. */
+/** Capsules that go with the next question; `?capsule=` brings the first one along. */
 export function useAttached() {
   const [capsules, setCapsules] = useState<Attached[]>([])
   const toggle = useCallback(
@@ -14,6 +16,22 @@ export function useAttached() {
       }),
     [],
   )
+  const [query, setQuery] = useSearchParams()
+  const brought = query.get('capsule')
+  useEffect(() => {
+    if (!brought) return
+    const add = ({ id, title }: Attached) =>
+      setCapsules((now) => (now.some((one) => one.id === id) ? now : [...now, { id, title }]))
+    const found = api.GET('/v1/memory/capsules/{capsule_id}', { params: { path: { capsule_id: brought } } })
+    ok(found).then(add, () => undefined) // one that is gone is not brought along
+    setQuery(
+      (before) => {
+        before.delete('capsule')
+        return before
+      },
+      { replace: true },
+    )
+  }, [brought, setQuery])
   const remove = useCallback((id: string) => setCapsules((now) => now.filter((one) => one.id !== id)), [])
   const clear = useCallback(() => setCapsules([]), [])
   return { capsules, ids: capsules.map((one) => one.id), toggle, remove, clear }

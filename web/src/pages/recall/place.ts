@@ -1,0 +1,65 @@
+import { useCallback, useMemo } from 'react'
+import { useSearchParams } from 'react-router'
+
+const VIEWS = ['list', 'timeline', 'constellation', 'trash', 'cold'] as const
+const MODES = ['hybrid', 'literal', 'semantic'] as const
+const DAY = /^\d{4}-\d\d-\d\d$/
+const PROJECT = /^proj_[a-z0-9]{24}$/
+const CAPSULE = /^cap_[a-z0-9]{24}$/
+
+export type View = (typeof VIEWS)[number]
+export type Mode = (typeof MODES)[number]
+export type Filters = { tag: string; kind: string; project: string; from: string; to: string }
+export const NO_FILTERS: Filters = { tag: '', kind: '', project: '', from: '', to: '' }
+
+/** Where one is in Recall, all of it in the address; what makes no sense there counts as not said. */
+export function usePlace() {
+  const [params, setParams] = useSearchParams()
+  const set = useCallback(
+    (changes: Record<string, string | null>, how: { replace?: boolean } = {}) =>
+      setParams(
+        (now) => {
+          for (const [name, value] of Object.entries(changes)) {
+            if (value) now.set(name, value)
+            else now.delete(name)
+          }
+          return now
+        },
+        { replace: how.replace, preventScrollReset: true },
+      ),
+    [setParams],
+  )
+  return useMemo(() => {
+    const read = (name: string, form?: RegExp) => {
+      const value = params.get(name) ?? ''
+      return form && !form.test(value) ? '' : value
+    }
+    const filters: Filters = {
+      tag: read('tag').slice(0, 100),
+      kind: read('kind').slice(0, 50),
+      project: read('project', PROJECT),
+      from: read('from', DAY),
+      to: read('to', DAY),
+    }
+    return {
+      view: VIEWS.find((view) => view === params.get('view')) ?? 'list',
+      mode: MODES.find((mode) => mode === params.get('mode')) ?? 'hybrid',
+      q: read('q').slice(0, 2000),
+      capsule: read('capsule', CAPSULE),
+      bucket: (['day', 'week', 'month'] as const).find((one) => one === params.get('bucket')) ?? 'week',
+      filters,
+      set,
+      /** The address with other parameters, for links. */
+      with: (changes: Record<string, string | null>) => {
+        const next = new URLSearchParams(params)
+        for (const [name, value] of Object.entries(changes)) {
+          if (value) next.set(name, value)
+          else next.delete(name)
+        }
+        return `?${next}`
+      },
+    }
+  }, [params, set])
+}
+
+export type Place = ReturnType<typeof usePlace>

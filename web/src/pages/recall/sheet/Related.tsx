@@ -1,0 +1,103 @@
+import { ActionIcon, Anchor, Button, Divider, Group, Modal, Text, Title, Tooltip } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { IconArrowMerge } from '@tabler/icons-react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link } from 'react-router'
+import { api, ok, type Schema } from '@/api/client'
+import { useFormat } from '@/app/session'
+import { CAPSULES, replace } from '@/parts/capsules/queries'
+import { plain } from '../list/excerpt'
+import { usePlace } from '../place'
+import { useRecallWords } from '../recall.words'
+import classes from './Related.module.css'
+
+const SHOWN = 4
+const FROM = 0.15 // low, for the capsule itself is always found first, and relevance falls behind it
+
+/** What else is about this: to read on, or to merge when it says the same. */
+export function Related({ capsule }: { capsule: Schema<'CapsuleOut'> }) {
+  const words = useRecallWords()
+  const format = useFormat()
+  const place = usePlace()
+  const client = useQueryClient()
+  const [other, setOther] = useState<Schema<'HitOut'> | null>(null)
+  const text = `${capsule.title}\n${plain(capsule.content_md)}`
+  const found = useQuery({
+    queryKey: [...CAPSULES, 'related', text],
+    queryFn: () =>
+      ok(
+        api.GET('/v1/memory/capsules', { params: { query: { q: text, mode: 'hybrid', limit: SHOWN + 1 } } }),
+      ),
+  })
+  const merging = useMutation({
+    mutationFn: (id: string) =>
+      ok(api.POST('/v1/memory/capsules/merge', { body: { ids: [id], into: capsule.id } })),
+    onSuccess: (after, id) => {
+      client.setQueryData([...CAPSULES, 'one', capsule.id], after)
+      replace(client, id, null)
+      replace(client, capsule.id, after)
+      setOther(null)
+      notifications.show({ message: words('mergedIn'), closeButtonProps: { 'aria-label': words('close') } })
+    },
+  })
+  const others = (found.data?.items ?? [])
+    .filter((one) => one.id !== capsule.id && (one.relevance ?? 0) >= FROM)
+    .slice(0, SHOWN)
+  if (others.length === 0) return null
+  return (
+    <>
+      <Divider my="lg" />
+      <Title order={3} size="h5" mb="xs">
+        {words('related')}
+      </Title>
+      <ul className={classes.list}>
+        {others.map((one) => (
+          <li key={one.id} className={classes.one}>
+            <div className={classes.words}>
+              <Anchor component={Link} to={place.with({ capsule: one.id })} c="inherit" fw={500} size="sm">
+                {one.title}
+              </Anchor>
+              <Text size="xs" c="dimmed">
+                {format.day(one.created_at)}
+                {one.relevance != null &&
+                  ` · ${words('relevance', { percent: format.percent(one.relevance) })}`}
+              </Text>
+            </div>
+            <Tooltip label={words('mergeIn')}>
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                aria-label={words('mergeInNamed', { title: one.title })}
+                onClick={() => setOther(one)}
+              >
+                <IconArrowMerge size={17} stroke={1.6} aria-hidden />
+              </ActionIcon>
+            </Tooltip>
+          </li>
+        ))}
+      </ul>
+      <Modal
+        opened={other !== null}
+        onClose={() => setOther(null)}
+        title={words('mergeAsk')}
+        centered
+        withCloseButton={false}
+      >
+        <Text size="sm">{words('mergeText', { title: other?.title ?? '' })}</Text>
+        <Group justify="flex-end" mt="lg" gap="xs">
+          <Button variant="default" onClick={() => setOther(null)}>
+            {words('cancel')}
+          </Button>
+          <Button
+            loading={merging.isPending}
+            onClick={() => other && merging.mutate(other.id)}
+            data-autofocus
+          >
+            {words('merge')}
+          </Button>
+        </Group>
+      </Modal>
+    </>
+  )
+}
