@@ -19,7 +19,7 @@ export const healthQuery = queryOptions({
     const { data, error, response } = await api.GET('/readyz')
     const told = data ?? error
     if (told && 'database' in told) return told
-    throw new ApiError(response.status, 'internal', `HTTP ${response.status}`)
+    throw new ApiError(response.status, undefined)
   },
   refetchInterval: 10_000,
 })

@@ -24,11 +24,11 @@ export async function* complete(
   for await (const { data } of events('/v1/chat/completions', body, signal, headers)) {
     if (data === '[DONE]') return
     const chunk = JSON.parse(data) as Chunk
-    if (chunk.error) throw new ApiError(502, chunk.error.code ?? 'upstream', chunk.error.message ?? '')
+    if (chunk.error) throw new ApiError(502, { code: 'upstream', message: '', ...chunk.error })
     if (chunk.model) yield { model: chunk.model }
     if (chunk.x_memory?.injected?.length) yield { used: chunk.x_memory.injected }
     const text = chunk.choices?.[0]?.delta?.content
     if (text) yield { text }
   }
-  throw new ApiError(502, 'cut', '')
+  throw new ApiError(502, { code: 'cut', message: '' })
 }
