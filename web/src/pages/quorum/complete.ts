@@ -24,7 +24,8 @@ export async function* complete(
   for await (const { data } of events('/v1/chat/completions', body, signal, headers)) {
     if (data === '[DONE]') return
     const chunk = JSON.parse(data) as Chunk
-    if (chunk.error) throw new ApiError(502, { code: 'upstream', message: '', ...chunk.error })
+    if (chunk.error)
+      throw new ApiError(502, { code: chunk.error.code ?? 'upstream', message: chunk.error.message ?? '' })
     if (chunk.model) yield { model: chunk.model }
     if (chunk.x_memory?.injected?.length) yield { used: chunk.x_memory.injected }
     const text = chunk.choices?.[0]?.delta?.content
