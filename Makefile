@@ -45,6 +45,7 @@ build: $(VENV)/dev.ok $(WEB)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python scripts/check_wheel.py dist
+	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

@@ -4,15 +4,17 @@ import sys
 import zipfile
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src"
+ROOT = Path(__file__).parent.parent
+PACKAGES = (ROOT / "src" / "cairn", ROOT / "clients" / "python" / "src" / "cairn_client")
 
 
 def main(folder: str) -> None:
     (wheel,) = Path(folder).glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
-        str(path.relative_to(SOURCE))
-        for path in (SOURCE / "cairn").rglob("*")
+        str(path.relative_to(package.parent))
+        for package in PACKAGES
+        for path in package.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     wanted.add("cairn/surfaces/web/static/app/index.html")

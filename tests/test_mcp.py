@@ -22,7 +22,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from cairn.cli.mcp import address_of, key_of
+from cairn.cli.reach import address_of, key_of
 from cairn.errors import Misconfigured
 from cairn.services import Services
 from cairn.settings import Settings

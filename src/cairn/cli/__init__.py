@@ -6,7 +6,7 @@ So `cairn --help` answers at once, and importing this costs nothing but typer.
 import os
 import sys
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -26,8 +26,14 @@ app.add_typer(keys, name="keys")
 app.add_typer(plans, name="plans")
 app.add_typer(jobs, name="jobs")
 
+Mode = Literal["literal", "semantic", "hybrid"]
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Email = Annotated[str, typer.Argument(metavar="EMAIL")]
+Text = Annotated[str | None, typer.Argument(metavar="[TEXT]", help="Left out, or -: from standard input.")]
+Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="Which conversation.")]
+Url = Annotated[str | None, typer.Option("--url", help="Of the server, instead of CAIRN_URL.")]
+ApiKey = Annotated[str | None, typer.Option("--key", help="Instead of CAIRN_API_KEY, or of the owner's key.")]
+OnBehalfOf = Annotated[str | None, typer.Option("--user", help="With a service key: for whom, by id or e-mail.")]
 
 
 def main() -> None:
@@ -48,6 +54,11 @@ def _do(target: str, **arguments: Any) -> None:
     code: int | None = getattr(import_module(f"cairn.cli.{module}"), function)(**arguments)
     if code:
         raise typer.Exit(code)
+
+
+def _ask(function: str, url: str | None, key: str | None, user: str | None, **arguments: Any) -> None:
+    """Run a function of `remote`, which speaks to a running server."""
+    _do(f"remote:{function}", server=(url, key, user), **arguments)
 
 
 def _version(wanted: bool) -> None:
@@ -112,6 +123,63 @@ def mcp() -> None:
 def query(query_id: Annotated[str, typer.Argument(metavar="QUERY_ID")], json: Json = False) -> None:
     """What a recall from a graph did: who asked, which filters, how many were found. Never a text."""
     _do("graphs:query", query_id=query_id, as_json=json)
+
+
+@app.command()
+def save(
+    text: Text = None,
+    title: Annotated[str | None, typer.Option(help="Left out, one is made.")] = None,
+    kind: Annotated[str, typer.Option(help="decision, thought, answer, note, or your own.")] = "note",
+    tag: Annotated[list[str] | None, typer.Option(help="May be given several times.")] = None,
+    url: Url = None,
+    key: ApiKey = None,
+    user: OnBehalfOf = None,
+    json: Json = False,
+) -> None:
+    """Keep a text as a capsule, on a running server."""
+    _ask("save", url, key, user, text=text, title=title, kind=kind, tags=tag or [], as_json=json)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = "hybrid",
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
+    url: Url = None,
+    key: ApiKey = None,
+    user: OnBehalfOf = None,
+    json: Json = False,
+) -> None:
+    """Search your capsules, on a running server."""
+    _ask("search", url, key, user, query=query, mode=mode, limit=limit, as_json=json)
+
+
+@app.command()
+def recall(
+    scope: Scope,
+    text: Text = None,
+    speaker: Annotated[str, typer.Option(help="Who says it.")] = "user",
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so long.")] = None,
+    url: Url = None,
+    key: ApiKey = None,
+    user: OnBehalfOf = None,
+    json: Json = False,
+) -> None:
+    """Print what of a scope bears on a message, ready to put into a prompt."""
+    _ask(
+        "recall", url, key, user, scope_id=scope, text=text, speaker=speaker, limit=limit, max_tokens=max_tokens,
+        as_json=json,
+    )  # fmt: skip
+
+
+@app.command()
+def ask(
+    scope: Scope, question: Text = None, url: Url = None, key: ApiKey = None, user: OnBehalfOf = None,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Answer a question from what was said in a scope, with the evidence."""
+    _ask("ask", url, key, user, scope_id=scope, question=question, as_json=json)
 
 
 @app.command("login-link")

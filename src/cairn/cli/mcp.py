@@ -5,17 +5,15 @@ output belongs to the protocol, everything else goes to standard error.
 """
 
 import asyncio
-import ipaddress
 import signal
-from dataclasses import replace
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import httpx2
 import typer
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
+from cairn.cli.reach import MAKE_A_KEY, address_of, is_local, key_of
 from cairn.errors import Misconfigured
 from cairn.observe.logs import configure_logs
 from cairn.settings import Settings, read_settings
@@ -24,7 +22,6 @@ from cairn.surfaces.mcp.protocol import make_server
 from cairn.surfaces.mcp.tool import CONDUCTOR, NAME
 
 _TIMEOUT = httpx2.Timeout(120, connect=5)
-_MAKE_A_KEY = "make one with `cairn keys create --user EMAIL --name NAME` on the server's machine"
 
 
 def mcp() -> None:
@@ -40,7 +37,7 @@ def mcp() -> None:
 
 async def _serve(settings: Settings) -> None:
     address = address_of(settings)
-    async with httpx2.AsyncClient(timeout=_TIMEOUT, trust_env=not _is_local(address)) as client:
+    async with httpx2.AsyncClient(timeout=_TIMEOUT, trust_env=not is_local(address)) as client:
 
         async def call(_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
             return await _pass_on(client, settings, address, arguments)
@@ -87,36 +84,7 @@ def _refused(address: str, status: int, error: dict[str, Any]) -> dict[str, Any]
     """What the server answers before it comes to the call."""
     code, message = str(error.get("code", "unavailable")), str(error.get("message", f"{address} answers {status}."))
     advice = {
-        401: f"Tell the user to set CAIRN_API_KEY to a good key: {_MAKE_A_KEY}.",
+        401: f"Tell the user to set CAIRN_API_KEY to a good key: {MAKE_A_KEY}.",
         404: f"Tell the user to check CAIRN_URL, which is {address}.",
     }
     return failure(code, message, advice.get(status, "Tell the user if it stays so."))
-
-
-def address_of(settings: Settings) -> str:
-    """`CAIRN_URL`, or where the server of this machine listens."""
-    return settings.url or replace(settings, public_url=None).base_url
-
-
-def key_of(settings: Settings) -> str:
-    """`CAIRN_API_KEY`, or the first owner's: that one is never sent to another machine."""
-    if settings.api_key:
-        return settings.api_key
-    if not _is_local(address_of(settings)):
-        raise Misconfigured(f"CAIRN_URL names another machine: set CAIRN_API_KEY to a key of it; {_MAKE_A_KEY}.")
-    path = settings.home / "owner-key"
-    try:
-        return path.read_text().strip()
-    except OSError:
-        raise Misconfigured(
-            f"There is no key: CAIRN_API_KEY is not set and {path} can't be read. Start `cairn serve` once, which "
-            f"writes it, or {_MAKE_A_KEY} and set CAIRN_API_KEY."
-        ) from None
-
-
-def _is_local(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
