@@ -6,6 +6,7 @@ So `cairn --help` answers at once, and importing this costs nothing but typer.
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -117,6 +118,46 @@ def reembed(json: Json = False) -> None:
 def mcp() -> None:
     """Speak MCP on standard input and output, for the key CAIRN_API_KEY to the server at CAIRN_URL."""
     _do("mcp:mcp")
+
+
+@app.command("import")
+def import_(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="chatgpt, claude, mem0, openmemory, letta, markdown, jsonl, cairn.")
+    ],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, an address or a connection string.")],
+    into: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="scope[:NAME], capsules or workspace[:NAME].")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count, write nothing.")] = False,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="What was left out and why, as JSON.")] = None,
+    me: Annotated[str | None, typer.Option(metavar="NAME", help="How the person who talked is called.")] = None,
+    tools: Annotated[bool, typer.Option("--tools", help="Also what was said to tools and by them.")] = False,
+    project: Annotated[str | None, typer.Option(metavar="PROJ", help="Put capsules into this project.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Send everything once more; nothing comes twice.")] = False,
+    of: Annotated[str | None, typer.Option(metavar="USER", help="Only this user of mem0 or OpenMemory.")] = None,
+    table: Annotated[str | None, typer.Option(metavar="T", help="The table of mem0 in its Postgres.")] = None,
+    token: Annotated[str | None, typer.Option(metavar="T", envvar="MEM0_API_KEY", help="For mem0's API.")] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="Instead of CAIRN_URL.")] = None,
+    key: Annotated[str | None, typer.Option(metavar="KEY", help="Instead of CAIRN_API_KEY.")] = None,
+) -> None:
+    """Bring over what another system remembers. Cut off, it goes on where it was; run twice, nothing comes twice."""
+    reading = {"path": path, "me": me, "tools": tools, "token": token, "of": of, "table": table}
+    _do(
+        "transfer:import_from", source=source, reading=reading, into=into, dry_run=dry_run, again=again,
+        project=project, report_path=report, url=url, key=key,
+    )  # fmt: skip
+
+
+@app.command()
+def export(
+    path: Annotated[Path, typer.Argument(metavar="PATH")],
+    format: Annotated[str, typer.Option(metavar="F", help="json, one file; or markdown, a folder.")] = "json",  # noqa: A002
+    url: Annotated[str | None, typer.Option(metavar="URL", help="Instead of CAIRN_URL.")] = None,
+    key: Annotated[str | None, typer.Option(metavar="KEY", help="Instead of CAIRN_API_KEY.")] = None,
+) -> None:
+    """Take all capsules out, with their history, the trash and the cold tier. `cairn import` reads both forms back."""
+    _do("transfer:export_to", path=path, format=format, url=url, key=key)
 
 
 @app.command()

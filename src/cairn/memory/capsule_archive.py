@@ -3,8 +3,8 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from cairn.access.audit import record
 from cairn.access.readscope import account_scope
@@ -23,12 +23,11 @@ from cairn.memory.capsules import (
     rewrite,
 )
 from cairn.memory.projects import require_project
-from cairn.model.capsule import Capsule, Version, size_of
+from cairn.model.capsule import TRASH_DAYS, Capsule, Version, size_of
 from cairn.model.ids import new_id
-from cairn.model.page import PageRequest
 from cairn.model.principal import Principal
 from cairn.services import Services
-from cairn.store import accounts, keys, memories, passages, users
+from cairn.store import accounts, keys, memories, passages, projects, users
 from cairn.store import capsules as store
 
 FORMAT = "cairn-archive"
@@ -90,6 +89,7 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
         if user is None or account is None:
             raise NotFound("There is no such user.")
         mine = await keys.page(conn, user_id=user_id, with_service=False, after=None, limit=10_000)
+        shared = await projects.page(conn, user_id, after=None, limit=10_000)
         await record(conn, principal, "capsule.export", user_id)
     head = {
         "format": FORMAT,
@@ -102,28 +102,58 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
              "expires_at": key.expires_at, "revoked_at": key.revoked_at}
             for key in mine
         ],
+        "projects": [{"id": project.id, "name": project.name} for project in shared],
     }  # fmt: skip
     yield _json(head)[:-1] + ', "capsules": ['
-    page, first = PageRequest(limit=_PAGE), True
-    while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            vault = await look_into_vault(conn, principal, user_id)
-            some = await store.page(conn, vault.space, store.Wanted(), after=page.after, limit=_PAGE)
-            shown = [_archived(one, await store.versions(conn, vault.space, one.id)) for one in some]
-        for one in shown:
+    first = True
+    async for one in _kept(services, principal, user_id, "live"):
+        yield ("" if first else ",") + "\n" + _json(one)
+        first = False
+    yield '\n], "put_away": ['
+    first = True
+    for state in ("trash", "cold"):
+        async for one in _kept(services, principal, user_id, state):
             yield ("" if first else ",") + "\n" + _json(one)
             first = False
-        if len(some) < _PAGE:
-            break
-        page = replace(page, after=(some[-1].created_at, some[-1].id))
     yield "\n]}\n"
 
 
-async def import_capsules(services: Services, principal: Principal, capsules: Sequence[dict[str, Any]]) -> Imported:
-    """Read an archive back. What is there already is left alone, so it can be done twice. All of it or nothing."""
+async def _kept(
+    services: Services, principal: Principal, user_id: str, state: Literal["live", "trash", "cold"]
+) -> AsyncGenerator[dict[str, Any]]:
+    """Capsules with their history, a page at a time: no transaction is open while somebody reads slowly."""
+    after: tuple[datetime, str] | None = None
+    while True:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            vault = await look_into_vault(conn, principal, user_id)
+            if state == "live":
+                some = await store.page(conn, vault.space, store.Wanted(), after=after, limit=_PAGE)
+            else:
+                some = await store.in_trash(conn, vault.space, cold=state == "cold", after=after, limit=_PAGE)
+            shown = [_archived(one, await store.versions(conn, vault.space, one.id)) for one in some]
+        for one in shown:
+            yield one
+        if len(some) < _PAGE:
+            return
+        last = some[-1]
+        since = {"live": last.created_at, "trash": last.deleted_at, "cold": last.cold_at}[state]
+        after = (since or last.created_at, last.id)
+
+
+async def import_capsules(
+    services: Services, principal: Principal, capsules: Sequence[dict[str, Any]], away: Sequence[dict[str, Any]] = ()
+) -> Imported:
+    """Read an archive back. What is there already is left alone, so it can be done twice. All of it or nothing.
+
+    `away` were in the trash or the cold tier, and are again for the rest of their days, unless they are over.
+    """
     user_id = require_user(principal)
     read = [(_capsule(one), [_version(each) for each in one.get("history", [])]) for one in capsules]
     for capsule, _ in read:
+        check_size(capsule.title, capsule.content_md, capsule.tags, capsule.metadata)
+    oldest = services.clock() - timedelta(days=TRASH_DAYS)
+    put_by = [(_capsule(one), [_version(each) for each in one.get("history", [])]) for one in away]
+    for capsule, _ in put_by:
         check_size(capsule.title, capsule.content_md, capsule.tags, capsule.metadata)
     cuts = {capsule.id: await cut_capsule(services, capsule) for capsule, _ in read}
     imported = 0
@@ -152,7 +182,17 @@ async def import_capsules(services: Services, principal: Principal, capsules: Se
             imported += 1
         if imported:
             await await_reading(conn, services, principal, held)
-    return Imported(imported=imported, skipped=len(read) - imported)
+        for capsule, versions in put_by:
+            since = capsule.deleted_at or capsule.cold_at
+            if since is None or not oldest < since <= services.clock():
+                continue
+            await require_project(conn, principal, capsule.project_id)
+            digest = content_hash(capsule.project_id, capsule.title, capsule.content_md)
+            if await store.insert(conn, held.space, capsule, digest):
+                await store.insert_versions(conn, held.space, capsule.id, versions)
+                await record(conn, principal, "capsule.import", capsule.id)
+                imported += 1
+    return Imported(imported=imported, skipped=len(read) + len(put_by) - imported)
 
 
 def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
@@ -169,6 +209,7 @@ def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
         "created_at": capsule.created_at,
         "updated_at": capsule.updated_at,
         "accessed_at": capsule.accessed_at,
+        **{name: at for name, at in (("deleted_at", capsule.deleted_at), ("cold_at", capsule.cold_at)) if at},
         "history": [
             {"version": one.version, "change": one.change, "title": one.title, "content_md": one.content_md,
              "tags": one.tags, "metadata": one.metadata, "changed_by": one.changed_by, "changed_at": one.changed_at}
@@ -184,7 +225,7 @@ def _capsule(one: dict[str, Any]) -> Capsule:
         project_id=one.get("project_id"), chat_id=source.get("chat_id"), message_id=source.get("message_id"),
         metadata=one["metadata"], size_bytes=size_of(one["title"], one["content_md"]), version=one["version"],
         created_at=one["created_at"], updated_at=one["updated_at"], accessed_at=one["accessed_at"],
-        deleted_at=None, cold_at=None,
+        deleted_at=one.get("deleted_at"), cold_at=one.get("cold_at"),
     )  # fmt: skip
 
 

@@ -59,10 +59,10 @@ async def insert(conn: Connection, space: int, capsule: Capsule, content_hash: b
         """
         INSERT INTO memories (space, id, kind, type, title, content, tags, metadata, project_id, source_chat_id,
                               source_message_id, source_type, content_hash, size_bytes, version, created_at, updated_at,
-                              accessed_at, deleted_at)
+                              accessed_at, deleted_at, cold_at)
         VALUES (%(space)s, %(id)s, 'capsule', %(kind)s, %(title)s, %(content)s, %(tags)s, %(metadata)s, %(project)s,
                 %(chat)s, %(message)s, 'capsule', %(hash)s, %(size)s, %(version)s, %(created)s, %(updated)s,
-                %(accessed)s, %(deleted)s)
+                %(accessed)s, %(deleted)s, %(cold)s)
         ON CONFLICT DO NOTHING
         """,
         {
@@ -83,6 +83,7 @@ async def insert(conn: Connection, space: int, capsule: Capsule, content_hash: b
             "updated": capsule.updated_at,
             "accessed": capsule.accessed_at,
             "deleted": capsule.deleted_at,
+            "cold": capsule.cold_at,
         },
     )
     return done.rowcount > 0

@@ -239,12 +239,21 @@ class ArchivedIn(Wire):
     history: Annotated[list[VersionIn], Field(max_length=100_000)] = Field(default_factory=list[VersionIn])
 
 
+class PutAwayIn(ArchivedIn):
+    deleted_at: Time | None = None
+    cold_at: Time | None = None
+
+
 class ArchiveIn(BaseModel):
     """What `export` gave. Whatever else is in it is left alone."""
 
     format: Literal["cairn-archive"]
     version: Literal[1]
     capsules: list[ArchivedIn]
+    put_away: Annotated[
+        list[PutAwayIn],
+        Field(description="What was in the trash or the cold tier, and is again until its days are over."),
+    ] = Field(default_factory=list[PutAwayIn])
 
 
 class ImportedOut(Shown):
@@ -426,7 +435,8 @@ async def export(services: Used, principal: Caller) -> StreamingResponse:
 @router.post("/import", summary="Read an archive back; what is there already is left alone")
 async def import_archive(services: Used, principal: Caller, body: ArchiveIn) -> ImportedOut:
     read = [one.model_dump() for one in body.capsules]
-    return ImportedOut.model_validate(await capsule_archive.import_capsules(services, principal, read))
+    away = [one.model_dump() for one in body.put_away]
+    return ImportedOut.model_validate(await capsule_archive.import_capsules(services, principal, read, away))
 
 
 def _fields(capsule: Capsule) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""What sources yield: conversations, notes, capsules of an archive, and what they leave out, with the reason."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What somebody said. `id` is the same in every export, which makes a second import harmless."""
+
+    id: str
+    speaker: str
+    text: str
+    at: datetime | None
+    reply_to: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    id: str
+    title: str
+    turns: list[Turn]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that was kept: a memory, a file, an instruction. `id` is the source's own, the same in every export."""
+
+    id: str
+    title: str
+    content_md: str
+    kind: str = "note"
+    tags: list[str] = field(default_factory=list[str])
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """A capsule as our own archive has it; `project` is the name of its project."""
+
+    capsule: dict[str, Any]
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What is not brought over. `what` names one of them by its id, title or place."""
+
+    reason: str
+    what: str
+    count: int = 1
+
+
+Item = Conversation | Note | Archived | LeftOut
+
+
+@dataclass(slots=True)
+class Gauge:
+    """How much of the source has been read, in bytes where that is known."""
+
+    total: int = 0
+    done: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What is to be read. `path` is a file, a folder, an address or a connection string; `me` is how the person who
+    talked is called; `tools`: also what was said to tools and by them; `of` is one user of a source with many.
+    """
+
+    path: str
+    me: str | None = None
+    tools: bool = False
+    token: str | None = None
+    of: str | None = None
+    table: str | None = None
+    gauge: Gauge = field(default_factory=Gauge)
+
+    @property
+    def file(self) -> Path:
+        return Path(self.path).expanduser()
+
+
+Source = Callable[[Reading], Iterator[Item]]
