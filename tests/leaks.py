@@ -32,6 +32,7 @@ from cairn.memory import (
     room_memories,
     rooms,
     scopes,
+    stores,
     turns,
     workspaces,
 )  # fmt: skip
@@ -39,6 +40,7 @@ from cairn.memory.chat_memories import NewMemory
 from cairn.memory.rooms import NewMessage
 from cairn.model.capsule import OVERHEAD, NewCapsule
 from cairn.model.graph import Wanted
+from cairn.model.item import Delete, Put
 from cairn.model.page import PageRequest
 from cairn.services import Services
 from conftest import PASSWORD, Person, World, http, make_person
@@ -274,9 +276,31 @@ def _probe_rooms() -> None:
 
 
 _probe_rooms()
+
+
+def _probe_stores() -> None:
+    one, at = "/v1/stores/{store}", {"namespace": "plans", "key": "there"}
+    PROBES.update(
+        {
+            f"PUT {one}/items": Probe(json={"namespace": ["plans"], "key": "new", "value": {"text": "a canary"}}),
+            f"GET {one}/items": Probe(params=at),
+            f"GET {one}/items/history": Probe(params=at),
+            f"DELETE {one}/items": Probe(params=at | {"key": "spare"}),
+            f"POST {one}/items/restore": Probe(json={"namespace": ["plans"], "key": "deleted"}),
+            f"POST {one}/search": Probe(json={"query": CANARY}),
+            f"POST {one}/namespaces": Probe(json={}),
+            f"POST {one}/batch": Probe(
+                json={"operations": [{"op": "search"}, {"op": "get", "namespace": ["plans"], "key": "there"}]}
+            ),
+        }
+    )
+
+
+_probe_stores()
 # The account's own: whoever is in it may. And where everybody has their own under the same address.
 OF_ACCOUNT = ("/v1/agents/{slug}", "/v1/graphs/{graph_id}", "/v1/graph/mcp", "/v1/graphs", "/v1/agents")
 EVERYBODYS = ("/v1/dms/{slug}",)
+NAMED = ("/v1/stores/{store}",)  # by the caller alone: in every account there may be one of this name
 # Last, because they end what the others need.
 LAST = (
     "DELETE /v1/memory/capsules/{capsule_id}",
@@ -301,7 +325,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     login = await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
     turn = scopes.Turn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
     said = await scopes.ingest(services, olga.principal, "team", [turn])
-    kept = await keep(services, olga) | await share(services, olga)
+    kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"])
     asked = await graph_recall.recall(
         services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=Wanted(), min_relevance=0
@@ -327,6 +351,7 @@ async def make_victim(services: Services, world: World) -> Victim:
             "scope_kind": "user",
             "scope_id": olga.user.id,
             "key": CANARY,
+            "store": "notes",
             **kept,
         },
         fresh={"token": await sessions.make_link(services, olga.user)},
@@ -461,6 +486,16 @@ async def fail(services: Services, olga: Person) -> str:
     return str(job.id)
 
 
+async def put(services: Services, olga: Person) -> dict[str, str]:
+    """Items of a store, there and in the trash, all of them of the canary."""
+    found = {}
+    for key in ("there", "spare", "deleted"):
+        asked = Put(namespace=["plans"], key=key, value={"text": f"{CANARY} {key}", CANARY: 1})
+        found[f"{key}_item"] = (await stores.put(services, olga.principal, "notes", asked)).id
+    await stores.delete(services, olga.principal, "notes", Delete(namespace=["plans"], key="deleted"))
+    return found
+
+
 async def make_former_member(services: Services, world: World, workspace_id: str) -> Person:
     """Somebody who was in the victim's workspace, and was sent away."""
     rita = await make_person(services, "rita@example.org", account=world.owner.user.account, password=PASSWORD)
@@ -547,6 +582,8 @@ async def attack(
     leaked = sorted(secret for secret in victim.secrets - attacker.known if secret in shown)
     findings = [f"{label}: {attacker.name} sees {secret!r}" for secret in leaked]
     told = (parameters(path) or probe.names_it) and not (of_account and path.startswith(EVERYBODYS))
+    own = path.startswith(NAMED) and attacker.headers and "X-Cairn-User" not in attacker.headers
+    told = told and not (own and answer.status_code == 200)
     if told and label not in PUBLIC and answer.status_code not in wanted(label, path, attacker):
         findings.append(f"{label}: {attacker.name} gets {answer.status_code}, not 404")
     return findings

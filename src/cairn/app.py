@@ -39,6 +39,7 @@ from cairn.surfaces.rest import (
     queries,
     rooms,
     scopes,
+    stores,
     usage,
     users,
 )
@@ -80,6 +81,7 @@ def make_routes() -> FastAPI:
         rooms,
         facts,
         graphs,
+        stores,
         usage,
         console,
         queries,

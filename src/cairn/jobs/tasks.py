@@ -11,7 +11,7 @@ from cairn.memory import capsule_views, digests, room_memories, room_summaries
 from cairn.memory import distil as distilling
 from cairn.model.capsule import TRASH_DAYS
 from cairn.services import Services
-from cairn.store import accounts, capsules, passages, rooms, sessions, spaces, users, vectors, workspaces
+from cairn.store import accounts, capsules, items, passages, rooms, sessions, spaces, users, vectors, workspaces
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
@@ -39,6 +39,7 @@ def register_tasks(services: Services) -> None:
     scheduled("* * * * *", embed_pending)
     scheduled("* * * * *", sum_up_rooms)
     scheduled("*/10 * * * *", forget_expired_logins)
+    scheduled("*/10 * * * *", purge_expired_items)
     scheduled("17 3 * * *", remove_old_jobs)
     scheduled("27 3 * * *", purge_memories)
     scheduled("47 3 * * *", drop_unused_indexes)
@@ -127,6 +128,12 @@ async def forget_expired_logins(services: Services) -> None:
     """Remove sessions and one-time links that are over."""
     async with services.db.unscoped() as conn:
         await sessions.forget_expired(conn)
+
+
+async def purge_expired_items(services: Services) -> None:
+    """Remove the items of stores whose time is over."""
+    async with services.db.unscoped() as conn:
+        await items.purge(conn, services.clock())
 
 
 async def remove_old_jobs(services: Services) -> None:

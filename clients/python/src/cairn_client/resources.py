@@ -10,6 +10,7 @@ from cairn_client.graphs import Graphs
 from cairn_client.operations import Health, Usage
 from cairn_client.rooms import Agents, Directs, Facts, Profiles, Projects, Rooms
 from cairn_client.scopes import Scopes
+from cairn_client.stores import Stores
 
 
 class Resources(Generic[D]):
@@ -33,5 +34,6 @@ class Resources(Generic[D]):
         self.facts: Facts[D] = Facts(driver)
         self.graphs: Graphs[D] = Graphs(driver)
         self.scopes: Scopes[D] = Scopes(driver)
+        self.stores: Stores[D] = Stores(driver)
         self.usage: Usage[D] = Usage(driver)
         self.health: Health[D] = Health(driver)

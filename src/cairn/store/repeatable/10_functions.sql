@@ -393,3 +393,70 @@ AS $$
          gone_links AS (DELETE FROM one_time_links WHERE expires_at < now() RETURNING 1)
     SELECT (SELECT count(*) FROM gone_sessions) + (SELECT count(*) FROM gone_links)
 $$;
+
+-- Does a value pass a filter? Every one of the conditions holds: a field that is not there counts as null, and what is
+-- of another type than the operand is neither more nor less. In plpgsql, which takes a tenth of the time of one query.
+CREATE OR REPLACE FUNCTION passes(value jsonb, conditions jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $$
+DECLARE
+    one jsonb;
+    found jsonb;
+    operand jsonb;
+    good boolean;
+BEGIN
+    FOR place IN 0 .. jsonb_array_length(conditions) - 1 LOOP
+        one := conditions -> place;
+        operand := one -> 'operand';
+        found := value;
+        FOR step IN 0 .. jsonb_array_length(one -> 'path') - 1 LOOP
+            found := found -> (one -> 'path' ->> step);
+        END LOOP;
+        found := coalesce(found, 'null');
+        good := CASE one ->> 'comparison'
+                     WHEN '$eq' THEN found = operand
+                     WHEN '$ne' THEN found <> operand
+                     ELSE jsonb_typeof(found) = jsonb_typeof(operand)
+                          AND CASE one ->> 'comparison'
+                                   WHEN '$gt' THEN found > operand WHEN '$gte' THEN found >= operand
+                                   WHEN '$lt' THEN found < operand ELSE found <= operand END END;
+        IF NOT good THEN
+            RETURN false;
+        END IF;
+    END LOOP;
+    RETURN true;
+END $$;
+
+-- Items that were over by then go for good, with their versions and a line in the audit trail for each. Whoever reads
+-- has long stopped seeing them. A store's row is held first, as whoever writes does. Returns how many.
+CREATE OR REPLACE FUNCTION purge_items(by_then timestamptz) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+DECLARE
+    place record;
+    number bigint;
+    total bigint := 0;
+BEGIN
+    FOR place IN SELECT DISTINCT account, space FROM memories WHERE kind = 'item' AND valid_to <= by_then LOOP
+        PERFORM FROM spaces WHERE account = place.account AND space = place.space FOR NO KEY UPDATE;
+        WITH gone AS (
+            DELETE FROM memories
+             WHERE account = place.account AND space = place.space AND kind = 'item' AND valid_to <= by_then
+            RETURNING id, size_bytes, deleted_at),
+        unfound AS (
+            DELETE FROM passages p USING gone g
+             WHERE p.account = place.account AND p.source_kind = 'memory' AND p.source_id = g.id),
+        counted AS (
+            UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
+              FROM (SELECT count(*) AS number, coalesce(sum(size_bytes), 0) AS size FROM gone
+                     WHERE deleted_at IS NULL) g
+             WHERE s.account = place.account AND s.space = place.space),
+        noted AS (
+            INSERT INTO audit (account, id, via, action, object_id)
+            SELECT place.account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', 'item.expire', id
+              FROM gone)
+        SELECT count(*) INTO number FROM gone;
+        total := total + number;
+    END LOOP;
+    RETURN total;
+END $$;

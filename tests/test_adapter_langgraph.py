@@ -1,0 +1,274 @@
+"""LangGraph's store interface on Cairn, with the real package: held to what its own in-memory store does."""
+
+from collections.abc import AsyncGenerator, Generator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypedDict
+
+import pytest
+
+pytest.importorskip("langgraph.store.base", reason="langgraph is not installed")
+
+from fastapi import FastAPI
+from langgraph.graph import END, START, StateGraph
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    InvalidNamespaceError,
+    ListNamespacesOp,
+    MatchCondition,
+    PutOp,
+    SearchOp,
+)
+from langgraph.store.memory import InMemoryStore
+
+from adapters import apart, awaited, waiting
+from cairn.app import make_app
+from cairn.providers.embedder import Embedder
+from cairn.providers.embedders import Embedders
+from cairn.providers.minilm import MiniLM
+from cairn.services import Services
+from cairn_client import Invalid
+from cairn_client.adapters.langgraph import CairnStore
+from conftest import World
+from weights import weights
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def models() -> Generator[tuple[Embedder, ...]]:
+    made = MiniLM(weights())
+    yield (made,)
+    made.close()
+
+
+@pytest.fixture
+async def store(app: FastAPI, world: World) -> AsyncGenerator[CairnStore]:
+    async with awaited(app, world.owner.key) as client:
+        yield CairnStore(async_client=client)
+
+
+@pytest.fixture
+async def reading(services: Services, world: World, models: tuple[Embedder, ...]) -> AsyncGenerator[CairnStore]:
+    """On a server that knows what words mean."""
+    async with awaited(make_app(replace(services, embedders=Embedders(models))), world.owner.key) as client:
+        yield CairnStore(async_client=client)
+
+
+def keys(found: Any) -> list[str]:
+    return sorted(one.key for one in found)
+
+
+# --------------------------------------------------------------------------------------- as the framework's own do
+
+
+async def fill(store: BaseStore) -> None:
+    await store.aput(("users", "alice"), "profile", {"name": "Alice", "age": 30, "city": "Oslo"})
+    await store.aput(("users", "bob"), "profile", {"name": "Bob", "age": 41, "meta": {"vip": True, "level": 3}})
+    await store.aput(("users", "bob", "notes"), "one", {"name": "note", "age": 1})
+    await store.aput(("docs",), "readme", {"name": "Readme"})
+
+
+@pytest.mark.parametrize(
+    ("prefix", "wanted"),
+    [
+        ((), None),
+        (("users",), None),
+        (("users", "bob"), None),
+        (("use",), None),
+        ((), {"name": "Alice"}),
+        (("users",), {"age": {"$gt": 30}}),
+        (("users",), {"age": {"$gte": 30, "$lt": 41}}),
+        (("users",), {"age": {"$lte": 30}}),
+        (("users",), {"age": {"$ne": 30}}),
+        (("users",), {"name": {"$eq": "Bob"}}),
+        (("users",), {"meta": {"vip": True}}),
+        (("users",), {"meta": {"level": {"$gt": 2}}}),
+        ((), {"name": "Alice", "age": 31}),
+        ((), {"missing": None}),
+    ],
+)
+async def test_a_search_finds_what_the_in_memory_store_finds(
+    store: CairnStore, prefix: tuple[str, ...], wanted: dict[str, Any] | None
+) -> None:
+    reference = InMemoryStore()
+    await fill(reference)
+    expected = {(one.namespace, one.key): one.value for one in await reference.asearch(prefix, filter=wanted)}
+    await fill(store)
+    found = await store.asearch(prefix, filter=wanted)
+    assert {(one.namespace, one.key): one.value for one in found} == expected
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"prefix": ("users",)},
+        {"suffix": ("notes",)},
+        {"prefix": ("*", "bob")},
+        {"suffix": ("bob", "*")},
+        {"prefix": ("users",), "suffix": ("bob",)},
+        {"max_depth": 1},
+        {"max_depth": 2, "prefix": ("users",)},
+        {"limit": 2},
+        {"limit": 2, "offset": 1},
+        {"prefix": ("nobody",)},
+    ],
+)
+async def test_namespaces_are_those_of_the_in_memory_store(store: CairnStore, asked: dict[str, Any]) -> None:
+    reference = InMemoryStore()
+    await fill(reference)
+    await fill(store)
+    assert await store.alist_namespaces(**asked) == await reference.alist_namespaces(**asked)
+
+
+async def test_a_batch_gives_what_the_in_memory_store_gives(store: CairnStore) -> None:
+    """What it reads is what was there before it; of two puts of a key the last holds; None deletes."""
+    ops = [
+        PutOp(("users", "alice"), "profile", {"name": "first"}),
+        GetOp(("users", "alice"), "profile"),
+        PutOp(("users", "alice"), "profile", {"name": "last"}),
+        PutOp(("docs",), "readme", None),
+        PutOp(("docs",), "never", None),
+        SearchOp(("docs",)),
+        GetOp(("users", "nobody"), "profile"),
+        ListNamespacesOp(match_conditions=(MatchCondition("prefix", ("docs",)),)),
+    ]
+
+    def shown(results: list[Any]) -> list[Any]:
+        return [
+            [(getattr(item, "key", item), getattr(item, "value", None)) for item in one]
+            if isinstance(one, list)
+            else one and one.value
+            for one in results
+        ]
+
+    reference = InMemoryStore()
+    for one in (reference, store):
+        await fill(one)
+    assert shown(await store.abatch(ops)) == shown(await reference.abatch(ops))
+    after = [GetOp(("users", "alice"), "profile"), GetOp(("docs",), "readme")]
+    assert shown(await store.abatch(after)) == shown(await reference.abatch(after)) == [{"name": "last"}, None]
+    assert await store.abatch([]) == []
+
+
+# ------------------------------------------------------------------------------------------------------ the rest
+
+
+async def test_an_item_has_its_times_and_a_delete_is_quiet(store: CairnStore) -> None:
+    assert await store.aget(("a",), "k") is None
+    await store.adelete(("a",), "k")
+    await store.aput(("a",), "k", {"n": 1})
+    first = await store.aget(("a",), "k")
+    await store.aput(("a",), "k", {"n": 2})
+    second = await store.aget(("a",), "k")
+    assert first is not None
+    assert second is not None
+    assert (second.namespace, second.key, second.value) == (("a",), "k", {"n": 2})
+    assert second.created_at == first.created_at == first.updated_at < second.updated_at
+    await store.adelete(("a",), "k")
+    assert await store.aget(("a",), "k") is None
+
+
+async def test_what_waits_and_what_is_awaited_are_the_same_store(app: FastAPI, world: World) -> None:
+    client = waiting(app, world.owner.key)
+    store = CairnStore(client)
+
+    def work() -> list[Any]:
+        store.put(("a",), "k", {"text": "ferry"})
+        store.put(("a",), "gone", {"text": "ferry"})
+        store.delete(("a",), "gone")
+        found = store.get(("a",), "k")
+        assert found is not None
+        return [found.value, keys(store.search(("a",), query="ferry")), store.list_namespaces()]
+
+    assert await apart(work) == [{"text": "ferry"}, ["k"], [("a",)]]
+    in_thread = await store.aget(("a",), "k")
+    async with awaited(app, world.owner.key) as other:
+        of_loop = CairnStore(async_client=other)
+        assert await of_loop.aget(("a",), "k") == in_thread
+        with pytest.raises(RuntimeError, match="async methods"):
+            of_loop.get(("a",), "k")
+        assert await CairnStore(async_client=other, name="other").aget(("a",), "k") is None
+    client.close()
+
+
+async def test_a_namespace_that_the_framework_forbids_is_refused(store: CairnStore) -> None:
+    for bad in ((), ("a.b",), ("",), ("langgraph", "x")):
+        with pytest.raises(InvalidNamespaceError):
+            await store.aput(bad, "k", {})
+    with pytest.raises(InvalidNamespaceError):
+        await store.abatch([GetOp(("a.b",), "k")])
+
+
+async def test_items_are_found_by_meaning_the_best_first(reading: CairnStore) -> None:
+    await reading.aput(("m",), "food", {"text": "I love eating pizza with mushrooms"})
+    await reading.aput(("m",), "car", {"text": "My vehicle broke down on the motorway"})
+    found = await reading.asearch(("m",), query="What is my favourite Italian dish?")
+    assert found[0].key == "food"
+    assert found[0].score is not None
+    assert found[0].score > (found[1].score or 0)
+    assert [one.score for one in await reading.asearch(("m",))] == [None, None]
+    assert keys(await reading.asearch(("m",), query="automobile", filter={"text": {"$ne": "x"}}, limit=1)) == ["car"]
+
+
+async def test_the_index_argument_says_what_is_searched(app: FastAPI, world: World) -> None:
+    async with awaited(app, world.owner.key) as client:
+        store = CairnStore(async_client=client, fields=["title"])
+        value = {"title": "harbour", "body": "lighthouse", "parts": [{"t": "seagull"}, {"t": "anchor"}]}
+        await store.aput(("a",), "default", value)
+        await store.aput(("a",), "parts", value, index=["parts[*].t"])
+        await store.aput(("a",), "never", value, index=False)
+        assert keys(await store.asearch(("a",), query="harbour")) == ["default"]
+        assert keys(await store.asearch(("a",), query="anchor")) == ["parts"]
+        assert keys(await store.asearch(("a",), query="lighthouse")) == []
+        assert keys(await store.asearch(("a",))) == ["default", "never", "parts"]
+
+
+async def test_a_ttl_is_in_minutes_and_reading_refreshes_it(services: Services, world: World) -> None:
+    clock = {"at": NOW}
+    app = make_app(replace(services, clock=lambda: clock["at"]))
+    async with awaited(app, world.owner.key) as client:
+        store = CairnStore(async_client=client)
+        for key in ("read", "peeked"):
+            await store.aput(("a",), key, {}, ttl=1)
+        await store.aput(("a",), "kept", {}, ttl=None)
+        clock["at"] = NOW + timedelta(seconds=50)
+        assert await store.aget(("a",), "read") is not None
+        assert await store.aget(("a",), "peeked", refresh_ttl=False) is not None
+        clock["at"] = NOW + timedelta(seconds=70)
+        assert keys(await store.asearch(("a",))) == ["kept", "read"]
+        configured = CairnStore(async_client=client, ttl={"default_ttl": 1, "refresh_on_read": False})
+        await configured.aput(("b",), "default", {})
+        await configured.aput(("b",), "for ever", {}, ttl=None)
+        clock["at"] += timedelta(seconds=50)
+        assert len(await configured.asearch(("b",))) == 2
+        clock["at"] += timedelta(seconds=50)
+        assert keys(await configured.asearch(("b",))) == ["for ever"]
+
+
+async def test_what_the_server_refuses_is_raised(store: CairnStore) -> None:
+    with pytest.raises(Invalid, match="limit"):
+        await store.asearch(("a",), limit=100_000)
+
+
+class State(TypedDict):
+    said: str
+    known: list[str]
+
+
+async def test_a_graph_remembers_from_one_thread_to_the_next(store: CairnStore) -> None:
+    async def remember(state: State, *, store: BaseStore) -> dict[str, Any]:
+        known = await store.asearch(("users", "alice"))
+        await store.aput(("users", "alice"), str(len(known)), {"text": state["said"]})
+        return {"known": [one.value["text"] for one in known]}
+
+    builder = StateGraph(State)
+    builder.add_node("remember", remember)
+    builder.add_edge(START, "remember")
+    builder.add_edge("remember", END)
+    graph = builder.compile(store=store)
+    first = await graph.ainvoke({"said": "I like ferries", "known": []})
+    second = await graph.ainvoke({"said": "And trains", "known": []})
+    assert (first["known"], second["known"]) == ([], ["I like ferries"])
