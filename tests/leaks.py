@@ -25,6 +25,7 @@ from cairn.memory import (
     chat_memories,
     chats,
     documents,
+    entity_memories,
     facts,
     graph_recall,
     graphs,
@@ -37,12 +38,15 @@ from cairn.memory import (
     workspaces,
 )  # fmt: skip
 from cairn.memory.chat_memories import NewMemory
+from cairn.memory.entity_memories import NewMemories
 from cairn.memory.rooms import NewMessage
 from cairn.model.capsule import OVERHEAD, NewCapsule
+from cairn.model.entity import Ids, Said
 from cairn.model.graph import Wanted
 from cairn.model.item import Delete, Put
 from cairn.model.page import PageRequest
 from cairn.services import Services
+from cairn.surfaces.mem0.routes import UNSUPPORTED
 from conftest import PASSWORD, Person, World, http, make_person
 
 CANARY = "canary-of-olga"
@@ -296,13 +300,45 @@ def _probe_stores() -> None:
     )
 
 
+def _probe_mem0() -> None:
+    one, mine = "/v1/memories/{memory_id}/", {"user_id": "{entity}"}
+    EXPECTED.update({label: {404} for label in UNSUPPORTED})
+    PROBES.update({label: Probe(json={}) for label in UNSUPPORTED})
+    PROBES.update(
+        {
+            "POST /v3/memories/add/": Probe(
+                json={"messages": [{"role": "user", "content": "a canary"}], "infer": False, "user_id": "their own"}
+            ),
+            "POST /v3/memories/search/": Probe(json={"query": "canary", "threshold": 0, "filters": mine}),
+            "POST /v3/memories/": Probe(json={"filters": mine}),
+            "POST /v3/memories/trash/": Probe(json={"filters": mine}),
+            "DELETE /v1/memories/": Probe(params=mine),
+            f"GET {one}": Probe(instead={"memory_id": "entity_memory"}),
+            f"GET {one}history/": Probe(instead={"memory_id": "entity_memory"}),
+            f"PUT {one}": Probe(
+                json={"text": "changed"}, instead={"memory_id": "entity_memory"}, control={"json": {"text": CANARY}}
+            ),
+            f"DELETE {one}": Probe(instead={"memory_id": "spare_entity_memory"}),
+            f"POST {one}restore/": Probe(instead={"memory_id": "deleted_entity_memory"}),
+            "PUT /v1/batch/": Probe(
+                json={"memories": [{"memory_id": "{entity_memory}", "metadata": {"a": 1}}]}, names_it=True
+            ),
+            "DELETE /v1/batch/": Probe(json={"memories": [{"memory_id": "{batched_entity_memory}"}]}, names_it=True),
+            "DELETE /v2/entities/{entity_type}/{name}/": Probe(instead={"name": "entity"}),
+        }
+    )
+
+
 _probe_stores()
+_probe_mem0()
 # The account's own: whoever is in it may. And where everybody has their own under the same address.
 OF_ACCOUNT = ("/v1/agents/{slug}", "/v1/graphs/{graph_id}", "/v1/graph/mcp", "/v1/graphs", "/v1/agents")
 EVERYBODYS = ("/v1/dms/{slug}",)
 NAMED = ("/v1/stores/{store}",)  # by the caller alone: in every account there may be one of this name
 # Last, because they end what the others need.
 LAST = (
+    "DELETE /v2/entities/{entity_type}/{name}/",
+    "DELETE /v1/memories/",
     "DELETE /v1/memory/capsules/{capsule_id}",
     "POST /v1/memory/capsules/delete-all",
     "DELETE /v1/facts/{scope_kind}/{scope_id}/{key}",
@@ -326,7 +362,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     turn = scopes.Turn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
     said = await scopes.ingest(services, olga.principal, "team", [turn])
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
-    kept |= await talk(services, olga, kept["project_id"])
+    kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
     asked = await graph_recall.recall(
         services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=Wanted(), min_relevance=0
     )
@@ -345,6 +381,8 @@ async def make_victim(services: Services, world: World) -> Victim:
             "job_id": await fail(services, olga),
             "model": "some-model",
             "plan": "pro",
+            "entity_type": "user",
+            "rest": "default/",
             "query_id": asked.query_id,
             "account_id": olga.principal.account_id,
             "slug": AGENT,
@@ -494,6 +532,21 @@ async def put(services: Services, olga: Person) -> dict[str, str]:
         found[f"{key}_item"] = (await stores.put(services, olga.principal, "notes", asked)).id
     await stores.delete(services, olga.principal, "notes", Delete(namespace=["plans"], key="deleted"))
     return found
+
+
+async def note(services: Services, olga: Person) -> dict[str, str]:
+    """What is kept for a user of hers, who is called after the canary."""
+
+    async def one(text: str) -> str:
+        new = NewMemories(
+            ids=Ids(user_id=f"{CANARY}-of-mem0"), messages=[Said(role="user", content=f"{CANARY} {text}")], infer=False,
+            metadata={CANARY: 1}, categories=[CANARY],
+        )  # fmt: skip
+        return (await entity_memories.add(services, olga.principal, new))[0].memory.id
+
+    found = {f"{state}entity_memory": await one(state) for state in ("", "spare_", "batched_", "deleted_")}
+    await entity_memories.delete(services, olga.principal, [found["deleted_entity_memory"]])
+    return found | {"entity": f"{CANARY}-of-mem0"}
 
 
 async def make_former_member(services: Services, world: World, workspace_id: str) -> Person:

@@ -18,7 +18,7 @@ LAYERS = (
     {"jobs"},
     {"runtime"},
     {"surfaces.http"},
-    {"surfaces.rest", "surfaces.web", "surfaces.mcp", "surfaces.chat", "surfaces.openai"},
+    {"surfaces.rest", "surfaces.web", "surfaces.mcp", "surfaces.chat", "surfaces.openai", "surfaces.mem0"},
     {"app"},
     {"cli"},
     {"__main__"},

@@ -25,6 +25,7 @@ from cairn.surfaces.http.caller import BROWSER, LinkOver, SignIn
 from cairn.surfaces.http.errors import ErrorOut, install_error_handlers
 from cairn.surfaces.http.guards import LimitedBody, Observed, OwnHost
 from cairn.surfaces.mcp import endpoint as mcp
+from cairn.surfaces.mem0 import routes as mem0
 from cairn.surfaces.openai import endpoint as openai
 from cairn.surfaces.rest import (
     agents,
@@ -88,6 +89,7 @@ def make_routes() -> FastAPI:
         chat,
         mcp,
         openai,
+        mem0,
         pages,
         dashboard,
     ):

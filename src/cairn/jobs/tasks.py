@@ -11,7 +11,19 @@ from cairn.memory import capsule_views, digests, room_memories, room_summaries
 from cairn.memory import distil as distilling
 from cairn.model.capsule import TRASH_DAYS
 from cairn.services import Services
-from cairn.store import accounts, capsules, items, passages, rooms, sessions, spaces, users, vectors, workspaces
+from cairn.store import (
+    accounts,
+    capsules,
+    entities,
+    items,
+    passages,
+    rooms,
+    sessions,
+    spaces,
+    users,
+    vectors,
+    workspaces,
+)
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `cairn jobs` shows it.
@@ -149,6 +161,7 @@ async def purge_memories(services: Services) -> None:
     async with services.db.unscoped() as conn:
         await capsules.purge(conn, TRASH_DAYS)
         await workspaces.purge(conn, TRASH_DAYS)
+        await entities.purge(conn)
 
 
 async def drop_unused_indexes(services: Services) -> None:

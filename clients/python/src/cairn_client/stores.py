@@ -105,7 +105,7 @@ class Stores(Resource[D]):
         namespace_prefix: Sequence[str] = (),
         *,
         query: str | None = None,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        filter: Mapping[str, Any] | None = None,
         limit: int = 10,
         offset: int = 0,
         min_relevance: float | None = None,
@@ -207,7 +207,7 @@ def search(
     namespace_prefix: Sequence[str] = (),
     *,
     query: str | None = None,
-    filter: Mapping[str, Any] | None = None,  # noqa: A002
+    filter: Mapping[str, Any] | None = None,
     limit: int = 10,
     offset: int = 0,
     min_relevance: float | None = None,

@@ -1,15 +1,8 @@
 -- Stores: memories of the kind `item` under a namespace and a key, in spaces of the kind `store`.
 
--- The kinds that are there by now, whichever they are, and this one.
-DO $$
-DECLARE
-    kinds constant text := (SELECT pg_get_constraintdef(oid) FROM pg_constraint
-                             WHERE conrelid = 'spaces'::regclass AND conname = 'spaces_kind_check');
-BEGIN
-    ALTER TABLE spaces DROP CONSTRAINT spaces_kind_check;
-    EXECUTE 'ALTER TABLE spaces ADD CONSTRAINT spaces_kind_check '
-            || replace(kinds, 'ARRAY[', 'ARRAY[''store''::text, ');
-END $$;
+ALTER TABLE spaces DROP CONSTRAINT spaces_kind_check;
+ALTER TABLE spaces ADD CONSTRAINT spaces_kind_check CHECK (kind IN
+    ('vault', 'workspace', 'library', 'graph', 'scope', 'room', 'dm', 'profile', 'project', 'global', 'entity', 'store'));
 
 -- The labels of an item's namespace, each followed by U+001F: what lies below it begins with it. Its key is the title,
 -- its content the value as JSON, `content_hash` stands for namespace and key, and it expires at `valid_to`.

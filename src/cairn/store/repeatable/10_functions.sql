@@ -460,3 +460,25 @@ BEGIN
     END LOOP;
     RETURN total;
 END $$;
+
+-- Memories of entities are asked for by their ids alone: in which space of the account each of them lies. Numbers only;
+-- whether the caller may go there is asked next.
+CREATE OR REPLACE FUNCTION entity_places(ids text[]) RETURNS TABLE (memory_id text, space bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    SELECT m.id, m.space FROM memories m
+     WHERE m.account = scope_account() AND m.kind = 'entity' AND m.id = ANY (ids)
+$$;
+
+-- Once the last memory of an entity has left the trash, nothing says any more that there was one. The count is in the
+-- row itself: whoever adds to it meanwhile has changed that, and is seen.
+CREATE OR REPLACE FUNCTION purge_entities() RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = cairn, pg_temp
+AS $$
+    WITH gone AS (
+        DELETE FROM spaces s
+         WHERE s.kind = 'entity' AND s.memory_count = 0
+           AND NOT EXISTS (SELECT FROM memories m WHERE m.account = s.account AND m.space = s.space)
+        RETURNING 1)
+    SELECT count(*) FROM gone
+$$;

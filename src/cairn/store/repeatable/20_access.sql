@@ -21,7 +21,7 @@ DECLARE
         'usage_months', in_account, 'billing_events', in_account,
         -- the places: needed to work out a read scope
         'spaces', in_account, 'members', in_account, 'agents', in_account, 'rooms', in_account,
-        'room_agents', in_account,
+        'room_agents', in_account, 'entities', in_account,
         -- what is kept in a place
         'messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
         'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'document_versions', in_sight,

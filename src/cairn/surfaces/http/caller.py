@@ -21,7 +21,7 @@ BROWSER = "/chat/api"
 
 
 # Where the requests a minute of a plan hold.
-_LIMITED = ("/v1/", f"{BROWSER}/")
+_LIMITED = ("/v1/", "/v2/", "/v3/", f"{BROWSER}/")
 
 
 class SignIn(Unauthenticated):

@@ -1,0 +1,171 @@
+"""Entities: users, agents, apps and runs that a caller names, what is remembered for them, and filters over that."""
+
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
+
+LARGEST = 256 * 1024  # bytes of a memory
+LARGEST_METADATA = 64 * 1024
+
+EntityType = Literal["user", "agent", "app", "run"]
+Event = Literal["ADD", "UPDATE", "NOOP"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ids:
+    """Whose a memory is: at least one of them. They are the caller's own, and no users of ours."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    app_id: str | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityMemory:
+    """`role` and `actor_id` are those of the message that it was taken from. `expires_at` is when it is no longer
+    found.
+    """
+
+    id: str
+    space: int
+    content: str
+    metadata: dict[str, Any]
+    categories: list[str]
+    user_id: str | None
+    agent_id: str | None
+    app_id: str | None
+    run_id: str | None
+    role: str | None
+    actor_id: str | None
+    immutable: bool
+    expires_at: datetime | None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+    @property
+    def expires_on(self) -> date | None:
+        """The last day on which it is found."""
+        return None if self.expires_at is None else (self.expires_at - timedelta(days=1)).date()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityVersion:
+    """What a memory was after a change: created, updated, deleted, restored."""
+
+    version: int
+    change: str
+    content: str
+    metadata: dict[str, Any]
+    categories: list[str]
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    type: EntityType
+    name: str
+    memories: int
+    created_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message out of which something is to be remembered."""
+
+    role: str
+    content: str
+    name: str | None = None
+
+
+# ----------------------------------------------------------------------------------------------------- filters
+
+IdField = Literal["user_id", "agent_id", "app_id", "run_id"]
+Field = Literal[IdField, "created_at", "updated_at", "categories", "memory", "id", "metadata"]
+Operator = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "icontains"]
+ID_FIELDS: tuple[IdField, ...] = ("user_id", "agent_id", "app_id", "run_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A time in a filter: an instant, or a whole day from `start` to `end`."""
+
+    start: datetime
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One comparison. `path` leads to a value inside of the metadata."""
+
+    field: Field
+    operator: Operator
+    value: Any
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    parts: "tuple[Filter, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    parts: "tuple[Filter, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    part: "Filter"
+
+
+Filter = Comparison | Every | Either | Never
+EVERYTHING = Every(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which memories are meant; those that have expired only if they are asked for."""
+
+    filter: Filter = field(default=EVERYTHING)
+    expired: bool = False
+
+
+def only_ids(one: Filter) -> bool:
+    """Whether it asks for nothing but whose a memory is."""
+    match one:
+        case Comparison():
+            return one.field in ID_FIELDS
+        case Never():
+            return only_ids(one.part)
+        case Every() | Either():
+            return all(map(only_ids, one.parts))
+
+
+def names_somebody(one: Filter) -> bool:
+    """Whether whatever passes belongs to an entity that the filter names."""
+    match one:
+        case Comparison():
+            return one.field in ID_FIELDS and one.operator in {"eq", "in"} and one.value is not None
+        case Never():
+            return False
+        case Every():
+            return any(map(names_somebody, one.parts))
+        case Either():
+            return bool(one.parts) and all(map(names_somebody, one.parts))
+
+
+def ids_alone(one: Filter) -> Filter:
+    """What it asks of the ids: everything that passes the filter passes this."""
+    match one:
+        case Comparison():
+            return one if one.field in ID_FIELDS else EVERYTHING
+        case Never():
+            return one if only_ids(one) else EVERYTHING
+        case Every():
+            return Every(tuple(map(ids_alone, one.parts)))
+        case Either():
+            return Either(tuple(map(ids_alone, one.parts)))
