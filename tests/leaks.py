@@ -378,6 +378,7 @@ async def make_victim(services: Services, world: World) -> Victim:
             "session_id": listed.items[0].id,
             "token": used,
             "path": "cairn.css",
+            "name": "somebody",  # of mem0's routes that answer nobody
             "job_id": await fail(services, olga),
             "model": "some-model",
             "plan": "pro",

@@ -92,7 +92,10 @@ def resolved(schema: Any) -> Any:
 
 def test_every_route_is_an_operation() -> None:
     ours = {
-        f"{method.upper()} {path}" for path, held in API["paths"].items() for method in held if not NOT_OURS.match(path)
+        f"{method.upper()} {path}"
+        for path, held in API["paths"].items()
+        for method, described in held.items()
+        if not NOT_OURS.match(path) and described["tags"] != ["mem0"]  # those are for its own client
     }
     assert {route(built(held))[0] for held in OPERATIONS.values()} == ours
 
@@ -138,6 +141,9 @@ def test_what_an_operation_returns_is_what_its_route_answers(name: str) -> None:
 
 
 def compare(kind: type[Any], schema: Any, where: str) -> None:
+    if not is_dataclass(kind):
+        assert (get_origin(kind), schema["type"]) == (tuple, "array"), where
+        return
     hints = get_type_hints(kind)
     own = {str(one.metadata.get("wire", one.name)): one for one in fields(kind)}
     assert set(own) == set(schema["properties"]), where

@@ -196,8 +196,8 @@ async def test_the_worker_survives_the_loss_of_its_connections(services: Service
 async def test_scheduled_jobs_are_registered_once_and_can_run(services: Services, world: World) -> None:
     names = {task for (task, _) in services.queue.app.periodic_registry.periodic_tasks}
     assert names == {
-        "drop_unused_indexes", "embed_pending", "forget_expired_logins", "purge_memories", "remove_old_jobs",
-        "send_digests", "sum_up_rooms",
+        "drop_unused_indexes", "embed_pending", "forget_expired_logins", "purge_expired_items", "purge_memories",
+        "remove_old_jobs", "send_digests", "sum_up_rooms",
     }  # fmt: skip
     for name in names:
         await services.queue.app.configure_task(name).defer_async(timestamp=0)

@@ -68,6 +68,7 @@ class Session:
     last_used_at: datetime
     address: str | None
     user_agent: str | None
+    current: bool = False  # the one that asks
 
 
 @dataclass(frozen=True, kw_only=True)

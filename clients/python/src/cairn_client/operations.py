@@ -90,6 +90,23 @@ class AccountUsage:
     truncated: bool  # there are more rows: ask for fewer days at once
 
 
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A plan that one may choose. None: no limit."""
+
+    name: str
+    price: str
+    capacity_bytes: int | None
+    monthly_queries: int | None
+    monthly_credits: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offers:
+    items: tuple[Offer, ...]
+    upgrade_url: str | None
+
+
 class Health(Resource[D]):
     @operation
     def alive(self) -> Request[Alive]:
@@ -118,3 +135,8 @@ class Usage(Resource[D]):
         """What recalls, asks and language models have used; `by` says what makes a row."""
         params = filled(by=",".join(by) if by else None, **{"from": since, "to": until})
         return Request(method="GET", path="/v1/usage", parse=into(AccountUsage), params=params)
+
+    @operation
+    def plans(self) -> Request[Offers]:
+        """What there is to choose from; for everybody."""
+        return Request(method="GET", path="/v1/plans", parse=into(Offers))

@@ -266,9 +266,14 @@ class Rooms(Resource[D]):
 
     @paged
     def messages(
-        self, room_id: str, *, thread_id: str | None = None, page_size: int | None = None
+        self,
+        room_id: str,
+        *,
+        thread_id: str | None = None,
+        latest_first: bool = False,
+        page_size: int | None = None,
     ) -> Request[Page[Utterance]]:
-        params = filled(thread_id=thread_id, limit=page_size)
+        params = filled(thread_id=thread_id, latest_first=latest_first or None, limit=page_size)
         return Request(method="GET", path=f"{_room(room_id)}/messages", parse=page_of(Utterance), params=params)
 
     @operation
@@ -341,8 +346,10 @@ class Directs(Resource[D]):
         return _said(_direct(agent), text, None, agent if by_agent else None, ts, None, attachments, id)
 
     @paged
-    def messages(self, agent: str, *, page_size: int | None = None) -> Request[Page[Utterance]]:
-        params = filled(limit=page_size)
+    def messages(
+        self, agent: str, *, latest_first: bool = False, page_size: int | None = None
+    ) -> Request[Page[Utterance]]:
+        params = filled(latest_first=latest_first or None, limit=page_size)
         return Request(method="GET", path=f"{_direct(agent)}/messages", parse=page_of(Utterance), params=params)
 
     @operation

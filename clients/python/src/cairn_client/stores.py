@@ -30,7 +30,11 @@ class Item:
     updated_at: datetime
     ttl_seconds: float | None = None
     expires_at: datetime | None = None
-    deleted_at: datetime | None = None  # in the trash since
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeletedItem(Item):
+    deleted_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +165,10 @@ class Stores(Resource[D]):
         return Request(method="POST", path=f"{_of(store)}/items/restore", parse=into(Item), json=body)
 
     @paged
-    def trash(self, store: str, *, page_size: int | None = None) -> Request[Page[Item]]:
-        return Request(method="GET", path=f"{_of(store)}/trash", parse=page_of(Item), params=filled(limit=page_size))
+    def trash(self, store: str, *, page_size: int | None = None) -> Request[Page[DeletedItem]]:
+        return Request(
+            method="GET", path=f"{_of(store)}/trash", parse=page_of(DeletedItem), params=filled(limit=page_size)
+        )
 
     @operation
     def batch(self, store: str, operations: Sequence[Mapping[str, Any]]) -> Request[tuple[Outcome, ...]]:
