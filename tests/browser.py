@@ -60,8 +60,8 @@ async def open_chromium() -> AsyncGenerator[Browser]:
 
 def dashboard_server(**environ: str) -> Live:
     """With real embedders; `environ` may name a language model."""
-    settings = {"CAIRN_EMBEDDINGS_PROVIDER": "builtin", "CAIRN_MODELS_FROM": str(weights())}
-    return Live(**settings | environ)
+    own: dict[str, Any] = {"CAIRN_EMBEDDINGS_PROVIDER": "builtin", "CAIRN_MODELS_FROM": str(weights())}
+    return Live(**own | environ)
 
 
 class Visitor:

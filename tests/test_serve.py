@@ -56,7 +56,8 @@ def test_the_first_start_makes_an_owner_a_key_and_a_link(server: Live) -> None:
     link = next(word for word in shown.split() if "/auth/once/" in word)
     with httpx.Client(follow_redirects=True) as browser:
         page = browser.get(link)
-        assert "owner@localhost" in page.text
+        assert page.url.path == "/dashboard/recall"
+        assert browser.get(page.url.join("/v1/me")).json()["user"]["email"] == "owner@localhost"
         assert httpx.get(link).status_code == 404
     server.stop()
 
