@@ -14,7 +14,7 @@ from playwright.async_api import Page  # noqa: E402
 
 from browser import Visitor, dashboard_server, open_chromium, visiting  # noqa: E402
 from cairn.model.ids import new_id  # noqa: E402
-from upstream import Received, ScriptedUpstream, chunks, completion, streamed  # noqa: E402
+from upstream import Received, ScriptedUpstream, chunks, completion, streamed, whole  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 SIZE = {"width": 1360, "height": 850}
@@ -289,7 +289,7 @@ ANSWER = (
 
 def answered(request: Received) -> Any:
     if request.path.endswith("/models"):
-        return completion("")
+        return whole({"object": "list", "data": [{"id": "small-model", "object": "model", "owned_by": "you"}]})
     asked = request.json
     return streamed(*chunks(ANSWER, usage=True)) if asked.get("stream") else completion("Sessions per plan")
 
@@ -316,7 +316,8 @@ def fill(visitor: Visitor) -> dict[str, str]:
     ]:
         _post(visitor, f"/v1/workspaces/{workspace}/memories", {"content": text, "category": category})
     chat = _post(visitor, "/v1/chats", {"title": "Sessions per plan", "workspace_id": workspace})["id"]
-    return {"chat": chat, "workspace": workspace, "room": _fill_room(visitor), "node": _fill_graph(visitor)}
+    _fill_graph(visitor)
+    return {"chat": chat, "workspace": workspace, "room": _fill_room(visitor)}
 
 
 def _fill_room(visitor: Visitor) -> str:
@@ -343,14 +344,13 @@ def _fill_room(visitor: Visitor) -> str:
     return room
 
 
-def _fill_graph(visitor: Visitor) -> str:
+def _fill_graph(visitor: Visitor) -> None:
     ids: dict[str, str] = {}
     for name, kind, content, metadata in NODES:
         body = {"content": content, "node_type": kind, "metadata": metadata}
         ids[name] = _post(visitor, "/v1/graphs/default/nodes", body)["id"]
     for one, other, kind in EDGES:
         _post(visitor, "/v1/graphs/default/edges", {"from_id": ids[one], "to_id": ids[other], "edge_type": kind})
-    return ids["hanse"]
 
 
 def _post(visitor: Visitor, path: str, body: dict[str, Any]) -> Any:
@@ -393,19 +393,22 @@ async def _pictures(browser: Any, server: Any) -> None:
         page = visitor.page
         await visitor.go("/dashboard/recall")
         await snap(page, "recall")
-        await visitor.go(f"/dashboard/graphs?node={made['node']}")
+        await visitor.go("/dashboard/graphs?view=picture")
         await snap(page, "graphs")
-        await visitor.go(f"/dashboard/rooms/{made['room']}")
+        await visitor.go(f"/dashboard/rooms?room={made['room']}")
         await snap(page, "rooms")
-        await visitor.go(f"/dashboard/playground/{made['chat']}")
+        await visitor.go(f"/dashboard/playground/{made['chat']}?side=memories")
         field = page.get_by_role("textbox").last
         await field.fill("How long should sessions last on each plan?")
         await field.press("Enter")
         await page.get_by_text("I would put the session length").wait_for()
+        await (
+            page.get_by_role("button", name="memory used").or_(page.get_by_role("button", name="memories used")).click()
+        )
         await snap(page, "playground")
     async with visiting(browser, server, viewport=SIZE, device_scale_factor=1.5, color_scheme="dark") as visitor:
-        await visitor.go("/dashboard/recall?view=constellation")
-        await snap(visitor.page, "constellation")
+        await visitor.go("/dashboard/recall?view=timeline")
+        await snap(visitor.page, "timeline")
 
 
 if __name__ == "__main__":

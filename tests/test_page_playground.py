@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
 from browser import NARROW, Visitor, dashboard_server, visiting
 from live import Live
@@ -272,12 +272,12 @@ async def test_files_are_uploaded_read_and_deleted_and_artifacts_keep_their_vers
         side = page.get_by_role("complementary")
         await expect(side.get_by_text("No files yet.")).to_be_visible()
         visitor.allow("422")
-        text = {
+        text: FilePayload = {
             "name": "timetable.md",
             "mimeType": "text/markdown",
             "buffer": b"# Timetable\n\nThe ferry leaves at nine.",
         }
-        program = {"name": "program.exe", "mimeType": "application/octet-stream", "buffer": b"MZ\x90\x00"}
+        program: FilePayload = {"name": "program.exe", "mimeType": "application/octet-stream", "buffer": b"MZ\x90\x00"}
         await page.locator("input[type=file]").set_input_files([text, program])
         await expect(side.get_by_text("1 part can be found")).to_be_visible()
         await expect(side.get_by_text("Cairn reads txt, md, html, pdf and docx")).to_be_visible()
