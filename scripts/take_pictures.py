@@ -398,7 +398,7 @@ async def _pictures(browser: Any, server: Any) -> None:
         await visitor.go(f"/dashboard/rooms?room={made['room']}")
         await snap(page, "rooms")
         await visitor.go(f"/dashboard/playground/{made['chat']}?side=memories")
-        field = page.get_by_role("textbox").last
+        field = page.get_by_placeholder("Write a message")
         await field.fill("How long should sessions last on each plan?")
         await field.press("Enter")
         await page.get_by_text("I would put the session length").wait_for()
