@@ -286,12 +286,14 @@ ANSWER = (
     "So I would put the session length into the plan and leave the rest to Clerk's settings."
 )
 
+SUMMARY = "The launch is on Tuesday the 24th, 9:00 in Lisbon, with 4,200 euros. No discount codes. Mira has the pager."
+
 
 def answered(request: Received) -> Any:
     if request.path.endswith("/models"):
         return whole({"object": "list", "data": [{"id": "small-model", "object": "model", "owned_by": "you"}]})
     asked = request.json
-    return streamed(*chunks(ANSWER, usage=True)) if asked.get("stream") else completion("Sessions per plan")
+    return streamed(*chunks(ANSWER, usage=True)) if asked.get("stream") else completion(SUMMARY)
 
 
 def fill(visitor: Visitor) -> dict[str, str]:
@@ -299,8 +301,8 @@ def fill(visitor: Visitor) -> dict[str, str]:
     now = datetime.now(UTC)
     order = chosen.sample(KEPT, len(KEPT))
     capsules: list[dict[str, Any]] = []
-    for number, (tag, kind, title, text) in enumerate(order):
-        at = (now - timedelta(days=150 * number / len(order), hours=chosen.uniform(1, 9))).isoformat()
+    for tag, kind, title, text in order:
+        at = (now - timedelta(days=150 * chosen.random() ** 1.6, hours=chosen.uniform(1, 9))).isoformat()
         more = ["hanse-bank"] if "Hanse" in title + text else []
         capsules.append({
             "id": new_id("cap"), "title": title, "content_md": text, "kind": kind, "tags": [tag, *more],
