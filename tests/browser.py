@@ -71,7 +71,7 @@ class Visitor:
         self.server, self.context, self.page, self.api = server, context, page, api
         self.faults: list[str] = []
         self.allowed: list[str] = []
-        page.on("console", lambda message: self._note(message.type, message.text))
+        page.on("console", lambda message: self._note(message.type, message.text, message.location["url"]))
         page.on("pageerror", lambda fault: self.faults.append(f"page error: {fault}"))
         page.on("request", lambda request: self._asked(request.url))
 
@@ -93,9 +93,9 @@ class Visitor:
         ]
         assert not serious, "\n".join(serious)
 
-    def _note(self, kind: str, text: str) -> None:
+    def _note(self, kind: str, text: str, where: str) -> None:
         if kind in {"error", "warning"} and not any(re.search(one, text) for one in self.allowed):
-            self.faults.append(f"console {kind}: {text}")
+            self.faults.append(f"console {kind}: {text} ({where})")
 
     def _asked(self, url: str) -> None:
         if not url.startswith((self.server.url, "data:", "blob:")):

@@ -73,7 +73,7 @@ async def test_language_and_theme_are_kept_and_the_server_knows_the_language(chr
         page = visitor.page
         await visitor.go("/dashboard/recall")
         await page.get_by_role("button", name="Language").click()
-        async with page.expect_response("**/v1/me") as answered:
+        async with page.expect_response(lambda one: one.request.method == "PATCH") as answered:
             await page.get_by_role("menuitem", name="中文").click()
         assert (await (await answered.value).json())["language"] == "zh"
         await expect(page.get_by_role("heading", level=1)).to_contain_text("回忆")
@@ -97,6 +97,7 @@ async def test_whoever_is_not_signed_in_is_sent_to_the_login_and_back(chromium: 
         visitor.allow("401")  # the session ends while the page is open
         await visitor.go("/dashboard/recall")
         await expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
+        await visitor.page.wait_for_load_state("networkidle")  # else what is still asked for here is refused first
         await visitor.context.clear_cookies()
         await visitor.page.get_by_role("link", name="Settings").click()
         await expect(visitor.page).to_have_url(re.compile(r"/login\?next=%2Fdashboard%2Fsettings"))

@@ -56,12 +56,12 @@ async def test_a_user_is_found_given_another_capacity_and_put_back_on_the_plan(c
         await page.get_by_label("Another capacity").check()
         await page.get_by_label("Capacity in MB").fill("2.5")
         await page.get_by_role("button", name="Save").click()
-        await expect(page.get_by_text("0 KB of 2.5 MB")).to_be_visible()
+        await expect(page.get_by_text("0 B of 2.5 MB")).to_be_visible()
         assert api.get(f"/x_console/api/users/{user_id}").json()["quota_bytes"] == 2.5 * 1024 * 1024
         await visitor.accessible()
         await page.get_by_label("As the plan “unlimited” says").check()
         await page.get_by_role("button", name="Save").click()
-        await expect(page.get_by_text("0 KB, no limit")).to_be_visible()
+        await expect(page.get_by_text("0 B, no limit")).to_be_visible()
         assert api.get(f"/x_console/api/users/{user_id}").json()["quota_bytes"] is None
         await page.get_by_role("link", name="All users").click()
         await page.get_by_role("searchbox").fill("nobody")

@@ -158,7 +158,7 @@ async def test_what_is_nearly_the_same_can_be_merged_and_what_does_not_fit_is_sa
             sheet = await write(visitor, "One too many.")
             await sheet.get_by_role("button", name="Save capsule").click()
             await expect(sheet.get_by_role("alert")).to_contain_text("Your memory is full")
-            await expect(sheet.get_by_role("link", name="See plans")).to_have_attribute("href", "/pricing")
+            await expect(sheet.get_by_role("link", name="See plans")).to_have_attribute("href", f"{server.url}/pricing")
             await expect(page.get_by_role("progressbar", include_hidden=True).first).to_be_attached()
             await visitor.accessible()
             await sheet.get_by_label("Content").fill("x" * 1_100_000)

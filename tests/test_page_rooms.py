@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from browser import NARROW, Visitor, dashboard_server, visiting
 from live import Live
-from upstream import Answer, Received, ScriptedUpstream, chunks, completion, streamed
+from upstream import Answer, Received, ScriptedUpstream, chunks, completion, streamed, whole
 
 pytestmark = pytest.mark.xdist_group("page-rooms")
 
@@ -33,6 +33,8 @@ def server(model: ScriptedUpstream) -> Generator[Live]:
 
 
 def _answer(request: Received) -> Answer:
+    if request.path.endswith("/models"):
+        return whole({"object": "list", "data": [{"id": "m-1", "object": "model", "created": 1, "owned_by": "acme"}]})
     asked: dict[str, Any] = request.json if request.body else {}
     return streamed(*chunks(ANSWER)) if asked.get("stream") else completion("[]")
 

@@ -120,6 +120,7 @@ export function Frame() {
                 label={words(name)}
                 leftSection={<Icon {...ICON} />}
                 active={place.pathname.startsWith(to)}
+                onClick={close}
                 className={classes.link}
               />
             ))}
@@ -170,7 +171,7 @@ export function Frame() {
           <Outlet />
         </Suspense>
       </AppShell.Main>
-      {me && <Search />}
+      {!nobody && <Search />}
     </AppShell>
   )
 }

@@ -3,11 +3,12 @@ import { createSpotlight, Spotlight, type SpotlightActionGroupData } from '@mant
 import '@mantine/spotlight/styles.css'
 import { IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useNavigate } from 'react-router'
 import { api, ok } from '@/api/client'
 import { PAGES } from './frame'
 import { useFrameWords } from './frame.words'
+import classes from './search.module.css'
 
 const [store, spotlight] = createSpotlight()
 
@@ -25,6 +26,9 @@ export function Search() {
       ok(api.GET('/v1/memory/capsules', { params: { query: { q: settled, mode: 'hybrid', limit: 8 } } })),
     enabled: settled !== '',
   })
+  useEffect(() => {
+    if (found.data) chooseFirst()
+  }, [found.data])
   const matches = (label: string) => label.toLowerCase().includes(asked.trim().toLowerCase())
   const pages = PAGES.filter((page) => matches(words(page.name)))
   const groups: SpotlightActionGroupData[] = [
@@ -56,6 +60,8 @@ export function Search() {
       onQueryChange={setAsked}
       shortcut={['mod + K']}
       nothingFound={words('nothing')}
+      classNames={{ actionDescription: classes.about }}
+      attributes={{ content: { 'aria-label': words('search') } }}
       scrollable
       maxHeight={420}
       searchProps={{
@@ -65,4 +71,13 @@ export function Search() {
       }}
     />
   )
+}
+
+/** Spotlight chooses the first one when something is typed, but what is found comes a moment later. */
+function chooseFirst() {
+  const list = document.getElementById(store.getState().listId)
+  const [first, ...others] = list?.querySelectorAll('[data-action]') ?? []
+  for (const other of others) other.removeAttribute('data-selected')
+  first?.setAttribute('data-selected', 'true')
+  store.updateState((state) => ({ ...state, selected: first ? 0 : -1 }))
 }

@@ -4,7 +4,7 @@ import { type FormEvent, useEffect, useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
 import { useFrameWords } from '@/app/frame.words'
 import { offerUndo } from '@/parts/offerUndo'
-import { useRefresh } from './place'
+import { useRefresh, useRefreshPlaces } from './place'
 import { useRoomsWords } from './rooms.words'
 
 /** Who an agent is: its name, what it is told, how much it reads at once. */
@@ -12,18 +12,19 @@ export function AgentForm({
   opened,
   onClose,
   onMade,
-  onDeleted,
+  onDelete,
   agent,
 }: {
   opened: boolean
   onClose: () => void
   onMade?: (slug: string) => void
-  onDeleted?: () => void
+  onDelete?: () => void
   agent?: Schema<'AgentOut'>
 }) {
   const words = useRoomsWords()
   const frame = useFrameWords()
   const refresh = useRefresh()
+  const refreshPlaces = useRefreshPlaces()
   const [name, setName] = useState('')
   const [slug, setSlug] = useState<string>()
   const [told, setTold] = useState('')
@@ -58,12 +59,15 @@ export function AgentForm({
     },
   })
   const remove = useMutation({
+    // One leaves before it is gone: what is open there would go on asking for it.
+    onMutate: () => {
+      onClose()
+      onDelete?.()
+    },
     mutationFn: (gone: Schema<'AgentOut'>) =>
       ok(api.DELETE('/v1/agents/{slug}', { params: { path: { slug: gone.slug } } })),
     onSuccess: async (_, gone) => {
-      onClose()
-      onDeleted?.()
-      await refresh()
+      await refreshPlaces()
       // Made again under its slug it is the same agent, with what it remembered.
       const { slug, name, context_window, instructions } = gone
       offerUndo(words('agentDeleted', { name }), words('undo'), () =>

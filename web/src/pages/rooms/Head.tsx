@@ -14,7 +14,7 @@ import { useAddress } from '@/parts/address'
 import { offerUndo } from '@/parts/offerUndo'
 import { AgentForm } from './AgentForm'
 import { People } from './People'
-import { useRefresh } from './place'
+import { useRefresh, useRefreshPlaces } from './place'
 import { RoomForm } from './RoomForm'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
@@ -38,6 +38,7 @@ export function Head({
 }) {
   const words = useRoomsWords()
   const refresh = useRefresh()
+  const refreshPlaces = useRefreshPlaces()
   const [, change] = useAddress()
   const [peopled, people] = useDisclosure()
   const [naming, name] = useDisclosure()
@@ -52,11 +53,12 @@ export function Head({
     },
   })
   const remove = useMutation({
+    // One leaves before it is gone: what is open there would go on asking for it.
+    onMutate: leave,
     mutationFn: (gone: Schema<'RoomOut'>) =>
       ok(api.DELETE('/v1/rooms/{room_id}', { params: { path: { room_id: gone.id } } })),
     onSuccess: async (_, gone) => {
-      leave()
-      await refresh()
+      await refreshPlaces()
       offerUndo(words('roomDeleted', { name: gone.name }), words('undo'), () => restore.mutate(gone.id))
     },
   })
@@ -132,7 +134,7 @@ export function Head({
           agent={agent}
           opened={shaping}
           onClose={shape.close}
-          onDeleted={leave}
+          onDelete={leave}
           onMade={(slug) => change({ dm: slug })}
         />
       )}

@@ -141,6 +141,18 @@ export function pin(place: Place, text: string, supersedes: string[]): Promise<S
     : ok(api.POST('/v1/dms/{slug}/landmarks', { params: { path: { slug: place.slug } }, body }))
 }
 
+/** After a place was deleted: where one can talk is asked for anew, and nothing of what is gone. */
+export function useRefreshPlaces() {
+  const client = useQueryClient()
+  return async () => {
+    await client.invalidateQueries({ queryKey: ['rooms'], refetchType: 'none' })
+    await Promise.all([
+      client.refetchQueries({ queryKey: roomsQuery.queryKey }),
+      client.refetchQueries({ queryKey: agentsQuery.queryKey }),
+    ])
+  }
+}
+
 /** After anything was changed: all that is known of rooms is asked for anew. */
 export function useRefresh() {
   const client = useQueryClient()

@@ -41,5 +41,15 @@ export function replace(client: QueryClient, id: string, capsule: Schema<'Capsul
       : list,
   )
   const isList = (key: readonly unknown[]) => key[1] === 'list'
-  void client.invalidateQueries({ queryKey: CAPSULES, predicate: (query) => !isList(query.queryKey) })
+  const isGone = (key: readonly unknown[]) => capsule === null && key.includes(id)
+  void client.invalidateQueries({
+    queryKey: CAPSULES,
+    predicate: ({ queryKey: key }) => !isList(key) && !isGone(key),
+  })
+  // What is gone may still be open for a moment: it is stale, and not asked for before it is opened again.
+  void client.invalidateQueries({
+    queryKey: CAPSULES,
+    predicate: ({ queryKey: key }) => isGone(key),
+    refetchType: 'none',
+  })
 }

@@ -15,7 +15,6 @@ export function useDelete(onDone: () => void) {
     onSuccess: (_, { id, title }) => {
       const lists = client.getQueriesData({ queryKey: LISTS })
       onDone()
-      client.removeQueries({ queryKey: [...CAPSULES, 'one', id] })
       replace(client, id, null)
       const undo = async () => {
         notifications.hide(said)
