@@ -31,6 +31,7 @@ import {
   IconUsersGroup,
   IconZoomQuestion,
 } from '@tabler/icons-react'
+import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, useEffect } from 'react'
 import { Outlet, NavLink as RouterLink, useLocation } from 'react-router'
 import { api } from '@/api/client'
@@ -38,7 +39,7 @@ import { Waiting } from '@/parts/Waiting'
 import classes from './frame.module.css'
 import { useFrameWords } from './frame.words'
 import { openSearch, Search } from './search'
-import { useMe, useSignedOut } from './session'
+import { meQuery, useMe, useSignedOut } from './session'
 import { LANGUAGES, speak } from './words'
 
 const ICON = { size: 18, stroke: 1.6, 'aria-hidden': true } as const
@@ -211,7 +212,15 @@ function Theme() {
 
 function Speech() {
   const words = useFrameWords()
-  const me = useMe()
+  const client = useQueryClient()
+  const nobody = useSignedOut()
+  const choose = async (language: string) => {
+    speak(language)
+    if (nobody) return
+    // Who is here may still be being asked: the choice is not to be lost for that.
+    const { user } = await client.ensureQueryData(meQuery)
+    if (user) await api.PATCH('/v1/me', { body: { language } })
+  }
   return (
     <Menu position="top-end">
       <Menu.Target>
@@ -221,14 +230,7 @@ function Speech() {
       </Menu.Target>
       <Menu.Dropdown>
         {Object.entries(LANGUAGES).map(([language, name]) => (
-          <Menu.Item
-            key={language}
-            lang={language}
-            onClick={() => {
-              speak(language)
-              if (me?.user) void api.PATCH('/v1/me', { body: { language } })
-            }}
-          >
+          <Menu.Item key={language} lang={language} onClick={() => void choose(language).catch(() => {})}>
             {name}
           </Menu.Item>
         ))}
