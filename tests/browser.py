@@ -72,7 +72,7 @@ class Visitor:
         self.faults: list[str] = []
         self.allowed: list[str] = []
         page.on("console", lambda message: self._note(message.type, message.text, message.location["url"]))
-        page.on("pageerror", lambda fault: self.faults.append(f"page error: {fault}"))
+        page.on("pageerror", lambda fault: self.faults.append(f"page error: {fault.stack or fault}"))
         page.on("request", lambda request: self._asked(request.url))
 
     async def go(self, path: str) -> None:

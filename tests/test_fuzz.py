@@ -67,7 +67,7 @@ def test_every_operation_is_there_to_be_tried() -> None:
 def test_no_request_breaks_the_server(label: str, live: Live, somebody: Somebody) -> None:
     @given(case=OPERATIONS[label].as_strategy())
     @settings(
-        max_examples=20,
+        max_examples=10,
         deadline=None,
         derandomize=True,
         database=None,

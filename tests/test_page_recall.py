@@ -394,7 +394,7 @@ async def test_it_works_on_a_phone_in_the_dark_and_in_chinese(chromium: Browser,
         await sheet.get_by_role("button", name="关闭").click()
         for view, name in (("timeline", "胶囊随时间的分布"), ("constellation", "个胶囊的星图")):
             await visitor.go(f"/dashboard/recall?view={view}")
-            await expect(page.get_by_role("img", name=name)).to_be_visible()
+            await expect(page.get_by_role("img", name=name)).to_be_visible(timeout=90_000)  # a job draws the map
             await visitor.accessible()
             wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert wide <= 0, f"{view} is wider than the phone by {wide} pixels"

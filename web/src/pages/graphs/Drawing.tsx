@@ -50,7 +50,9 @@ export function Drawing({
       const node = event.data as { id?: string } | undefined
       if (event.dataType === 'node' && node?.id) open.current(node.id)
     })
-    const watch = new ResizeObserver(() => made.resize())
+    const watch = new ResizeObserver(([seen]) => {
+      if (seen && seen.contentRect.width > 0) made.resize() // hidden, nothing has a place
+    })
     watch.observe(place.current)
     return () => {
       watch.disconnect()
