@@ -269,6 +269,10 @@ def hold_many(api: httpx.Client) -> None:
     if api.get("/v1/memory/usage").json()["count"] != MANY:
         empty(api)
         read_in(api, MANY)
+    deadline = time.monotonic() + 60
+    while api.get("/readyz").json()["pending_embeddings"]:
+        assert time.monotonic() < deadline, "they were not read within a minute"
+        time.sleep(0.1)
 
 
 async def test_many_capsules_are_listed_by_month_with_few_rows_in_the_page_and_found_by_words_meaning_and_filters(
@@ -391,6 +395,7 @@ async def place_of(sky: Locator, points: list[dict[str, Any]], star: dict[str, A
 async def test_it_works_on_a_phone_in_the_dark_and_in_chinese(chromium: Browser, server: Live) -> None:
     async with visiting(chromium, server, viewport=NARROW, color_scheme="dark", locale="zh-CN") as visitor:
         page = visitor.page
+        wait_for_meaning(visitor.api)
         hold_many(visitor.api)
         await visitor.go("/dashboard/recall?q=ferry")
         await expect(page.get_by_role("heading", level=1, name="回忆")).to_be_visible()
