@@ -6,9 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict
 
 import pytest
-
-pytest.importorskip("langgraph.store.base", reason="langgraph is not installed")
-
 from fastapi import FastAPI
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import (

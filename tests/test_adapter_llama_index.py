@@ -3,9 +3,6 @@
 from collections.abc import AsyncGenerator
 
 import pytest
-
-pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
-
 from fastapi import FastAPI
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import Memory

@@ -5,9 +5,6 @@ from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
 import pytest
-
-pytest.importorskip("agents", reason="openai-agents is not installed")
-
 from agents import Agent, OpenAIResponsesModel, RunConfig, Runner, SQLiteSession, function_tool
 from agents.memory import Session, SessionSettings
 from fastapi import FastAPI

@@ -5,9 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed")
-
 from fastapi import FastAPI
 from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

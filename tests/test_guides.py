@@ -1,6 +1,5 @@
 """The guides do what they say: commands, configurations and programs run as they stand, on a real server."""
 
-import importlib.util
 import json
 import os
 import re
@@ -276,7 +275,6 @@ def test_the_program_as_it_is_with_cairn_prints_what_the_page_says(server: Live,
     assert run(after, tmp_path, environ(server, tmp_path)) == printed
 
 
-@pytest.mark.skipif(importlib.util.find_spec("hindsight_client") is None, reason="hindsight-client is not installed")
 def test_the_program_as_it_was_with_hindsight_is_one_of_its_client(
     server: Live, bank: LocalServer, tmp_path: Path
 ) -> None:

@@ -1,27 +1,14 @@
 """The page about workspaces does what it says: its commands run from top to bottom on a real server."""
 
-import re
-import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
+from commands import DOCS, run_page
 from live import Live
-from test_capsules_doc import CURL
 
-PAGE = Path(__file__).parent.parent / "docs" / "workspaces.md"
-
-
-def blocks() -> list[str]:
-    return re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-
-
-def expected() -> list[tuple[str, int | None]]:
-    """Every call of the page with the status that it announces, in order; None is a success."""
-    calls = re.split(r"(?=\bcurl )", "\n".join(blocks()))[1:]
-    found = [(call, re.search(r"# → (\d+)", call)) for call in calls]
-    return [(call, int(told[1]) if told else None) for call, told in found]
+PAGE = DOCS / "workspaces.md"
 
 
 @pytest.fixture(scope="module")
@@ -33,29 +20,13 @@ def server() -> Generator[Live]:
 
 
 def test_every_command_of_the_page_answers_as_it_says(server: Live, tmp_path: Path) -> None:
-    script = CURL + "\n".join(blocks())
-    script = script.replace("http://127.0.0.1:8420", server.url).replace("~/.cairn", str(server.home))
-    done = subprocess.run(
-        ["bash"],
-        input=script,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**server.environ, "NOTES": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr
-    codes = [int(line) for line in (tmp_path / "codes").read_text().split()]
-    wanted = expected()
-    assert len(codes) == len(wanted) > 60
-    for code, (call, told) in zip(codes, wanted, strict=True):
-        assert (code == told) if told else (200 <= code < 300), f"{code}: {call}"
+    printed = run_page(PAGE, server, tmp_path, more_than=60)
     for shown in (
         '"deduplicated":true', '"deduplicated":false', '"change":"updated"', '"heading":"Timetable"',
         "<mark>pier</mark>", '"type":"document"', '"role":"viewer"', '"degraded":"terms"',
         "The ferry leaves at nine from pier 3.",
     ):  # fmt: skip
-        assert shown in done.stdout, shown
+        assert shown in printed, shown
 
 
 def test_every_kind_of_route_of_workspaces_is_on_the_page() -> None:
