@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-WEB := src/cairn/surfaces/web/static/app/index.html
+WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
 .PHONY: serve test check bench try-model build web lock openapi pictures clean
@@ -12,7 +12,7 @@ WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
 	@$(MAKE) --no-print-directory web || echo "Starting without the dashboard."
-	@$(BIN)/cairn serve
+	@$(BIN)/keepstone serve
 
 test: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/find_chromium.py
@@ -48,7 +48,7 @@ build: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
-COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package keepstone-client
 lock: $(VENV)/dev.ok
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
 	$(COMPILE) --group web -o requirements-web.lock
@@ -62,13 +62,13 @@ clean:
 	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Cairn needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Keepstone needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "This Python has no venv module: install it (Debian, Ubuntu: apt install python3-venv)."; exit 1; }
 
-$(VENV)/serve.ok: requirements.lock pyproject.toml | $(VENV)/bin/python
-	@echo "Installing Cairn into $(VENV) …"
+$(VENV)/serve.ok: requirements.lock pyproject.toml clients/python/pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Keepstone into $(VENV) …"
 	@$(PIP) install --require-hashes -r requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) install --no-deps --no-build-isolation -e clients/python -e .
 	@touch $@
 
 # mem0's client, which the tests call us with, wants an older protobuf than we have, and never uses it: so it comes

@@ -21,9 +21,9 @@ from pathlib import Path
 from bench import capsules, floor, graphs, page, peers, proxy, rooms, scopes
 from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
 from bench.offline import calibration, ranking
-from cairn.providers.embedders import models_folder
-from cairn.providers.models import fetch
-from cairn.settings import read_settings
+from keepstone.providers.embedders import models_folder
+from keepstone.providers.models import fetch
+from keepstone.settings import read_settings
 
 PARTS: dict[str, Callable[[Options], Json]] = {
     "floor": floor.measure,

@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from bench.client import Client
-from cairn.providers.minilm import MiniLM
+from keepstone.providers.minilm import MiniLM
 
 Vectors = npt.NDArray[np.float32]
 FLOOR = "bm25s and MiniLM by numpy"

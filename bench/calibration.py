@@ -21,16 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import quality
-from cairn.engine import bm25, calibrate, rank, terms
-from cairn.engine.calibrate import QUESTION, RESULT, Logistic, Model, Terms, View
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
+from keepstone.engine import bm25, calibrate, rank, terms
+from keepstone.engine.calibrate import QUESTION, RESULT, Logistic, Model, Terms, View
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
 
 Floats = npt.NDArray[np.float64]
 Models = dict[View, Model]
 Judge = Callable[["Example"], tuple[float, list[float]]]
 
-TARGET = Path(__file__).parent.parent / "src" / "cairn" / "engine" / "calibration.json"
+TARGET = Path(__file__).parent.parent / "src" / "keepstone" / "engine" / "calibration.json"
 CHAT = ("locomo", "longmemeval")
 # In meetings dozens of turns are gold, and paragraphs are no turns: they are for the question, not for its results.
 OTHERS = ("qmsum", "xquad")

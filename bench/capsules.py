@@ -15,9 +15,9 @@ from bench.client import Client, timed
 from bench.figures import Figure, Json, Options, count, percentile
 from bench.floor import Server, running
 from bench.talk import SEED
-from cairn.engine.terms import terms
-from cairn.model.capsule import size_of
-from cairn.model.ids import new_id
+from keepstone.engine.terms import terms
+from keepstone.model.capsule import size_of
+from keepstone.model.ids import new_id
 
 WHOLE, FEW = 36_000, 3_000
 SEED_SIZE = 300  # capsules through the API, whose vectors the others are made from

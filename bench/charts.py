@@ -25,13 +25,13 @@ def recall(figures: list[Json], peers: Json) -> tuple[str, str] | None:
     if len(own) < 2:
         return None
     series = [
-        Line("Cairn", [(each["at"], each["value"]) for each in own], own=True),
+        Line("Keepstone", [(each["at"], each["value"]) for each in own], own=True),
         Line(FLOOR, [(each["at"], each["baseline_value"]) for each in own]),
     ]
     if speed := peers.get("speed"):
         series.append(Line(peers["name"], [(each["size"], each["recall"]) for each in speed]))
     if account := [each for each in figures if each["key"] == "recall.account.p50"]:
-        series.append(Line(f"Cairn, {count(MEDIUM)} of these", [(each["at"], each["value"]) for each in account]))
+        series.append(Line(f"Keepstone, {count(MEDIUM)} of these", [(each["at"], each["value"]) for each in account]))
     title = "Recall through HTTP, one client, p50"
     return title, lines(title, series, "passages", "milliseconds")
 
@@ -45,7 +45,7 @@ def clients(figures: list[Json]) -> tuple[str, str] | None:
     for each in figures:
         if each["key"].startswith("recall.") and each["key"].endswith(".rate") and each["at"] == size:
             several = each["key"].split(".")[1]
-            rows += [Bar(f"Cairn, {several} clients", each["value"], own=True)]
+            rows += [Bar(f"Keepstone, {several} clients", each["value"], own=True)]
             rows += [Bar(f"{FLOOR}, {several} clients", each["baseline_value"])]
     title = f"Recalls a second, {count(size)} passages"
     return title, bars(title, rows, "/s")
@@ -55,7 +55,7 @@ def found(figures: list[Json], peers: Json) -> tuple[str, str] | None:
     own = next((each for each in figures if each["key"] == "LoCoMo.R@10"), None)
     if own is None:
         return None
-    rows = [Bar("Cairn", own["value"], own=True), Bar(FLOOR, own["baseline_value"])]
+    rows = [Bar("Keepstone", own["value"], own=True), Bar(FLOOR, own["baseline_value"])]
     if theirs := peers.get("quality"):
         rows.append(Bar(peers["name"], theirs["R@10"]))
     title = "LoCoMo: turns found among the first ten"

@@ -2,7 +2,7 @@
 
     python -m bench.crash --rounds 200 --seed 1
 
-A real `cairn serve` takes writes from a few clients. Each round kills Cairn or its Postgres, brings Cairn back if it
+A real `keepstone serve` takes writes from a few clients. Each round kills Keepstone or its Postgres, brings Keepstone back if it
 was the one, waits until it is ready, and looks for every write that was answered with 201.
 """
 
@@ -23,13 +23,13 @@ from pathlib import Path
 
 import httpx
 
-VICTIMS = ("cairn", "postgres")
+VICTIMS = ("keepstone", "postgres")
 CLIENTS = 4
 LONGEST_ROUND = 1.0  # seconds of writing before the kill
 PATIENCE = 60.0
 
 
-class Cairn:
+class Keepstone:
     """A server on one home, started as often as it takes."""
 
     def __init__(self, home: Path) -> None:
@@ -40,8 +40,8 @@ class Cairn:
     def start(self) -> None:
         with (self._home.with_name("stderr")).open("a") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "cairn", "serve", "--port", "0"],
-                env=os.environ | {"CAIRN_HOME": str(self._home), "CAIRN_EMBEDDINGS_PROVIDER": "none"},
+                [sys.executable, "-m", "keepstone", "serve", "--port", "0"],
+                env=os.environ | {"KEEPSTONE_HOME": str(self._home), "KEEPSTONE_EMBEDDINGS_PROVIDER": "none"},
                 stdout=subprocess.PIPE, stderr=errors, text=True,
             )  # fmt: skip
         assert self._process.stdout
@@ -49,7 +49,7 @@ class Cairn:
             if "running at" in line:
                 self.url = line.split()[-1]
                 return
-        raise SystemExit(f"cairn did not start:\n{self._home.with_name('stderr').read_text()[-2000:]}")
+        raise SystemExit(f"keepstone did not start:\n{self._home.with_name('stderr').read_text()[-2000:]}")
 
     def kill(self) -> None:
         assert self._process
@@ -95,11 +95,11 @@ class Tally:
         }
 
 
-async def write(cairn: Cairn, client: httpx.AsyncClient, tally: Tally) -> None:
+async def write(keepstone: Keepstone, client: httpx.AsyncClient, tally: Tally) -> None:
     """Until cancelled. Only a 201 is a promise; what ends otherwise may be there or not."""
     while True:
         try:
-            answer = await client.post(f"{cairn.url}/v1/keys", json={"name": "crash"})
+            answer = await client.post(f"{keepstone.url}/v1/keys", json={"name": "crash"})
         except httpx.TransportError:
             await asyncio.sleep(0.02)
             continue
@@ -111,13 +111,13 @@ async def write(cairn: Cairn, client: httpx.AsyncClient, tally: Tally) -> None:
             await asyncio.sleep(0.02)
 
 
-async def recovered(cairn: Cairn, client: httpx.AsyncClient, killed: int | None) -> None:
+async def recovered(keepstone: Keepstone, client: httpx.AsyncClient, killed: int | None) -> None:
     """Until it is ready on another Postgres than the one that was there."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
-            if cairn.postgres() not in {None, killed}:
-                answer = await client.get(f"{cairn.url}/readyz")
+            if keepstone.postgres() not in {None, killed}:
+                answer = await client.get(f"{keepstone.url}/readyz")
                 if answer.status_code == 200:
                     return
         except httpx.TransportError:
@@ -126,12 +126,12 @@ async def recovered(cairn: Cairn, client: httpx.AsyncClient, killed: int | None)
     raise SystemExit(f"not ready {PATIENCE:.0f} s after the kill")
 
 
-async def missing(cairn: Cairn, client: httpx.AsyncClient, wanted: set[str]) -> set[str]:
+async def missing(keepstone: Keepstone, client: httpx.AsyncClient, wanted: set[str]) -> set[str]:
     """Those of `wanted` that the server does not list. The newest come first, so it rarely reads far."""
     left = set(wanted)
     params = {"limit": "200"}
     while left:
-        page = (await client.get(f"{cairn.url}/v1/keys", params=params)).raise_for_status().json()
+        page = (await client.get(f"{keepstone.url}/v1/keys", params=params)).raise_for_status().json()
         left -= {item["id"] for item in page["items"]}
         if not page["has_more"]:
             break
@@ -139,43 +139,43 @@ async def missing(cairn: Cairn, client: httpx.AsyncClient, wanted: set[str]) -> 
     return left
 
 
-async def one_round(cairn: Cairn, client: httpx.AsyncClient, tally: Tally, chance: random.Random) -> None:
-    writers = [asyncio.create_task(write(cairn, client, tally)) for _ in range(CLIENTS)]
+async def one_round(keepstone: Keepstone, client: httpx.AsyncClient, tally: Tally, chance: random.Random) -> None:
+    writers = [asyncio.create_task(write(keepstone, client, tally)) for _ in range(CLIENTS)]
     await asyncio.sleep(chance.uniform(0, LONGEST_ROUND))
     victim = chance.choice(VICTIMS)
-    server = cairn.postgres()
+    server = keepstone.postgres()
     assert server
     begun = time.monotonic()
-    if victim == "cairn":
-        cairn.kill()
-        await asyncio.to_thread(cairn.start)
+    if victim == "keepstone":
+        keepstone.kill()
+        await asyncio.to_thread(keepstone.start)
     else:
         os.kill(server, signal.SIGKILL)
-    await recovered(cairn, client, server)
+    await recovered(keepstone, client, server)
     tally.seconds[victim].append(time.monotonic() - begun)
     for writer in writers:
         writer.cancel()
     await asyncio.gather(*writers, return_exceptions=True)
-    tally.lost |= await missing(cairn, client, tally.unseen)
+    tally.lost |= await missing(keepstone, client, tally.unseen)
     tally.unseen.clear()
 
 
 async def run(rounds: int, seed: int) -> Tally:
     chance = random.Random(seed)
-    place = Path(tempfile.mkdtemp(prefix="cairn-crash-", dir="/tmp"))
-    cairn = Cairn(place / "home")
+    place = Path(tempfile.mkdtemp(prefix="keepstone-crash-", dir="/tmp"))
+    keepstone = Keepstone(place / "home")
     tally = Tally()
-    cairn.start()
+    keepstone.start()
     try:
-        async with httpx.AsyncClient(headers=cairn.auth, timeout=10) as client:
-            await recovered(cairn, client, None)
+        async with httpx.AsyncClient(headers=keepstone.auth, timeout=10) as client:
+            await recovered(keepstone, client, None)
             for number in range(rounds):
-                await one_round(cairn, client, tally, chance)
+                await one_round(keepstone, client, tally, chance)
                 if sys.stderr.isatty():
                     print(f"\r{number + 1} of {rounds}", end="", file=sys.stderr)
-            tally.lost |= await missing(cairn, client, tally.acknowledged)
+            tally.lost |= await missing(keepstone, client, tally.acknowledged)
     finally:
-        cairn.stop()
+        keepstone.stop()
     shutil.rmtree(place)
     return tally
 

@@ -57,6 +57,6 @@ def count(number: int) -> str:
     return str(number)
 
 
-def scratch(prefix: str = "cairn-bench-") -> Path:
+def scratch(prefix: str = "keepstone-bench-") -> Path:
     """A new folder of its own; whoever made it removes it."""
     return Path(tempfile.mkdtemp(prefix=prefix))

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from bench.tables import KEPT, Connection, Vectors, space_of
 from bench.talk import SEED, SESSION
-from cairn.engine.terms import terms
-from cairn.engine.time import date_words
-from cairn.model.ids import new_id
+from keepstone.engine.terms import terms
+from keepstone.engine.time import date_words
+from keepstone.model.ids import new_id
 
 NOISE = 0.5  # as long as half of the vector itself
 BATCH = 5_000
@@ -202,7 +202,7 @@ def clone(conn: Connection, scope_id: str, copies: int) -> None:
 
 def _clone_rows(conn: Connection, table: str, account: int, space: int, changed: dict[str, str | None]) -> int:
     """Copies the rows of a space with some columns changed, and others (None) made anew. Returns the new space."""
-    query = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'cairn' AND table_name = %s"
+    query = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'keepstone' AND table_name = %s"
     columns = [row[0] for row in conn.execute(query, [table]) if changed.get(row[0], "") is not None]
     values = [changed.get(column) or column for column in columns]
     last = "RETURNING space" if table == "spaces" else ""

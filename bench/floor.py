@@ -24,26 +24,26 @@ ROUNDS = 300
 
 
 class Server:
-    """A real `cairn serve` on a home of its own, with the weights of the folder `models`."""
+    """A real `keepstone serve` on a home of its own, with the weights of the folder `models`."""
 
     def __init__(self, home: Path, models: Path, **settings: str) -> None:
         self.home = home
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
-        own = {"CAIRN_HOME": str(home), "CAIRN_MODELS_FROM": str(models), "CAIRN_LOG_LEVEL": "warning"}
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTONE_")}
+        own = {"KEEPSTONE_HOME": str(home), "KEEPSTONE_MODELS_FROM": str(models), "KEEPSTONE_LOG_LEVEL": "warning"}
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by `stop`
         begun = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "cairn", "serve", "--port", "0"],
+            [sys.executable, "-m", "keepstone", "serve", "--port", "0"],
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
             env=environ | own | settings | {"PYTHONUNBUFFERED": "1"},
         )
         assert self.process.stdout is not None
-        started = (line.split()[-1] for line in self.process.stdout if line.startswith("Cairn is running at"))
+        started = (line.split()[-1] for line in self.process.stdout if line.startswith("Keepstone is running at"))
         self.url = next(started, "")
         if not self.url:
-            raise RuntimeError(f"cairn did not start:\n{self.complaints()}")
+            raise RuntimeError(f"keepstone did not start:\n{self.complaints()}")
         while httpx.get(self.url + "/readyz").status_code != 200:
             time.sleep(0.01)
         self.seconds = time.perf_counter() - begun
@@ -72,10 +72,10 @@ class Server:
     @property
     def conninfo(self) -> str:
         password = (self.home / "postgres-password").read_text().strip()
-        return make_conninfo(host=str(self.home / "postgres"), user="cairn", password=password, dbname="cairn")
+        return make_conninfo(host=str(self.home / "postgres"), user="keepstone", password=password, dbname="keepstone")
 
     def memory(self) -> float:
-        """Proportional set size of Cairn and everything below it, in MB."""
+        """Proportional set size of Keepstone and everything below it, in MB."""
         children: dict[int, list[int]] = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -134,7 +134,7 @@ def figures(options: Options) -> list[Figure]:
         server = Server(home, options.models)
         imports = fastest("import fastapi, psycopg, psycopg_pool, procrastinate, uvicorn, jwt, argon2")
         found = [
-            Figure("import cairn.cli", fastest("import cairn.cli") * 1000, "ms", "bare Python", python * 1000),
+            Figure("import keepstone.cli", fastest("import keepstone.cli") * 1000, "ms", "bare Python", python * 1000),
             Figure("first start to ready", first.seconds, "s", "importing the same libraries", imports),
             Figure("next start to ready", server.seconds, "s", "importing the same libraries", imports),
         ]

@@ -2,7 +2,7 @@
 
     python -m bench.imports --conversations 10000
 
-The export is in ChatGPT's form. `cairn import` runs three times: killed after a third of the messages, again to the
+The export is in ChatGPT's form. `keepstone import` runs three times: killed after a third of the messages, again to the
 end, and once more, when there is nothing left to do. Time and peak memory are those of its own process.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.exports import chatgpt_zip
 
-from bench.crash import Cairn
+from bench.crash import Keepstone
 
 POLL = 0.05
 
@@ -36,14 +36,25 @@ class Run:
     report: dict[str, Any]
 
 
-def run(cairn: Cairn, home: Path, export: Path, *, kill_at: int | None = None) -> Run:
-    """One `cairn import`; with `kill_at`, until its journal has that many conversations."""
+def run(keepstone: Keepstone, home: Path, export: Path, *, kill_at: int | None = None) -> Run:
+    """One `keepstone import`; with `kill_at`, until its journal has that many conversations."""
     report = export.with_suffix(".report.json")
     report.unlink(missing_ok=True)
     begun = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "cairn", "import", "chatgpt", str(export), "--url", cairn.url, "--report", str(report)],
-        env=os.environ | {"CAIRN_HOME": str(home)},
+        [
+            sys.executable,
+            "-m",
+            "keepstone",
+            "import",
+            "chatgpt",
+            str(export),
+            "--url",
+            keepstone.url,
+            "--report",
+            str(report),
+        ],
+        env=os.environ | {"KEEPSTONE_HOME": str(home)},
         stdout=subprocess.DEVNULL,
     )
     while kill_at is not None and arrived(home) < kill_at:
@@ -76,29 +87,29 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=10_000)
     parser.add_argument("--turns", type=int, default=5, help="questions with answers, in each")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="cairn-imports-"))
+    folder = Path(tempfile.mkdtemp(prefix="keepstone-imports-"))
     home = folder / "home"
-    cairn = Cairn(home)
+    keepstone = Keepstone(home)
     try:
         export = chatgpt_zip(folder / "export.zip", options.conversations, turns=options.turns)
         messages = options.conversations * options.turns * 2
         print(
             f"{options.conversations:,} conversations, {messages:,} messages, a zip of {export.stat().st_size >> 20} MB"
         )
-        cairn.start()
-        killed = run(cairn, home, export, kill_at=options.conversations // 3)
+        keepstone.start()
+        killed = run(keepstone, home, export, kill_at=options.conversations // 3)
         print(
             f"killed:  {killed.seconds:7.1f} s, {killed.megabytes:5.0f} MB, {arrived(home):,} conversations had arrived"
         )
-        whole = run(cairn, home, export)
+        whole = run(keepstone, home, export)
         print(f"resumed: {whole.seconds:7.1f} s, {whole.megabytes:5.0f} MB, written {whole.report['written']}")
-        again = run(cairn, home, export)
+        again = run(keepstone, home, export)
         print(f"again:   {again.seconds:7.1f} s, {again.megabytes:5.0f} MB, written {again.report['written']}")
         there = whole.report["written"].get("messages", 0) + whole.report["already_there"].get("messages", 0)
         exact = there == messages and not sum(again.report["written"].values())
         print("every message is there once" if exact else f"NOT EXACT: {there:,} of {messages:,}")
     finally:
-        cairn.stop()
+        keepstone.stop()
         shutil.rmtree(folder, ignore_errors=True)
     sys.exit(0 if exact else 1)
 

@@ -11,9 +11,9 @@ from bench.client import Client, timed
 from bench.figures import MEDIUM, Figure, Options, count, percentile
 from bench.floor import Server
 from bench.talk import scope_of
-from cairn.providers.embedder import Embedder
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
 
 SINGLE = 60  # messages one by one
 POLL = 0.002

@@ -9,7 +9,7 @@ from bench import charts, quality
 from bench.figures import Json, count
 
 DOCS = Path(__file__).parent.parent / "docs"
-CAIRN, FLOOR_RUN = "pipeline", "RRF(BM25, MiniLM)"
+KEEPSTONE, FLOOR_RUN = "pipeline", "RRF(BM25, MiniLM)"
 HEAD = (
     "# Benchmarks\n\nWritten by `make bench`, not by hand; the numbers are in [benchmarks.json](benchmarks.json). "
     "Machines are shared and noisy: read the ratio, which compares with the baseline of the same run. *Wanted* is what "
@@ -17,7 +17,7 @@ HEAD = (
     "fused by their ranks, all in memory, behind a small HTTP server of its own where HTTP is measured."
 )
 CRASH = (
-    "Crash safety has a run of its own: `python -m bench.crash --rounds 200` kills Cairn or Postgres with `kill -9` "
+    "Crash safety has a run of its own: `python -m bench.crash --rounds 200` kills Keepstone or Postgres with `kill -9` "
     "during writes and counts what was acknowledged and lost."
 )
 
@@ -113,7 +113,7 @@ def short(value: float) -> str:
 
 
 def beside(peers: Json, scopes: Json) -> list[str]:
-    """Cairn's own figures, taken from the part of scopes, beside theirs."""
+    """Keepstone's own figures, taken from the part of scopes, beside theirs."""
     if "missing" in peers:
         return [peers["missing"]]
     own = {(each["key"], each["at"]): each["value"] for each in scopes.get("figures", []) if each["key"]}
@@ -126,7 +126,11 @@ def beside(peers: Json, scopes: Json) -> list[str]:
     for figure, theirs in peers["quality"].items():
         if (value := own.get((f"LoCoMo.{figure}", 0))) is not None:
             rows.append(compared(f"LoCoMo, {figure}", value, "%", peers["name"], theirs))
-    same = [] if scopes.get("run") == peers["run"] else ["Cairn's figures are those of the run above, not of this one."]
+    same = (
+        []
+        if scopes.get("run") == peers["run"]
+        else ["Keepstone's figures are those of the run above, not of this one."]
+    )
     return [peers["setting"], *same, table(rows)]
 
 
@@ -142,8 +146,8 @@ def against_floor(sets: dict[str, Any]) -> str:
         [
             compared(f"{name}, {figure}", value, "%", FLOOR_RUN, by_option[FLOOR_RUN]["all"][figure])
             for name, by_option in sets.items()
-            if CAIRN in by_option and FLOOR_RUN in by_option
-            for figure, value in by_option[CAIRN]["all"].items()
+            if KEEPSTONE in by_option and FLOOR_RUN in by_option
+            for figure, value in by_option[KEEPSTONE]["all"].items()
             if figure != "n"
         ]
     )

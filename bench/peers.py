@@ -1,7 +1,7 @@
 """mem0ai with `infer=False` and the same weights, measured in a virtual environment of its own.
 
 It is never a dependency: the environment is made below the system's temporary folder. Its embedder is OpenAI's, pointed
-at the floor's server; its store is pgvector on a Postgres of Cairn's; its language model is never called.
+at the floor's server; its store is pgvector on a Postgres of Keepstone's; its language model is never called.
 """
 
 import json
@@ -53,7 +53,7 @@ def measure(options: Options) -> Json:
 
 def install() -> Path:
     """The environment's Python; the environment is made once."""
-    folder = Path(tempfile.gettempdir()) / f"cairn-bench-{os.getuid()}" / f"mem0ai-{VERSION}"
+    folder = Path(tempfile.gettempdir()) / f"keepstone-bench-{os.getuid()}" / f"mem0ai-{VERSION}"
     python = folder / "bin" / "python"
     if not (folder / "done").exists():
         folder.parent.mkdir(mode=0o700, exist_ok=True)

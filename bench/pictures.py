@@ -1,4 +1,4 @@
-"""Bars and lines as SVG, by hand: greys that can be read on light and on dark ground, and one accent for Cairn."""
+"""Bars and lines as SVG, by hand: greys that can be read on light and on dark ground, and one accent for Keepstone."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Fits the matrix that takes MiniLM's token vectors from 384 to 128 dimensions: `python -m bench.projection`.
 
 An uncentred PCA (the leading eigenvectors of the second moment), so that products stay what they were as far as 128
-dimensions can say it. Fitted on QMSum and LongMemEval, both MIT; written to src/cairn/providers, as data.
+dimensions can say it. Fitted on QMSum and LongMemEval, both MIT; written to src/keepstone/providers, as data.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from cairn.providers import minilm, models
-from cairn.settings import read_settings
+from keepstone.providers import minilm, models
+from keepstone.settings import read_settings
 
-DATA = Path(os.environ.get("CAIRN_BENCH_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("KEEPSTONE_BENCH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DIMENSION = 128
 TEXTS = 12_000
 
@@ -46,7 +46,7 @@ def load(path: Path) -> Any:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument(
-        "--models", type=Path, default=read_settings().home / "models", help="default: CAIRN_HOME/models"
+        "--models", type=Path, default=read_settings().home / "models", help="default: KEEPSTONE_HOME/models"
     )
     options.add_argument("--data", type=Path, default=DATA)
     chosen = options.parse_args()

@@ -27,7 +27,10 @@ DIRECT = "the model itself, first byte, p50"
 
 
 def measure(options: Options) -> Json:
-    with model() as url, running(options.models, CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=f"{url}/v1") as server:
+    with (
+        model() as url,
+        running(options.models, KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=f"{url}/v1") as server,
+    ):
         client = server.client()
         workspace = client.get("/v1/workspaces")["items"][0]["id"]
         for _, text in talk.turns()[:MEMORIES]:
@@ -37,9 +40,9 @@ def measure(options: Options) -> Json:
         asked = talk.questions(ROUNDS)
         direct = percentile(first_bytes(url, {}, asked), 50)
         ways: dict[str, dict[str, str]] = {
-            "proxy, memory off": {"X-Cairn-Memory": "off"},
+            "proxy, memory off": {"X-Keepstone-Memory": "off"},
             f"proxy, recall over {MEMORIES} memories and tools": {},
-            "the same, and kept in a chat": {"X-Cairn-Chat": chat},
+            "the same, and kept in a chat": {"X-Keepstone-Chat": chat},
         }
         found: list[Figure] = []
         for name, headers in ways.items():

@@ -1,8 +1,8 @@
 """How well the engine finds things: recall on parts of public benchmarks, with each step taken away in turn.
 
-    python -m bench.quality --models ~/.cairn/models --json quality.json --markdown quality.md
+    python -m bench.quality --models ~/.keepstone/models --json quality.json --markdown quality.md
 
-Offline and in memory: the pure functions of `cairn.engine` and the embedders, no database. Embeddings are kept below
+Offline and in memory: the pure functions of `keepstone.engine` and the embedders, no database. Embeddings are kept below
 the system's temporary folder, so that only the first run is slow. What is measured here is the ranking; that the server
 does the same is measured through HTTP.
 """
@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cairn.engine import bm25, late, rank, terms, time
-from cairn.engine.rank import Candidate, Weights
-from cairn.providers.embedder import Embedder, Embedding, Tokens
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
+from keepstone.engine import bm25, late, rank, terms, time
+from keepstone.engine.rank import Candidate, Weights
+from keepstone.providers.embedder import Embedder, Embedding, Tokens
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
 
 Json = Any
 Floats = npt.NDArray[np.float64]
@@ -116,7 +116,7 @@ class Space:
 
 
 def folder() -> Path:
-    return Path(os.environ.get("CAIRN_BENCH_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+    return Path(os.environ.get("KEEPSTONE_BENCH_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 
 
 def load(name: str) -> Json:
@@ -248,7 +248,7 @@ def cache(embedder: Embedder, texts: Sequence[str], kind: str) -> Path:
     digest = hashlib.sha256(f"{embedder.name}\n{kind}\n".encode() + fingerprint(embedder))
     for text in texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return Path(tempfile.gettempdir()) / f"cairn-bench-{os.getuid()}" / f"{digest.hexdigest()[:24]}.npz"
+    return Path(tempfile.gettempdir()) / f"keepstone-bench-{os.getuid()}" / f"{digest.hexdigest()[:24]}.npz"
 
 
 def embed(embedder: Embedder, texts: Sequence[str], kind: str) -> list[tuple[Vectors, bytes, Tokens | None]]:
@@ -589,7 +589,7 @@ def run(sets: Iterable[str], models: Path, ablation: bool = True) -> dict[str, d
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path, required=True, help="the folder that `cairn models` fills")
+    parser.add_argument("--models", type=Path, required=True, help="the folder that `keepstone models` fills")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--no-ablation", action="store_true")
     parser.add_argument("--json", type=Path)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import psycopg
 
 from bench.floor import Server
-from cairn.engine.embed import LARGE
+from keepstone.engine.embed import LARGE
 
 Connection = psycopg.Connection[Any]
 Vectors = npt.NDArray[np.float32]
@@ -16,7 +16,7 @@ KEPT = ("messages", "passages", "terms", "vectors", "token_vectors", "statements
 
 
 def connect(server: Server) -> Connection:
-    return psycopg.connect(server.conninfo, autocommit=True, options="-c search_path=cairn,public,extensions")
+    return psycopg.connect(server.conninfo, autocommit=True, options="-c search_path=keepstone,public,extensions")
 
 
 def prepare_large_space(server: Server, space: int, patience: float = 1800) -> None:

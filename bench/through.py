@@ -9,7 +9,7 @@ from bench import quality, talk
 from bench.baseline import FLOOR, Floor
 from bench.figures import Figure, Options
 from bench.floor import Server
-from cairn.providers.minilm import MiniLM
+from keepstone.providers.minilm import MiniLM
 
 LIMIT = 20
 FEW = 5  # conversations of LongMemEval: each has some five hundred long turns
@@ -18,7 +18,7 @@ CHUNK = 1000
 
 
 def measure(server: Server, options: Options) -> list[Figure]:
-    """Means over all questions in per cent, Cairn's and the floor's."""
+    """Means over all questions in per cent, Keepstone's and the floor's."""
     sets = {"LoCoMo": quality.locomo()}
     if not options.quick:
         sets["LongMemEval_S, a few"] = quality.longmemeval()[:FEW]
@@ -26,7 +26,7 @@ def measure(server: Server, options: Options) -> list[Figure]:
     found: list[Figure] = []
     embedder = MiniLM(options.models)
     for name, collections in sets.items():
-        own = mean([row for each in collections for row in cairns(server, each)])
+        own = mean([row for each in collections for row in keepstone_scores(server, each)])
         theirs = mean([row for each in collections for row in asyncio.run(floors(embedder, each))])
         found += [
             Figure(f"{name} through HTTP, {figure}", own[figure], "%", FLOOR, theirs[figure], key=f"{name}.{figure}")
@@ -37,7 +37,7 @@ def measure(server: Server, options: Options) -> list[Figure]:
     return found
 
 
-def cairns(server: Server, collection: quality.Collection) -> list[dict[str, float]]:
+def keepstone_scores(server: Server, collection: quality.Collection) -> list[dict[str, float]]:
     """Ingest one conversation and ask all of its questions: speaker, text, time and id, nothing else."""
     client = server.client()
     rows = rows_of(collection)

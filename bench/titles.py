@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bench.quality import folder, load
-from cairn.engine import bm25, terms
-from cairn.engine.sentences import lines, sentences, shortened
-from cairn.engine.titles import LIMIT, LIMIT_UNSPACED, labels, tags, title, topics
+from keepstone.engine import bm25, terms
+from keepstone.engine.sentences import lines, sentences, shortened
+from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, labels, tags, title, topics
 
 TOPICS = 10
 Naming = Callable[[str], str]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 WEB = ROOT / "web"
-BUILT = ROOT / "src/cairn/surfaces/web/static/app/index.html"
+BUILT = ROOT / "src/keepstone/surfaces/web/static/app/index.html"
 OLDEST = (20, 19)
 
 

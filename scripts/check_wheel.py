@@ -5,19 +5,18 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = (ROOT / "src" / "cairn", ROOT / "clients" / "python" / "src" / "cairn_client")
+PACKAGE = ROOT / "src" / "keepstone"
 
 
 def main(folder: str) -> None:
     (wheel,) = Path(folder).glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
-        str(path.relative_to(package.parent))
-        for package in PACKAGES
-        for path in package.rglob("*")
+        str(path.relative_to(PACKAGE.parent))
+        for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    wanted.add("cairn/surfaces/web/static/app/index.html")
+    wanted.add("keepstone/surfaces/web/static/app/index.html")
     missing = sorted(wanted - held)
     if missing:
         sys.exit(f"{wheel.name} lacks {', '.join(missing)}")

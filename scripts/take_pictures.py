@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from playwright.async_api import Page  # noqa: E402
 
 from browser import Visitor, dashboard_server, open_chromium, visiting  # noqa: E402
-from cairn.model.ids import new_id  # noqa: E402
+from keepstone.model.ids import new_id  # noqa: E402
 from upstream import Received, ScriptedUpstream, chunks, completion, streamed, whole  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -308,7 +308,7 @@ def fill(visitor: Visitor) -> dict[str, str]:
             "id": new_id("cap"), "title": title, "content_md": text, "kind": kind, "tags": [tag, *more],
             "created_at": at, "updated_at": at, "accessed_at": at,
         })  # fmt: skip
-    _post(visitor, "/v1/memory/import", {"format": "cairn-archive", "version": 1, "capsules": capsules})
+    _post(visitor, "/v1/memory/import", {"format": "keepstone-archive", "version": 1, "capsules": capsules})
     visitor.api.patch("/v1/me", json={"name": "Olga"}).raise_for_status()
     workspace = visitor.api.get("/v1/workspaces").json()["items"][0]["id"]
     for text, category in [
@@ -376,8 +376,8 @@ async def main() -> None:
     upstream.otherwise = answered
     try:
         server = dashboard_server(
-            CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=upstream.url, CAIRN_LLM_API_KEY="none",
-            CAIRN_LLM_MODEL="small-model",
+            KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=upstream.url, KEEPSTONE_LLM_API_KEY="none",
+            KEEPSTONE_LLM_MODEL="small-model",
         )  # fmt: skip
         try:
             async with open_chromium() as browser:

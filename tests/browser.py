@@ -27,7 +27,7 @@ WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 _signed_in: dict[int, Any] = {}  # the cookie of the owner, by server
 WHERE = (
     "The tests of the dashboard need Chromium: apt install chromium (Debian, as root), or "
-    ".venv/bin/playwright install chromium; or name one in CAIRN_CHROMIUM."
+    ".venv/bin/playwright install chromium; or name one in KEEPSTONE_CHROMIUM."
 )
 _FETCHED = ("chromium-*/chrome-linux*/chrome", "chromium-*/chrome-mac*/Chromium.app/Contents/MacOS/Chromium")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -37,7 +37,7 @@ expect.set_options(timeout=20_000)
 
 def chromium_path() -> str | None:
     """A Chromium: the one that is named, else this machine's, else Playwright's own if it was fetched."""
-    if named := os.environ.get("CAIRN_CHROMIUM"):
+    if named := os.environ.get("KEEPSTONE_CHROMIUM"):
         return named
     if found := next((path for name in _NAMES if (path := shutil.which(name))), None):
         return found
@@ -60,7 +60,7 @@ async def open_chromium() -> AsyncGenerator[Browser]:
 
 def dashboard_server(**environ: str) -> Live:
     """With real embedders; `environ` may name a language model."""
-    own: dict[str, Any] = {"CAIRN_EMBEDDINGS_PROVIDER": "builtin", "CAIRN_MODELS_FROM": str(weights())}
+    own: dict[str, Any] = {"KEEPSTONE_EMBEDDINGS_PROVIDER": "builtin", "KEEPSTONE_MODELS_FROM": str(weights())}
     return Live(**own | environ)
 
 

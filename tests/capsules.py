@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import psycopg
 
-from cairn.app import make_app
-from cairn.services import Services
 from conftest import http
+from keepstone.app import make_app
+from keepstone.services import Services
 
 CAPSULES = "/v1/memory/capsules"
 OVERHEAD = 8 * 1024
@@ -56,7 +56,7 @@ async def at(services: Services, time: datetime) -> AsyncGenerator[httpx.AsyncCl
 async def rows(database: str, query: Any, values: Any = None) -> list[tuple[Any, ...]]:
     """As the owner of the database, past every policy."""
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = cairn, public")
+        await conn.execute("SET search_path = keepstone, public")
         return await (await conn.execute(query, values)).fetchall()
 
 

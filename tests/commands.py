@@ -26,7 +26,7 @@ def run_page(page: Path, server: Live, folder: Path, *, more_than: int) -> str:
     there were more calls than that.
     """
     script = _CURL + commands(page)
-    script = script.replace("http://127.0.0.1:8420", server.url).replace("~/.cairn", str(server.home))
+    script = script.replace("http://127.0.0.1:8420", server.url).replace("~/.keepstone", str(server.home))
     environ = {**server.environ, "NOTES": str(folder)}
     done = subprocess.run(
         ["bash"], input=script, capture_output=True, text=True, check=False, cwd=folder, env=environ

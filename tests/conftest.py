@@ -18,18 +18,18 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from browser import open_chromium
-from cairn.access import keys, users
-from cairn.access.operator import principal_for
-from cairn.app import make_app
-from cairn.home import ensure_home
-from cairn.model.account import User
-from cairn.model.principal import Principal
-from cairn.postgres.cluster import open_cluster
-from cairn.postgres.supervisor import Supervisor
-from cairn.runtime import open_services
-from cairn.services import Services
-from cairn.settings import Settings
-from cairn.store.migrate import migrate
+from keepstone.access import keys, users
+from keepstone.access.operator import principal_for
+from keepstone.app import make_app
+from keepstone.home import ensure_home
+from keepstone.model.account import User
+from keepstone.model.principal import Principal
+from keepstone.postgres.cluster import open_cluster
+from keepstone.postgres.supervisor import Supervisor
+from keepstone.runtime import open_services
+from keepstone.services import Services
+from keepstone.settings import Settings
+from keepstone.store.migrate import migrate
 from live import Live, in_memory
 
 _numbers = count(1)
@@ -67,7 +67,7 @@ async def chromium() -> AsyncGenerator[Browser]:
 
 @pytest.fixture(scope="session")
 async def postgres() -> AsyncGenerator[Server]:
-    home = Path(tempfile.mkdtemp(prefix="cairn-tests-", dir=in_memory()))
+    home = Path(tempfile.mkdtemp(prefix="keepstone-tests-", dir=in_memory()))
     ensure_home(home)
     supervisor = Supervisor(open_cluster(home))
     await supervisor.start()

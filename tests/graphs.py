@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 
-from cairn.app import make_app
-from cairn.jobs.worker import run_until_empty
-from cairn.services import Services
 from conftest import http
+from keepstone.app import make_app
+from keepstone.jobs.worker import run_until_empty
+from keepstone.services import Services
 from workspaces import Auth, call
 
 DEFAULT = "default"

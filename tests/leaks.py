@@ -17,9 +17,10 @@ from procrastinate.jobs import Status
 from psycopg import sql
 from starlette.routing import Route
 
-from cairn.access import keys, operator, sessions, users
-from cairn.access.readscope import account_scope
-from cairn.memory import (
+from conftest import PASSWORD, Person, World, http, make_person
+from keepstone.access import keys, operator, sessions, users
+from keepstone.access.readscope import account_scope
+from keepstone.memory import (
     agents,
     capsules,
     chat_memories,
@@ -37,17 +38,16 @@ from cairn.memory import (
     turns,
     workspaces,
 )  # fmt: skip
-from cairn.memory.chat_memories import NewMemory
-from cairn.memory.entity_memories import NewMemories
-from cairn.memory.rooms import NewMessage
-from cairn.model.capsule import OVERHEAD, NewCapsule
-from cairn.model.entity import Ids, Said
-from cairn.model.graph import Wanted
-from cairn.model.item import Delete, Put
-from cairn.model.page import PageRequest
-from cairn.services import Services
-from cairn.surfaces.mem0.routes import UNSUPPORTED
-from conftest import PASSWORD, Person, World, http, make_person
+from keepstone.memory.chat_memories import NewMemory
+from keepstone.memory.entity_memories import NewMemories
+from keepstone.memory.rooms import NewMessage
+from keepstone.model.capsule import OVERHEAD, NewCapsule
+from keepstone.model.entity import Ids, Said
+from keepstone.model.graph import Wanted
+from keepstone.model.item import Delete, Put
+from keepstone.model.page import PageRequest
+from keepstone.services import Services
+from keepstone.surfaces.mem0.routes import UNSUPPORTED
 
 CANARY = "canary-of-olga"
 AGENT = "walker"
@@ -136,13 +136,13 @@ PROBES: dict[str, Probe] = {
     "POST /v1/memory/capsules/merge": Probe(json={"ids": ["{other_capsule}"], "into": "{capsule_id}"}),
     "POST /v1/memory/capsules/title": Probe(json={"content_md": "a canary"}),
     "POST /v1/memory/capsules/curate": Probe(json={"messages": [{"role": "user", "content": "We take the canary."}]}),
-    "POST /v1/memory/import": Probe(json={"format": "cairn-archive", "version": 1, "capsules": []}),
+    "POST /v1/memory/import": Probe(json={"format": "keepstone-archive", "version": 1, "capsules": []}),
     "POST /v1/memory/capsules/{capsule_id}/restore": Probe(instead={"capsule_id": "deleted_capsule"}),
     "POST /v1/memory/capsules/{capsule_id}/recover": Probe(instead={"capsule_id": "cold_capsule"}),
     **{
         f"POST /v1/{name}": Probe(
             json={"model": "m", "input": CANARY, "messages": [{"role": "user", "content": CANARY}]},
-            headers={"X-Cairn-Workspace": "{workspace_id}", "X-Cairn-Chat": "{chat_id}"},
+            headers={"X-Keepstone-Workspace": "{workspace_id}", "X-Keepstone-Chat": "{chat_id}"},
         )
         for name in ("chat/completions", "responses", "embeddings")
     },
@@ -377,7 +377,7 @@ async def make_victim(services: Services, world: World) -> Victim:
             "key_id": key.id,
             "session_id": listed.items[0].id,
             "token": used,
-            "path": "cairn.css",
+            "path": "keepstone.css",
             "name": "somebody",  # of mem0's routes that answer nobody
             "job_id": await fail(services, olga),
             "model": "some-model",
@@ -584,11 +584,11 @@ async def make_attackers(services: Services, world: World, victim: Victim) -> li
         Attacker(name="another account", headers=world.stranger.auth, session=cookie[world.stranger.user.id]),
         Attacker(name="another account's service key", headers=service, is_user=False),
         Attacker(
-            name="the same, naming the victim", headers={**service, "X-Cairn-User": world.owner.user.id}
+            name="the same, naming the victim", headers={**service, "X-Keepstone-User": world.owner.user.id}
         ),
         Attacker(
             name="a user naming the victim",
-            headers={**world.member.auth, "X-Cairn-User": world.owner.user.email},
+            headers={**world.member.auth, "X-Keepstone-User": world.owner.user.email},
             known=frozenset({world.owner.principal.account_id}),
             session=cookie[world.member.user.id],
         ),
@@ -626,7 +626,7 @@ async def walk(app: FastAPI, services: Services, world: World, database: str) ->
 async def attack(
     app: FastAPI, label: str, method: str, path: str, victim: Victim, attacker: Attacker
 ) -> list[str]:  # fmt: skip
-    of_account = bool(attacker.known) and "X-Cairn-User" not in attacker.headers
+    of_account = bool(attacker.known) and "X-Keepstone-User" not in attacker.headers
     if of_account and path.startswith(OF_ACCOUNT):
         return []
     async with http(app, address="192.0.2.50") as client:
@@ -636,7 +636,7 @@ async def attack(
     leaked = sorted(secret for secret in victim.secrets - attacker.known if secret in shown)
     findings = [f"{label}: {attacker.name} sees {secret!r}" for secret in leaked]
     told = (parameters(path) or probe.names_it) and not (of_account and path.startswith(EVERYBODYS))
-    own = path.startswith(NAMED) and attacker.headers and "X-Cairn-User" not in attacker.headers
+    own = path.startswith(NAMED) and attacker.headers and "X-Keepstone-User" not in attacker.headers
     told = told and not (own and answer.status_code == 200)
     if told and label not in PUBLIC and answer.status_code not in wanted(label, path, attacker):
         findings.append(f"{label}: {attacker.name} gets {answer.status_code}, not 404")
@@ -708,11 +708,11 @@ async def belongings(database: str, victim: Victim) -> list[str]:
     """Every row in the database that names the victim, but for the time of last use."""
     found: list[str] = []
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        tables = await (await conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'cairn'")).fetchall()
+        tables = await (await conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'keepstone'")).fetchall()
         for (table,) in tables:
             if table == "audit":
                 continue
-            query = sql.SQL("SELECT (to_jsonb(t) - 'last_used_at')::text FROM cairn.{} t")
+            query = sql.SQL("SELECT (to_jsonb(t) - 'last_used_at')::text FROM keepstone.{} t")
             rows = await (await conn.execute(query.format(sql.Identifier(table)))).fetchall()
             found += [f"{table} {row}" for (row,) in rows if any(secret in row for secret in victim.secrets)]
     return sorted(found)

@@ -1,4 +1,4 @@
-"""A real `cairn serve`, in a process and a home of its own."""
+"""A real `keepstone serve`, in a process and a home of its own."""
 
 import os
 import re
@@ -25,17 +25,17 @@ class Live:
 
     def __init__(self, home: Path | None = None, **environ: str) -> None:
         self._own = home is None
-        self.home = home or Path(tempfile.mkdtemp(prefix="cairn-live-", dir=in_memory()))
+        self.home = home or Path(tempfile.mkdtemp(prefix="keepstone-live-", dir=in_memory()))
         self.environ = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")},
-            "CAIRN_HOME": str(self.home),
+            **{name: value for name, value in os.environ.items() if not name.startswith("KEEPSTONE_")},
+            "KEEPSTONE_HOME": str(self.home),
             "PYTHONUNBUFFERED": "1",
-            "CAIRN_EMBEDDINGS_PROVIDER": "none",
+            "KEEPSTONE_EMBEDDINGS_PROVIDER": "none",
             **environ,
         }
         self.log: list[str] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "cairn", "serve", "--port", "0"],
+            [sys.executable, "-m", "keepstone", "serve", "--port", "0"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -54,9 +54,9 @@ class Live:
         return {"Authorization": f"Bearer {self.key}"}
 
     def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Another `cairn` command on the same home."""
+        """Another `keepstone` command on the same home."""
         return subprocess.run(
-            [sys.executable, "-m", "cairn", *words],
+            [sys.executable, "-m", "keepstone", *words],
             input=stdin,
             capture_output=True,
             text=True,
@@ -79,7 +79,7 @@ class Live:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.log.append(line)
-            found = re.match(r"Cairn is running at (\S+)", line)
+            found = re.match(r"Keepstone is running at (\S+)", line)
             if found:
                 return found[1]
         self.process.wait(timeout=30)

@@ -13,7 +13,7 @@ import httpx
 from fastapi import FastAPI
 
 os.environ["MEM0_TELEMETRY"] = "False"
-os.environ["MEM0_DIR"] = str(Path(tempfile.gettempdir(), "cairn-tests-mem0"))
+os.environ["MEM0_DIR"] = str(Path(tempfile.gettempdir(), "keepstone-tests-mem0"))
 
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.client.types import (

@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 
-from cairn.jobs import tasks
-from cairn.jobs.worker import run_until_empty
-from cairn.model.ids import is_id
-from cairn.services import Services
-from cairn.store.queue import Queue
 from capsules import rows
+from keepstone.jobs import tasks
+from keepstone.jobs.worker import run_until_empty
+from keepstone.model.ids import is_id
+from keepstone.services import Services
+from keepstone.store.queue import Queue
 from servers import LocalServer
 from workspaces import Auth, call
 
@@ -140,10 +140,10 @@ async def space_of(database: str, name: str) -> tuple[int, int]:
 
 async def counts(database: str) -> dict[str, int]:
     """How many rows every table has."""
-    names = await rows(database, "SELECT tablename FROM pg_tables WHERE schemaname = 'cairn'")
+    names = await rows(database, "SELECT tablename FROM pg_tables WHERE schemaname = 'keepstone'")
     found: dict[str, int] = {}
     for (name,) in names:
-        ((number,),) = await rows(database, f'SELECT count(*) FROM cairn."{name}"')
+        ((number,),) = await rows(database, f'SELECT count(*) FROM keepstone."{name}"')
         found[name] = number
     return found
 

@@ -1,4 +1,4 @@
-"""Anthropic's memory tool on Cairn, with the real package: word for word what its own tool on a file system says."""
+"""Anthropic's memory tool on Keepstone, with the real package: word for word what its own tool on a file system says."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
@@ -12,16 +12,16 @@ from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
 from fastapi import FastAPI
 
 from adapters import apart, awaited, waiting
-from cairn_client import NotFound
-from cairn_client.adapters.anthropic import AsyncCairnMemoryTool, CairnMemoryTool
 from conftest import World
+from keepstone_client import NotFound
+from keepstone_client.adapters.anthropic import AsyncKeepstoneMemoryTool, KeepstoneMemoryTool
 from upstream import ScriptedUpstream, whole
 
 
 @pytest.fixture
-async def tool(app: FastAPI, world: World) -> AsyncGenerator[AsyncCairnMemoryTool]:
+async def tool(app: FastAPI, world: World) -> AsyncGenerator[AsyncKeepstoneMemoryTool]:
     async with awaited(app, world.owner.key) as client:
-        yield AsyncCairnMemoryTool(client)
+        yield AsyncKeepstoneMemoryTool(client)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def create(path: str, text: str) -> dict[str, Any]:
     return command("create", path, file_text=text)
 
 
-async def told(tool: AsyncCairnMemoryTool, asked: dict[str, Any]) -> Any:
+async def told(tool: AsyncKeepstoneMemoryTool, asked: dict[str, Any]) -> Any:
     """What the model reads, be it an error or not."""
     try:
         return await tool.call(asked)
@@ -47,7 +47,7 @@ async def told(tool: AsyncCairnMemoryTool, asked: dict[str, Any]) -> Any:
         return f"error: {fault}"
 
 
-async def text_of(tool: AsyncCairnMemoryTool, path: str) -> list[str]:
+async def text_of(tool: AsyncKeepstoneMemoryTool, path: str) -> list[str]:
     shown = str(await tool.call(command("view", path)))
     return [line.split("\t", 1)[1] for line in shown.split("\n")[1:]]
 
@@ -121,7 +121,7 @@ TALKS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", TALKS)
 async def test_it_says_what_the_tool_on_a_file_system_says(
-    tool: AsyncCairnMemoryTool, tmp_path: Path, name: str
+    tool: AsyncKeepstoneMemoryTool, tmp_path: Path, name: str
 ) -> None:
     reference = BetaLocalFilesystemMemoryTool(str(tmp_path))
     for asked in TALKS[name]:
@@ -132,7 +132,7 @@ async def test_it_says_what_the_tool_on_a_file_system_says(
         assert await told(tool, asked) == expected, asked
 
 
-async def test_a_folder_is_listed_two_levels_deep_without_what_is_hidden(tool: AsyncCairnMemoryTool) -> None:
+async def test_a_folder_is_listed_two_levels_deep_without_what_is_hidden(tool: AsyncKeepstoneMemoryTool) -> None:
     assert await told(tool, command("view", "/memories")) == (
         "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items:\n0B\t/memories"
     )
@@ -179,7 +179,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-async def test_no_path_leads_out_of_its_root(tool: AsyncCairnMemoryTool, path: str) -> None:
+async def test_no_path_leads_out_of_its_root(tool: AsyncKeepstoneMemoryTool, path: str) -> None:
     for asked in (
         command("view", path),
         create(path, "x"),
@@ -193,7 +193,7 @@ async def test_no_path_leads_out_of_its_root(tool: AsyncCairnMemoryTool, path: s
             await tool.call(asked)
 
 
-async def test_a_percent_sign_is_part_of_a_name(tool: AsyncCairnMemoryTool) -> None:
+async def test_a_percent_sign_is_part_of_a_name(tool: AsyncKeepstoneMemoryTool) -> None:
     await tool.call(create("/memories/100%.md", "all"))
     await tool.call(create("/memories/a%20b.md", "as it is"))
     assert await text_of(tool, "/memories/100%.md") == ["all"]
@@ -202,7 +202,7 @@ async def test_a_percent_sign_is_part_of_a_name(tool: AsyncCairnMemoryTool) -> N
     )
 
 
-async def test_a_file_cant_be_a_folder(tool: AsyncCairnMemoryTool) -> None:
+async def test_a_file_cant_be_a_folder(tool: AsyncKeepstoneMemoryTool) -> None:
     await tool.call(create("/memories/a", "a"))
     assert await told(tool, create("/memories/a/b", "b")) == "error: The path /memories/a is not a directory."
     await tool.call(create("/memories/d/b", "b"))
@@ -212,13 +212,13 @@ async def test_a_file_cant_be_a_folder(tool: AsyncCairnMemoryTool) -> None:
     assert await told(tool, edited) == "error: The path /memories/d is not a file."
 
 
-async def test_what_is_too_large_is_told_to_the_model(tool: AsyncCairnMemoryTool) -> None:
+async def test_what_is_too_large_is_told_to_the_model(tool: AsyncKeepstoneMemoryTool) -> None:
     assert "1 MB" in str(await told(tool, create("/memories/a", "x" * 1_100_000)))
 
 
 async def test_every_namespace_has_its_own_files(app: FastAPI, world: World) -> None:
     async with awaited(app, world.owner.key) as client:
-        one, other = (AsyncCairnMemoryTool(client, namespace=("agents", name)) for name in ("one", "other"))
+        one, other = (AsyncKeepstoneMemoryTool(client, namespace=("agents", name)) for name in ("one", "other"))
         await one.call(create("/memories/a", "of one"))
         await other.call(create("/memories/a", "of the other"))
         assert await text_of(one, "/memories/a") == ["of one"]
@@ -227,7 +227,7 @@ async def test_every_namespace_has_its_own_files(app: FastAPI, world: World) -> 
         assert await text_of(other, "/memories/a") == ["of the other"]
 
 
-async def test_a_file_has_a_history_and_comes_back(tool: AsyncCairnMemoryTool) -> None:
+async def test_a_file_has_a_history_and_comes_back(tool: AsyncKeepstoneMemoryTool) -> None:
     await tool.call(create("/memories/d/a.md", "first"))
     await tool.call(command("str_replace", "/memories/d/a.md", old_str="first", new_str="second"))
     await tool.call(command("delete", "/memories/d"))
@@ -243,14 +243,14 @@ async def test_a_file_has_a_history_and_comes_back(tool: AsyncCairnMemoryTool) -
         await tool.history("/memories/never")
 
 
-async def test_files_are_found_by_what_they_say(tool: AsyncCairnMemoryTool) -> None:
+async def test_files_are_found_by_what_they_say(tool: AsyncKeepstoneMemoryTool) -> None:
     await tool.call(create("/memories/d/ferry.md", "The ferry leaves at nine"))
     await tool.call(create("/memories/train.md", "The train is late"))
     [(path, found)] = await tool.search("ferry")
     assert (path, found.value["text"]) == ("/memories/d/ferry.md", "The ferry leaves at nine")
 
 
-async def test_nobodys_edit_is_lost_when_several_edit_at_once(tool: AsyncCairnMemoryTool) -> None:
+async def test_nobodys_edit_is_lost_when_several_edit_at_once(tool: AsyncKeepstoneMemoryTool) -> None:
     await tool.call(create("/memories/a", ""))
     await asyncio.gather(
         *(tool.call(command("insert", "/memories/a", insert_line=0, insert_text=f"line {n}")) for n in range(5))
@@ -262,7 +262,7 @@ async def test_nobodys_edit_is_lost_when_several_edit_at_once(tool: AsyncCairnMe
 
 async def test_what_waits_does_the_same(app: FastAPI, world: World) -> None:
     client = waiting(app, world.owner.key)
-    tool = CairnMemoryTool(client)
+    tool = KeepstoneMemoryTool(client)
 
     def work() -> list[Any]:
         made = [
@@ -286,7 +286,9 @@ async def test_what_waits_does_the_same(app: FastAPI, world: World) -> None:
     client.close()
 
 
-async def test_a_model_uses_it_through_the_tool_runner(tool: AsyncCairnMemoryTool, upstream: ScriptedUpstream) -> None:
+async def test_a_model_uses_it_through_the_tool_runner(
+    tool: AsyncKeepstoneMemoryTool, upstream: ScriptedUpstream
+) -> None:
     def message(*content: dict[str, Any], stop: str) -> Any:
         return whole(
             {

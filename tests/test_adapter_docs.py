@@ -56,9 +56,9 @@ def blocks(page: str, heading: str | None) -> tuple[str, str]:
 
 def run(code: str, live: Live, upstream: ScriptedUpstream) -> str:
     environ = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("CAIRN_", "OPENAI_"))},
-        "CAIRN_URL": live.url,
-        "CAIRN_API_KEY": live.key,
+        **{name: value for name, value in os.environ.items() if not name.startswith(("KEEPSTONE_", "OPENAI_"))},
+        "KEEPSTONE_URL": live.url,
+        "KEEPSTONE_API_KEY": live.key,
         "OPENAI_BASE_URL": upstream.url,
         "OPENAI_API_KEY": "none",
         "OPENAI_AGENTS_DISABLE_TRACING": "1",

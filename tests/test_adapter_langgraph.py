@@ -1,4 +1,4 @@
-"""LangGraph's store interface on Cairn, with the real package: held to what its own in-memory store does."""
+"""LangGraph's store interface on Keepstone, with the real package: held to what its own in-memory store does."""
 
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
@@ -20,14 +20,14 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 from adapters import apart, awaited, waiting
-from cairn.app import make_app
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.services import Services
-from cairn_client import Invalid
-from cairn_client.adapters.langgraph import CairnStore
 from conftest import World
+from keepstone.app import make_app
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.services import Services
+from keepstone_client import Invalid
+from keepstone_client.adapters.langgraph import KeepstoneStore
 from weights import weights
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -41,16 +41,16 @@ def models() -> Generator[tuple[Embedder, ...]]:
 
 
 @pytest.fixture
-async def store(app: FastAPI, world: World) -> AsyncGenerator[CairnStore]:
+async def store(app: FastAPI, world: World) -> AsyncGenerator[KeepstoneStore]:
     async with awaited(app, world.owner.key) as client:
-        yield CairnStore(async_client=client)
+        yield KeepstoneStore(async_client=client)
 
 
 @pytest.fixture
-async def reading(services: Services, world: World, models: tuple[Embedder, ...]) -> AsyncGenerator[CairnStore]:
+async def reading(services: Services, world: World, models: tuple[Embedder, ...]) -> AsyncGenerator[KeepstoneStore]:
     """On a server that knows what words mean."""
     async with awaited(make_app(replace(services, embedders=Embedders(models))), world.owner.key) as client:
-        yield CairnStore(async_client=client)
+        yield KeepstoneStore(async_client=client)
 
 
 def keys(found: Any) -> list[str]:
@@ -87,7 +87,7 @@ async def fill(store: BaseStore) -> None:
     ],
 )
 async def test_a_search_finds_what_the_in_memory_store_finds(
-    store: CairnStore, prefix: tuple[str, ...], wanted: dict[str, Any] | None
+    store: KeepstoneStore, prefix: tuple[str, ...], wanted: dict[str, Any] | None
 ) -> None:
     reference = InMemoryStore()
     await fill(reference)
@@ -113,14 +113,14 @@ async def test_a_search_finds_what_the_in_memory_store_finds(
         {"prefix": ("nobody",)},
     ],
 )
-async def test_namespaces_are_those_of_the_in_memory_store(store: CairnStore, asked: dict[str, Any]) -> None:
+async def test_namespaces_are_those_of_the_in_memory_store(store: KeepstoneStore, asked: dict[str, Any]) -> None:
     reference = InMemoryStore()
     await fill(reference)
     await fill(store)
     assert await store.alist_namespaces(**asked) == await reference.alist_namespaces(**asked)
 
 
-async def test_a_batch_gives_what_the_in_memory_store_gives(store: CairnStore) -> None:
+async def test_a_batch_gives_what_the_in_memory_store_gives(store: KeepstoneStore) -> None:
     """What it reads is what was there before it; of two puts of a key the last holds; None deletes."""
     ops = [
         PutOp(("users", "alice"), "profile", {"name": "first"}),
@@ -153,7 +153,7 @@ async def test_a_batch_gives_what_the_in_memory_store_gives(store: CairnStore) -
 # ------------------------------------------------------------------------------------------------------ the rest
 
 
-async def test_an_item_has_its_times_and_a_delete_is_quiet(store: CairnStore) -> None:
+async def test_an_item_has_its_times_and_a_delete_is_quiet(store: KeepstoneStore) -> None:
     assert await store.aget(("a",), "k") is None
     await store.adelete(("a",), "k")
     await store.aput(("a",), "k", {"n": 1})
@@ -170,7 +170,7 @@ async def test_an_item_has_its_times_and_a_delete_is_quiet(store: CairnStore) ->
 
 async def test_what_waits_and_what_is_awaited_are_the_same_store(app: FastAPI, world: World) -> None:
     client = waiting(app, world.owner.key)
-    store = CairnStore(client)
+    store = KeepstoneStore(client)
 
     def work() -> list[Any]:
         store.put(("a",), "k", {"text": "ferry"})
@@ -183,15 +183,15 @@ async def test_what_waits_and_what_is_awaited_are_the_same_store(app: FastAPI, w
     assert await apart(work) == [{"text": "ferry"}, ["k"], [("a",)]]
     in_thread = await store.aget(("a",), "k")
     async with awaited(app, world.owner.key) as other:
-        of_loop = CairnStore(async_client=other)
+        of_loop = KeepstoneStore(async_client=other)
         assert await of_loop.aget(("a",), "k") == in_thread
         with pytest.raises(RuntimeError, match="async methods"):
             of_loop.get(("a",), "k")
-        assert await CairnStore(async_client=other, name="other").aget(("a",), "k") is None
+        assert await KeepstoneStore(async_client=other, name="other").aget(("a",), "k") is None
     client.close()
 
 
-async def test_a_namespace_that_the_framework_forbids_is_refused(store: CairnStore) -> None:
+async def test_a_namespace_that_the_framework_forbids_is_refused(store: KeepstoneStore) -> None:
     for bad in ((), ("a.b",), ("",), ("langgraph", "x")):
         with pytest.raises(InvalidNamespaceError):
             await store.aput(bad, "k", {})
@@ -199,7 +199,7 @@ async def test_a_namespace_that_the_framework_forbids_is_refused(store: CairnSto
         await store.abatch([GetOp(("a.b",), "k")])
 
 
-async def test_items_are_found_by_meaning_the_best_first(reading: CairnStore) -> None:
+async def test_items_are_found_by_meaning_the_best_first(reading: KeepstoneStore) -> None:
     await reading.aput(("m",), "food", {"text": "I love eating pizza with mushrooms"})
     await reading.aput(("m",), "car", {"text": "My vehicle broke down on the motorway"})
     found = await reading.asearch(("m",), query="What is my favourite Italian dish?")
@@ -212,7 +212,7 @@ async def test_items_are_found_by_meaning_the_best_first(reading: CairnStore) ->
 
 async def test_the_index_argument_says_what_is_searched(app: FastAPI, world: World) -> None:
     async with awaited(app, world.owner.key) as client:
-        store = CairnStore(async_client=client, fields=["title"])
+        store = KeepstoneStore(async_client=client, fields=["title"])
         value = {"title": "harbour", "body": "lighthouse", "parts": [{"t": "seagull"}, {"t": "anchor"}]}
         await store.aput(("a",), "default", value)
         await store.aput(("a",), "parts", value, index=["parts[*].t"])
@@ -227,7 +227,7 @@ async def test_a_ttl_is_in_minutes_and_reading_refreshes_it(services: Services, 
     clock = {"at": NOW}
     app = make_app(replace(services, clock=lambda: clock["at"]))
     async with awaited(app, world.owner.key) as client:
-        store = CairnStore(async_client=client)
+        store = KeepstoneStore(async_client=client)
         for key in ("read", "peeked"):
             await store.aput(("a",), key, {}, ttl=1)
         await store.aput(("a",), "kept", {}, ttl=None)
@@ -236,7 +236,7 @@ async def test_a_ttl_is_in_minutes_and_reading_refreshes_it(services: Services, 
         assert await store.aget(("a",), "peeked", refresh_ttl=False) is not None
         clock["at"] = NOW + timedelta(seconds=70)
         assert keys(await store.asearch(("a",))) == ["kept", "read"]
-        configured = CairnStore(async_client=client, ttl={"default_ttl": 1, "refresh_on_read": False})
+        configured = KeepstoneStore(async_client=client, ttl={"default_ttl": 1, "refresh_on_read": False})
         await configured.aput(("b",), "default", {})
         await configured.aput(("b",), "for ever", {}, ttl=None)
         clock["at"] += timedelta(seconds=50)
@@ -245,7 +245,7 @@ async def test_a_ttl_is_in_minutes_and_reading_refreshes_it(services: Services, 
         assert keys(await configured.asearch(("b",))) == ["for ever"]
 
 
-async def test_what_the_server_refuses_is_raised(store: CairnStore) -> None:
+async def test_what_the_server_refuses_is_raised(store: KeepstoneStore) -> None:
     with pytest.raises(Invalid, match="limit"):
         await store.asearch(("a",), limit=100_000)
 
@@ -255,7 +255,7 @@ class State(TypedDict):
     known: list[str]
 
 
-async def test_a_graph_remembers_from_one_thread_to_the_next(store: CairnStore) -> None:
+async def test_a_graph_remembers_from_one_thread_to_the_next(store: KeepstoneStore) -> None:
     async def remember(state: State, *, store: BaseStore) -> dict[str, Any]:
         known = await store.asearch(("users", "alice"))
         await store.aput(("users", "alice"), str(len(known)), {"text": state["said"]})

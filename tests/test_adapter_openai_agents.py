@@ -1,4 +1,4 @@
-"""Sessions of the OpenAI Agents SDK on Cairn, with the real package and a model that answers from a script."""
+"""Sessions of the OpenAI Agents SDK on Keepstone, with the real package and a model that answers from a script."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from openai import AsyncOpenAI
 
 from adapters import awaited
-from cairn_client import AsyncCairn
-from cairn_client.adapters.openai_agents import CairnSession
 from conftest import World
+from keepstone_client import AsyncKeepstone
+from keepstone_client.adapters.openai_agents import KeepstoneSession
 from upstream import ScriptedUpstream, response, says, wants
 
 ITEMS: list[Any] = [
@@ -27,7 +27,7 @@ ITEMS: list[Any] = [
 
 
 @pytest.fixture
-async def cairn(app: FastAPI, world: World) -> AsyncGenerator[AsyncCairn]:
+async def keepstone(app: FastAPI, world: World) -> AsyncGenerator[AsyncKeepstone]:
     async with awaited(app, world.owner.key) as client:
         yield client
 
@@ -39,33 +39,35 @@ def upstream() -> Generator[ScriptedUpstream]:
     server.stop()
 
 
-async def test_items_come_back_word_for_word_in_their_order(cairn: AsyncCairn) -> None:
-    session = CairnSession("one", cairn)
+async def test_items_come_back_word_for_word_in_their_order(keepstone: AsyncKeepstone) -> None:
+    session = KeepstoneSession("one", keepstone)
     assert isinstance(session, Session)
     assert await session.get_items() == []
     await session.add_items(ITEMS[:2])
     await session.add_items(ITEMS[2:])
     await session.add_items([])
-    found = await CairnSession("one", cairn).get_items()
+    found = await KeepstoneSession("one", keepstone).get_items()
     assert found == ITEMS
     assert [list(item) for item in found] == [list(item) for item in ITEMS]
-    assert await CairnSession("other", cairn).get_items() == []
+    assert await KeepstoneSession("other", keepstone).get_items() == []
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3, 5, 9, None])
-async def test_a_limit_gives_the_latest_as_the_sdks_own_session_does(cairn: AsyncCairn, limit: int | None) -> None:
-    reference, session = SQLiteSession("one"), CairnSession("one", cairn)
+async def test_a_limit_gives_the_latest_as_the_sdks_own_session_does(
+    keepstone: AsyncKeepstone, limit: int | None
+) -> None:
+    reference, session = SQLiteSession("one"), KeepstoneSession("one", keepstone)
     for one in (reference, session):
         await one.add_items(ITEMS)
     assert await session.get_items(limit) == await reference.get_items(limit)
-    settled = CairnSession("one", cairn, session_settings=SessionSettings(limit=2))
+    settled = KeepstoneSession("one", keepstone, session_settings=SessionSettings(limit=2))
     assert await settled.get_items() == ITEMS[-2:]
     assert await settled.get_items(limit=3) == ITEMS[-3:]
     reference.close()
 
 
-async def test_the_last_item_can_be_taken_back_and_all_be_cleared(cairn: AsyncCairn) -> None:
-    session = CairnSession("one", cairn)
+async def test_the_last_item_can_be_taken_back_and_all_be_cleared(keepstone: AsyncKeepstone) -> None:
+    session = KeepstoneSession("one", keepstone)
     assert await session.pop_item() is None
     await session.clear_session()
     await session.add_items(ITEMS)
@@ -80,8 +82,8 @@ async def test_the_last_item_can_be_taken_back_and_all_be_cleared(cairn: AsyncCa
     assert await session.get_items() == [ITEMS[1]]
 
 
-async def test_more_than_a_batch_holds_is_kept_and_cleared(cairn: AsyncCairn) -> None:
-    session = CairnSession("long", cairn)
+async def test_more_than_a_batch_holds_is_kept_and_cleared(keepstone: AsyncKeepstone) -> None:
+    session = KeepstoneSession("long", keepstone)
     many: list[Any] = [{"type": "reasoning", "id": f"rs_{n}", "summary": []} for n in range(520)]
     await session.add_items(many)
     assert await session.get_items() == many
@@ -90,8 +92,8 @@ async def test_more_than_a_batch_holds_is_kept_and_cleared(cairn: AsyncCairn) ->
     assert await session.get_items() == []
 
 
-async def test_nothing_is_lost_when_several_add_at_once(cairn: AsyncCairn) -> None:
-    session = CairnSession("one", cairn)
+async def test_nothing_is_lost_when_several_add_at_once(keepstone: AsyncKeepstone) -> None:
+    session = KeepstoneSession("one", keepstone)
     pairs: list[list[Any]] = [
         [{"role": "user", "content": f"question {n}"}, {"role": "assistant", "content": f"answer {n}"}]
         for n in range(5)
@@ -105,8 +107,8 @@ async def test_nothing_is_lost_when_several_add_at_once(cairn: AsyncCairn) -> No
     assert len(await session.get_items()) == 6
 
 
-async def test_what_was_said_is_found(cairn: AsyncCairn) -> None:
-    session = CairnSession("one", cairn)
+async def test_what_was_said_is_found(keepstone: AsyncKeepstone) -> None:
+    session = KeepstoneSession("one", keepstone)
     await session.add_items(ITEMS)
     assert [item for item, _ in await session.search("ferry")] == [ITEMS[0]]
     assert {str(item.get("type")) for item, _ in await session.search("nine")} == {"function_call_output", "message"}
@@ -118,7 +120,7 @@ def look(place: str) -> str:
     return f"{place}: at nine"
 
 
-async def test_a_runner_goes_on_where_it_stopped(cairn: AsyncCairn, upstream: ScriptedUpstream) -> None:
+async def test_a_runner_goes_on_where_it_stopped(keepstone: AsyncKeepstone, upstream: ScriptedUpstream) -> None:
     upstream.script(
         response(wants("look", "c1", place="pier")),
         response(says("The ferry leaves at nine.", "msg_2"), id="resp_2"),
@@ -127,8 +129,12 @@ async def test_a_runner_goes_on_where_it_stopped(cairn: AsyncCairn, upstream: Sc
     quiet = RunConfig(tracing_disabled=True)
     async with AsyncOpenAI(base_url=upstream.url, api_key="none") as openai:
         agent = Agent(name="Clerk", model=OpenAIResponsesModel(model="m", openai_client=openai), tools=[look])
-        first = await Runner.run(agent, "When does it leave?", session=CairnSession("run", cairn), run_config=quiet)
-        second = await Runner.run(agent, "What did I ask?", session=CairnSession("run", cairn), run_config=quiet)
+        first = await Runner.run(
+            agent, "When does it leave?", session=KeepstoneSession("run", keepstone), run_config=quiet
+        )
+        second = await Runner.run(
+            agent, "What did I ask?", session=KeepstoneSession("run", keepstone), run_config=quiet
+        )
     assert (first.final_output, second.final_output) == ("The ferry leaves at nine.", "You asked about the ferry.")
     sent = upstream.bodies[2]["input"]
     assert [one.get("content") for one in sent if one.get("role") == "user"] == [
@@ -136,6 +142,6 @@ async def test_a_runner_goes_on_where_it_stopped(cairn: AsyncCairn, upstream: Sc
         "What did I ask?",
     ]
     assert [one["output"] for one in sent if one.get("type") == "function_call_output"] == ["pier: at nine"]
-    kept = await CairnSession("run", cairn).get_items()
+    kept = await KeepstoneSession("run", keepstone).get_items()
     assert kept == second.to_input_list()
     assert len(kept) == 6

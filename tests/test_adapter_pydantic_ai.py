@@ -1,4 +1,4 @@
-"""The toolset for Pydantic AI on Cairn, with the real package and a model that follows a script."""
+"""The toolset for Pydantic AI on Keepstone, with the real package and a model that follows a script."""
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import replace
@@ -10,14 +10,14 @@ from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPa
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from adapters import awaited
-from cairn.app import make_app
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.services import Services
-from cairn_client import AsyncCairn
-from cairn_client.adapters.pydantic_ai import CairnToolset
 from conftest import World
+from keepstone.app import make_app
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.services import Services
+from keepstone_client import AsyncKeepstone
+from keepstone_client.adapters.pydantic_ai import KeepstoneToolset
 from weights import weights
 
 Step = Callable[[list[Any]], ToolCallPart | TextPart]
@@ -31,14 +31,14 @@ def models() -> Generator[tuple[Embedder, ...]]:
 
 
 @pytest.fixture
-async def cairn(services: Services, world: World, models: tuple[Embedder, ...]) -> AsyncGenerator[AsyncCairn]:
+async def keepstone(services: Services, world: World, models: tuple[Embedder, ...]) -> AsyncGenerator[AsyncKeepstone]:
     """Of a server that knows what words mean."""
     app: FastAPI = make_app(replace(services, embedders=Embedders(models)))
     async with awaited(app, world.owner.key) as client:
         yield client
 
 
-async def run(toolset: CairnToolset, *steps: Step) -> tuple[list[Any], AgentInfo]:
+async def run(toolset: KeepstoneToolset, *steps: Step) -> tuple[list[Any], AgentInfo]:
     """What the tools gave, one after the other; each step of the model's sees what came before."""
     seen: list[AgentInfo] = []
 
@@ -65,8 +65,8 @@ TOPICS = ("The user is allergic to peanuts", "The deploy runs on Fridays", "The 
 
 
 @pytest.mark.parametrize("graph", [None, "default"])
-async def test_an_agent_remembers_recalls_and_forgets(cairn: AsyncCairn, graph: str | None) -> None:
-    toolset = CairnToolset(cairn, graph=graph, min_relevance=0)
+async def test_an_agent_remembers_recalls_and_forgets(keepstone: AsyncKeepstone, graph: str | None) -> None:
+    toolset = KeepstoneToolset(keepstone, graph=graph, min_relevance=0)
     given, info = await run(
         toolset,
         *(call("remember", text=text) for text in TOPICS),
@@ -87,10 +87,13 @@ async def test_an_agent_remembers_recalls_and_forgets(cairn: AsyncCairn, graph: 
     assert "data, never an instruction" in str(info.instructions)
 
 
-async def test_each_namespace_and_each_store_is_a_memory_of_its_own(cairn: AsyncCairn) -> None:
-    await run(CairnToolset(cairn, namespace=("one",)), call("remember", text=TOPICS[0]))
-    for other in (CairnToolset(cairn, namespace=("two",)), CairnToolset(cairn, store="other", namespace=("one",))):
+async def test_each_namespace_and_each_store_is_a_memory_of_its_own(keepstone: AsyncKeepstone) -> None:
+    await run(KeepstoneToolset(keepstone, namespace=("one",)), call("remember", text=TOPICS[0]))
+    for other in (
+        KeepstoneToolset(keepstone, namespace=("two",)),
+        KeepstoneToolset(keepstone, store="other", namespace=("one",)),
+    ):
         given, _ = await run(other, call("recall", query="peanuts"))
         assert given == [[]]
-    given, _ = await run(CairnToolset(cairn, namespace=("one",)), call("recall", query="peanuts", limit=999))
+    given, _ = await run(KeepstoneToolset(keepstone, namespace=("one",)), call("recall", query="peanuts", limit=999))
     assert [one["text"] for one in given[0]] == [TOPICS[0]]

@@ -18,11 +18,11 @@ import pytest
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import BaseModel, TypeAdapter
 
-from cairn.errors import UpstreamError
-from cairn.providers.anthropic_request import Unanswerable, question_of
-from cairn.providers.anthropic_schema import Inexpressible, fitted
-from cairn.providers.anthropic_upstream import AnthropicUpstream
-from cairn.providers.upstream import Answer, Upstream
+from keepstone.errors import UpstreamError
+from keepstone.providers.anthropic_request import Unanswerable, question_of
+from keepstone.providers.anthropic_schema import Inexpressible, fitted
+from keepstone.providers.anthropic_upstream import AnthropicUpstream
+from keepstone.providers.upstream import Answer, Upstream
 
 Json = dict[str, Any]
 
@@ -139,7 +139,7 @@ class Provider:
 
 
 class Relay(httpx2.AsyncBaseTransport):
-    """What stands between a client and the upstream in Cairn, without a network."""
+    """What stands between a client and the upstream in Keepstone, without a network."""
 
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
@@ -177,7 +177,7 @@ async def upstream(provider: Provider) -> AsyncGenerator[AnthropicUpstream]:
 async def client(upstream: AnthropicUpstream) -> AsyncGenerator[openai.AsyncOpenAI]:
     relay = httpx2.AsyncClient(transport=Relay(upstream))
     async with openai.AsyncOpenAI(
-        base_url="http://cairn/v1", api_key="cairn", http_client=relay, max_retries=0
+        base_url="http://keepstone/v1", api_key="keepstone", http_client=relay, max_retries=0
     ) as made:
         yield made
 
@@ -925,7 +925,7 @@ async def test_a_page_of_something_else_is_no_answer(
     provider: Provider, upstream: AnthropicUpstream, body: bytes, stream: bool
 ) -> None:
     provider.says(Reply(pieces=[body] if body else [], headers={"content-type": "text/html"}))
-    with pytest.raises(UpstreamError, match=r"does not speak.*CAIRN_LLM_BASE_URL"):
+    with pytest.raises(UpstreamError, match=r"does not speak.*KEEPSTONE_LLM_BASE_URL"):
         await upstream.send("POST", "/chat/completions", sent(stream=stream))
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from cairn.access import operator
-from cairn.app import make_app
-from cairn.providers.anthropic_llm import AnthropicModel
-from cairn.providers.llm import LanguageModel
-from cairn.providers.openai_llm import OpenAIModel
-from cairn.services import Services
 from conftest import World, http
+from keepstone.access import operator
+from keepstone.app import make_app
+from keepstone.providers.anthropic_llm import AnthropicModel
+from keepstone.providers.llm import LanguageModel
+from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.services import Services
 from servers import LocalServer
 
 TALK = [
@@ -117,8 +117,8 @@ async def test_a_model_that_fails_is_502_and_costs_nothing(
     assert answer.json()["error"]["code"] == "UPSTREAM_ERROR"
     assert "secret-key" not in answer.text
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        assert await (await conn.execute("SELECT credits FROM cairn.accounts ORDER BY account")).fetchone() == (9,)
-        assert await (await conn.execute("SELECT count(*) FROM cairn.usage_ledger")).fetchone() == (0,)
+        assert await (await conn.execute("SELECT credits FROM keepstone.accounts ORDER BY account")).fetchone() == (9,)
+        assert await (await conn.execute("SELECT count(*) FROM keepstone.usage_ledger")).fetchone() == (0,)
 
 
 async def test_without_a_model_the_best_evidence_is_quoted(services: Services, world: World) -> None:

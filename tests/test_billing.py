@@ -13,14 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.access import operator, plans
-from cairn.access.billing import check_signature, sign
-from cairn.app import make_app
-from cairn.errors import Unauthenticated
-from cairn.model.plan import Plan
-from cairn.services import Services
 from capsules import audited, rows
 from conftest import Person, World, http
+from keepstone.access import operator, plans
+from keepstone.access.billing import check_signature, sign
+from keepstone.app import make_app
+from keepstone.errors import Unauthenticated
+from keepstone.model.plan import Plan
+from keepstone.services import Services
 
 SECRET = "a-secret-that-two-servers-share-0123456789"
 WEBHOOK = "/v1/billing/webhook"
@@ -44,7 +44,7 @@ async def send(
 ) -> httpx.Response:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     signed = sign(secret, int(NOW.timestamp()) - late, raw) if signature is None else signature
-    return await client.post(WEBHOOK, content=raw, headers={b"Cairn-Signature": signed.encode()})
+    return await client.post(WEBHOOK, content=raw, headers={b"Keepstone-Signature": signed.encode()})
 
 
 async def has(database: str, person: Person) -> tuple[str, int | None]:
@@ -115,7 +115,7 @@ async def test_nothing_is_done_for_who_does_not_know_the_secret(paid: Services, 
             assert (await send(client, body, late=late)).status_code == 401, "too old, or from the future"
         changed = body.replace(b"1000000", b"2000000")
         assert (await send(client, changed, signature=f"t={at},v1={good}")).status_code == 401
-        headers = world.owner.auth | {"Cairn-Signature": "t=1,v1=x"}
+        headers = world.owner.auth | {"Keepstone-Signature": "t=1,v1=x"}
         assert (await client.post(WEBHOOK, content=body, headers=headers)).status_code == 401, "a key is no signature"
         assert await has(database, world.owner) == ("unlimited", None)
         rotated = f"t={at}, v1={'0' * 64}, v1={good}"
@@ -156,7 +156,7 @@ def test_the_signature_of_the_documentation_is_right(paid: Services) -> None:
     secret, at, body, signature = (
         re.search(pattern, page)
         for pattern in (
-            r"secret `([^`]+)`", r"at\s`(\d+)`", r"```json\n(\{\"id\": \"evt_.*?\})\n```", r"Cairn-Signature: (t=\S+)"
+            r"secret `([^`]+)`", r"at\s`(\d+)`", r"```json\n(\{\"id\": \"evt_.*?\})\n```", r"Keepstone-Signature: (t=\S+)"
         )
     )  # fmt: skip
     assert secret

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.engine import bm25
+from keepstone.engine import bm25
 
 
 def test_a_rarer_term_tells_more() -> None:

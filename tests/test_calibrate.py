@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.app import make_app
-from cairn.engine import rank
-from cairn.engine.calibrate import QUESTION, RESULT, Terms, relevance, views
-from cairn.engine.rank import MISSING, Candidate
-from cairn.jobs.worker import run_until_empty
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
 from conftest import World, http
+from keepstone.app import make_app
+from keepstone.engine import rank
+from keepstone.engine.calibrate import QUESTION, RESULT, Terms, relevance, views
+from keepstone.engine.rank import MISSING, Candidate
+from keepstone.jobs.worker import run_until_empty
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
 from weights import weights
 
 similarity = st.one_of(st.just(MISSING), st.floats(-1, 1))
@@ -102,7 +102,7 @@ def test_nothing_found_is_nothing_answered() -> None:
 
 
 def test_the_file_has_the_names_that_the_code_reads_and_no_others() -> None:
-    stored = json.loads(files("cairn.engine").joinpath("calibration.json").read_text())
+    stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
     assert stored.keys() == RESULT.keys() == QUESTION.keys()
     for view, parts in stored.items():
         assert parts.keys() == {"result", "question"}
@@ -113,7 +113,7 @@ def test_the_file_has_the_names_that_the_code_reads_and_no_others() -> None:
 
 
 def test_what_speaks_for_a_result_never_makes_it_less_likely() -> None:
-    stored = json.loads(files("cairn.engine").joinpath("calibration.json").read_text())
+    stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
     for parts in stored.values():
         for part in parts.values():
             for name, weight in part["weights"].items():

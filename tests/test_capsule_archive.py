@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.access import operator
-from cairn.services import Services
 from capsules import CAPSULES, OVERHEAD, at, delete, get, ids, keep, post, rows
 from conftest import World
+from keepstone.access import operator
+from keepstone.services import Services
 
 NOW = datetime.now(UTC)
 OLGA = "olga@example.org"
@@ -118,7 +118,7 @@ async def test_the_archive_has_everything_and_no_secret(client: httpx.AsyncClien
     await client.patch(f"{CAPSULES}/{made['id']}", headers=auth, json={"tags": ["auth", "done"]})
     await keep(client, world.member.auth, "somebody else's")
     archive = await exported(client, auth)
-    assert archive["format"] == "cairn-archive"
+    assert archive["format"] == "keepstone-archive"
     assert archive["account"]["id"] == world.owner.principal.account_id
     assert archive["user"]["email"] == OLGA
     (capsule,) = archive["capsules"]

@@ -9,16 +9,16 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.app import make_app
-from cairn.errors import UpstreamError
-from cairn.jobs.worker import run_until_empty
-from cairn.providers.embedder import Embedder, Embedding
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
 from capsules import CAPSULES, at, delete, get, ids, keep, post, rows
 from conftest import World, http
+from keepstone.app import make_app
+from keepstone.errors import UpstreamError
+from keepstone.jobs.worker import run_until_empty
+from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
 from weights import weights
 
 NOW = datetime.now(UTC)

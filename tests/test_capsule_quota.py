@@ -8,11 +8,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from cairn.access import operator
-from cairn.jobs.worker import run_until_empty
-from cairn.services import Services
 from capsules import CAPSULES, OVERHEAD, at, audited, delete, get, ids, keep, post, rows
 from conftest import World, http
+from keepstone.access import operator
+from keepstone.jobs.worker import run_until_empty
+from keepstone.services import Services
 
 KB, MB = 1024, 1024 * 1024
 ONE = 10 * KB  # what each capsule of `sized` counts for

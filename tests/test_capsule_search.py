@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.services import Services
 from capsules import CAPSULES, at, delete, get, ids, keep, post
 from conftest import World
+from keepstone.services import Services
 
 NOW = datetime.now(UTC)
 NOTES = {

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from cairn.errors import UpstreamError
-from cairn.jobs.tasks import send_digest, send_digests
-from cairn.services import Services
 from capsules import CAPSULES, at, delete, get, keep, post
 from conftest import World
+from keepstone.errors import UpstreamError
+from keepstone.jobs.tasks import send_digest, send_digests
+from keepstone.services import Services
 from mails import mailbox
 
 NOW = datetime.now(UTC)
@@ -110,7 +110,7 @@ async def test_the_digest_tells_the_last_seven_days_and_reminds_of_what_was_forg
 
 async def test_the_week_comes_by_mail_to_whoever_wishes_it(services: Services, world: World) -> None:
     async with mailbox() as box:
-        settings = replace(services.settings, smtp_url=box.url, smtp_from="cairn@example.org")
+        settings = replace(services.settings, smtp_url=box.url, smtp_from="keepstone@example.org")
         mailing = replace(services, settings=settings)
         async with at(services, NOW - timedelta(hours=1)) as client:
             for person in (world.owner, world.member, world.stranger):
@@ -123,7 +123,7 @@ async def test_the_week_comes_by_mail_to_whoever_wishes_it(services: Services, w
         await send_digest(mailing, world.owner.principal.account, world.owner.user.id)
         (message,) = box.messages
         assert message["To"] == "olga@example.org"
-        assert message["From"] == "cairn@example.org"
+        assert message["From"] == "keepstone@example.org"
         assert "1" in message["Subject"]
         text = message.get_content()
         assert "Über olga" in text

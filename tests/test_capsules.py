@@ -9,14 +9,14 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.access import users
-from cairn.app import make_app
-from cairn.errors import UpstreamError
-from cairn.jobs.worker import run_until_empty
-from cairn.providers.llm import Completion
-from cairn.services import Services
 from capsules import CAPSULES, OVERHEAD, at, audited, delete, get, ids, keep, post, rows
 from conftest import World, http
+from keepstone.access import users
+from keepstone.app import make_app
+from keepstone.errors import UpstreamError
+from keepstone.jobs.worker import run_until_empty
+from keepstone.providers.llm import Completion
+from keepstone.services import Services
 
 NOW = datetime.now(UTC)
 CLERK = "We use Clerk instead of writing our own login, because nobody here wants to run it."
@@ -335,7 +335,7 @@ async def test_what_is_put_away_leaves_no_passage_term_or_vector(
 
 async def everywhere(database: str) -> dict[str, str]:
     """All rows of each table as text."""
-    names = await rows(database, "SELECT tablename FROM pg_tables WHERE schemaname = 'cairn'")
+    names = await rows(database, "SELECT tablename FROM pg_tables WHERE schemaname = 'keepstone'")
     return {
         name: "\n".join(row[0] for row in await rows(database, f"SELECT t::text FROM {name} t")) for (name,) in names
     }
@@ -385,14 +385,14 @@ async def test_nobody_else_finds_reads_or_changes_a_capsule(client: httpx.AsyncC
 async def test_a_service_key_keeps_for_the_user_it_names_and_for_nobody_else(
     client: httpx.AsyncClient, world: World
 ) -> None:
-    named = {**world.service_auth, "X-Cairn-User": "max@example.org"}
+    named = {**world.service_auth, "X-Keepstone-User": "max@example.org"}
     made = await keep(client, named, "kept by a robot for Max")
     assert await ids(client, world.member.auth) == [made["id"]]
     assert await ids(client, world.owner.auth) == []
     for path in (CAPSULES, f"{CAPSULES}/{made['id']}", "/v1/memory/usage", "/v1/memory/export", "/v1/projects"):
         answer = await client.get(path, headers=world.service_auth)
         assert answer.status_code == 403
-        assert "X-Cairn-User" in answer.json()["error"]["message"]
+        assert "X-Keepstone-User" in answer.json()["error"]["message"]
     answer = await client.post(CAPSULES, headers=world.service_auth, json={"content_md": "for whom?"})
     assert answer.status_code == 403
 

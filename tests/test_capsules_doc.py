@@ -24,7 +24,7 @@ def test_every_command_of_the_page_answers_as_it_says(server: Live, tmp_path: Pa
     assert '"snippet":"The <mark>ferry</mark>' in printed
     assert '"upgrade_url"' in printed
     assert '"degraded":"literal"' in printed
-    assert "cairn-archive" in (tmp_path / "capsules.json").read_text()
+    assert "keepstone-archive" in (tmp_path / "capsules.json").read_text()
 
 
 def test_every_route_of_capsules_is_on_the_page() -> None:

@@ -14,27 +14,27 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
-from cairn.access.readscope import account_scope
-from cairn.app import make_app
-from cairn.engine.embed import await_vectors
-from cairn.engine.pack import CLOSING, OPENING
-from cairn.jobs.tasks import embed_pending
-from cairn.jobs.worker import run_until_empty
-from cairn.memory.chat_tools import SAVE, run_tool
-from cairn.memory.chats import find_chat
-from cairn.memory.distil import distil
-from cairn.memory.turns import Turn, await_distillation, close_turn, open_turn
-from cairn.memory.workspace_search import recall
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.llm import Completion
-from cairn.providers.minilm import MiniLM
-from cairn.providers.openai import OpenAIEmbedder
-from cairn.providers.use import Use
-from cairn.services import Services
-from cairn.store import summaries
 from capsules import at, audited, rows
 from conftest import Person, World, http
+from keepstone.access.readscope import account_scope
+from keepstone.app import make_app
+from keepstone.engine.embed import await_vectors
+from keepstone.engine.pack import CLOSING, OPENING
+from keepstone.jobs.tasks import embed_pending
+from keepstone.jobs.worker import run_until_empty
+from keepstone.memory.chat_tools import SAVE, run_tool
+from keepstone.memory.chats import find_chat
+from keepstone.memory.distil import distil
+from keepstone.memory.turns import Turn, await_distillation, close_turn, open_turn
+from keepstone.memory.workspace_search import recall
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.llm import Completion
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.openai import OpenAIEmbedder
+from keepstone.providers.use import Use
+from keepstone.services import Services
+from keepstone.store import summaries
 from servers import LocalServer
 from weights import weights
 from workspaces import (

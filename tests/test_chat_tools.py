@@ -9,8 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.errors import Unavailable
-from cairn.memory.chat_tools import (
+from capsules import rows
+from conftest import Person, World
+from keepstone.errors import Unavailable
+from keepstone.memory.chat_tools import (
     RECALL_TOOL,
     SAVE,
     SEARCH,
@@ -21,13 +23,11 @@ from cairn.memory.chat_tools import (
     run_tool,
     searched,
 )
-from cairn.memory.turns import OwnCall, Turn, keep_calls
-from cairn.memory.workspace_search import Recalled, Result
-from cairn.model.chat import ChatMemory
-from cairn.services import Services
-from cairn.store.db import Database
-from capsules import rows
-from conftest import Person, World
+from keepstone.memory.turns import OwnCall, Turn, keep_calls
+from keepstone.memory.workspace_search import Recalled, Result
+from keepstone.model.chat import ChatMemory
+from keepstone.services import Services
+from keepstone.store.db import Database
 from workspaces import artifact, call, count_of, keep, let_in, listed, make_chat, make_workspace, say, upload
 
 NOW = datetime.now(UTC)

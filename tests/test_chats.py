@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.app import make_app
-from cairn.errors import Forbidden, Malformed, NotFound
-from cairn.jobs.worker import run_until_empty
-from cairn.memory.turns import Turn, close_turn, open_turn
-from cairn.services import Services
 from capsules import at, audited, rows
 from conftest import World, http
+from keepstone.app import make_app
+from keepstone.errors import Forbidden, Malformed, NotFound
+from keepstone.jobs.worker import run_until_empty
+from keepstone.memory.turns import Turn, close_turn, open_turn
+from keepstone.services import Services
 from workspaces import (
     call,
     count_of,

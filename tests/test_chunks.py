@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine.chunks import Chunk, chunks, whole_text
-from cairn.providers.parsing import Block
+from keepstone.engine.chunks import Chunk, chunks, whole_text
+from keepstone.providers.parsing import Block
 
 LETTERS = st.sampled_from(list("abAB12 .,!?\n\n\t。，！中文e\u0301\u200d👩👧🏽\xa0\u3000"))
 TEXTS = st.text(alphabet=LETTERS, max_size=600) | st.text(max_size=200)

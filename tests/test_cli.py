@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cairn import __version__
+from keepstone import __version__
 from live import Live
 
 
@@ -50,7 +50,7 @@ def test_a_service_key_speaks_for_the_account(live: Live) -> None:
     (key,) = lines(live.cli("keys", "create", "--user", "carl@example.org", "--name", "robot", "--service"))
     auth = {"Authorization": f"Bearer {key}"}
     assert httpx.get(live.url + "/v1/me", headers=auth).json()["user"] is None
-    named = httpx.get(live.url + "/v1/me", headers={**auth, "X-Cairn-User": "carl@example.org"}).json()
+    named = httpx.get(live.url + "/v1/me", headers={**auth, "X-Keepstone-User": "carl@example.org"}).json()
     assert named["user"]["email"] == "carl@example.org"
     (listed,) = json.loads(live.cli("keys", "list", "--user", "carl@example.org", "--json").stdout)
     assert listed["name"] == "robot"
@@ -92,14 +92,14 @@ def test_what_cant_be_done_says_so_in_one_line(live: Live, words: tuple[str, ...
 
 def test_a_bad_setting_is_one_line_too(live: Live) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "cairn", "serve"],
-        env=live.environ | {"CAIRN_PORT": "eighty"},
+        [sys.executable, "-m", "keepstone", "serve"],
+        env=live.environ | {"KEEPSTONE_PORT": "eighty"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("cairn: CAIRN_PORT")
+    assert done.stderr.startswith("keepstone: KEEPSTONE_PORT")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -128,38 +128,38 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(live: Live, tmp_path: Path
     unsafe.mkdir(mode=0o755)
     (unsafe / "jwt-secret").write_text("x")
     (unsafe / "jwt-secret").chmod(0o644)
-    environ = live.environ | {"CAIRN_HOME": str(unsafe)}
-    run = [sys.executable, "-m", "cairn", "doctor"]
+    environ = live.environ | {"KEEPSTONE_HOME": str(unsafe)}
+    run = [sys.executable, "-m", "keepstone", "doctor"]
     done = subprocess.run(run, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"chmod 700 {unsafe}" in done.stdout
     assert f"chmod 600 {unsafe / 'jwt-secret'}" in done.stdout
-    away = environ | {"CAIRN_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    away = environ | {"KEEPSTONE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
     done = subprocess.run([*run, "--json"], env=away, capture_output=True, text=True, check=False)
     told = {finding["check"]: finding for finding in json.loads(done.stdout)["checks"]}
     assert told["database"]["ok"] is False
-    assert "CAIRN_DATABASE_URL" in told["database"]["advice"]
+    assert "KEEPSTONE_DATABASE_URL" in told["database"]["advice"]
 
 
 def test_a_port_in_use_is_a_clear_error_and_starts_nothing(live: Live, tmp_path: Path) -> None:
     port = live.url.rsplit(":", 1)[1]
     done = subprocess.run(
-        [sys.executable, "-m", "cairn", "serve", "--port", port],
-        env=live.environ | {"CAIRN_HOME": str(tmp_path / "home")},
+        [sys.executable, "-m", "keepstone", "serve", "--port", port],
+        env=live.environ | {"KEEPSTONE_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 1
-    assert "CAIRN_PORT" in done.stderr
+    assert "KEEPSTONE_PORT" in done.stderr
     assert not (tmp_path / "home" / "postgres").exists()
 
 
 def test_help_and_version_answer_without_any_set_up(tmp_path: Path) -> None:
-    environ = {"PATH": os.environ["PATH"], "CAIRN_HOME": str(tmp_path / "never")}
-    for words, told in ((["--help"], "Long-term memory"), (["--version"], f"cairn {__version__}"), ([], "Usage")):
+    environ = {"PATH": os.environ["PATH"], "KEEPSTONE_HOME": str(tmp_path / "never")}
+    for words, told in ((["--help"], "Long-term memory"), (["--version"], f"keepstone {__version__}"), ([], "Usage")):
         done = subprocess.run(
-            [sys.executable, "-m", "cairn", *words], env=environ, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "keepstone", *words], env=environ, capture_output=True, text=True, check=False
         )
         assert told in done.stdout + done.stderr
     assert not (tmp_path / "never").exists()
@@ -167,6 +167,6 @@ def test_help_and_version_answer_without_any_set_up(tmp_path: Path) -> None:
 
 def test_importing_the_command_line_pulls_in_nothing_heavy() -> None:
     heavy = "{'fastapi', 'psycopg', 'procrastinate', 'uvicorn', 'jwt', 'argon2', 'rich', 'pydantic'}"
-    code = f"import sys, cairn.cli; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, keepstone.cli; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

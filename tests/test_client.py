@@ -17,16 +17,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cairn_client
-from cairn_client import AsyncCairn, Cairn, Retries, errors
-from cairn_client.binding import operation, paged, streamed
-from cairn_client.capsules import Capsule, Source
-from cairn_client.chats import MemoriesInjected, MemorySaved, MessageCreated, MessageDelta, MessageDone
-from cairn_client.core import Answer, Attempts, Request, as_is, at, into, items_of, nothing, page_of, raw, retry_after
-from cairn_client.core import text as as_text
-from cairn_client.decode import decode
-from cairn_client.scopes import Turn
-from cairn_client.streams import EventParser, Streamed
+import keepstone_client
+from keepstone_client import AsyncKeepstone, Keepstone, Retries, errors
+from keepstone_client.binding import operation, paged, streamed
+from keepstone_client.capsules import Capsule, Source
+from keepstone_client.chats import MemoriesInjected, MemorySaved, MessageCreated, MessageDelta, MessageDone
+from keepstone_client.core import (
+    Answer,
+    Attempts,
+    Request,
+    as_is,
+    at,
+    into,
+    items_of,
+    nothing,
+    page_of,
+    raw,
+    retry_after,
+)
+from keepstone_client.core import text as as_text
+from keepstone_client.decode import decode
+from keepstone_client.scopes import Turn
+from keepstone_client.streams import EventParser, Streamed
 
 ROOT = Path(__file__).parent.parent
 API = json.loads((ROOT / "openapi.json").read_text())
@@ -40,7 +52,7 @@ NOT_OURS = re.compile(
 
 def operations() -> Iterator[tuple[str, Any]]:
     """Every operation by name, such as `capsules.get`."""
-    for name, resource in sorted(vars(Cairn(base_url="http://cairn.test")).items()):
+    for name, resource in sorted(vars(Keepstone(base_url="http://keepstone.test")).items()):
         if not name.startswith("_"):
             for method, held in vars(type(resource)).items():
                 if isinstance(held, operation | paged | streamed):
@@ -60,7 +72,7 @@ def example(kind: Any) -> Any:
     if origin is Sequence:
         return [example(inner[0])]
     if origin is Mapping:
-        return {"format": "cairn-archive"}
+        return {"format": "keepstone-archive"}
     known = {
         str: "x", int: 1, float: 0.5, bool: True, bytes: b"x", date: date(2026, 7, 1), datetime: NOW, Any: "x",
         Source: Source(chat_id="x", message_id="x"), Turn: Turn(speaker="x", text="x", id="x", ts=NOW),
@@ -160,9 +172,9 @@ def compare(kind: type[Any], schema: Any, where: str) -> None:
             compare(inner, target, f"{where}.{wire}")
 
 
-def client(handler: Callable[[httpx.Request], httpx.Response], **options: Any) -> Cairn:
+def client(handler: Callable[[httpx.Request], httpx.Response], **options: Any) -> Keepstone:
     options = {"api_key": "ck_x", "retries": Retries(base=0), **options}
-    return Cairn(base_url="http://cairn.test", transport=httpx.MockTransport(handler), **options)
+    return Keepstone(base_url="http://keepstone.test", transport=httpx.MockTransport(handler), **options)
 
 
 @dataclass
@@ -240,7 +252,7 @@ def test_an_answer_without_a_field_says_which() -> None:
         (402, "PAYMENT_REQUIRED", errors.PaymentRequired),
         (403, "forbidden", errors.Forbidden),
         (404, "not_found", errors.NotFound),
-        (405, "method_not_allowed", errors.CairnError),
+        (405, "method_not_allowed", errors.KeepstoneError),
         (409, "conflict", errors.Conflict),
         (413, "too_large", errors.TooLarge),
         (422, "VALIDATION_ERROR", errors.Invalid),
@@ -252,10 +264,12 @@ def test_an_answer_without_a_field_says_which() -> None:
         (503, "unavailable", errors.Unavailable),
     ],
 )
-def test_an_error_has_its_class_and_all_that_was_told(status: int, code: str, kind: type[errors.CairnError]) -> None:
+def test_an_error_has_its_class_and_all_that_was_told(
+    status: int, code: str, kind: type[errors.KeepstoneError]
+) -> None:
     script = Script([refusal(status, code, **{"Retry-After": "7"})])
-    with client(script, retries=0) as cairn, pytest.raises(errors.CairnError) as caught:
-        cairn.me.get()
+    with client(script, retries=0) as keepstone, pytest.raises(errors.KeepstoneError) as caught:
+        keepstone.me.get()
     fault = caught.value
     assert type(fault) is kind
     assert (fault.code, fault.message, fault.status) == (code, "Do this.", status)
@@ -266,36 +280,36 @@ def test_an_error_has_its_class_and_all_that_was_told(status: int, code: str, ki
 
 def test_the_error_tree_is_drawn_in_full() -> None:
     drawn = re.findall(r"[├└]── (\w+)", errors.__doc__ or "")
-    made = [name for name, held in vars(errors).items() if isinstance(held, type) and held is not errors.CairnError]
-    assert drawn == [name for name in made if name != "Any" and issubclass(vars(errors)[name], errors.CairnError)]
-    assert set(drawn) <= set(cairn_client.__all__)
+    made = [name for name, held in vars(errors).items() if isinstance(held, type) and held is not errors.KeepstoneError]
+    assert drawn == [name for name in made if name != "Any" and issubclass(vars(errors)[name], errors.KeepstoneError)]
+    assert set(drawn) <= set(keepstone_client.__all__)
 
 
-def test_what_is_not_cairn_is_told_apart() -> None:
-    with client(Script([httpx.Response(200, text="<html>")])) as cairn, pytest.raises(errors.UnexpectedAnswer):
-        cairn.me.get()
+def test_what_is_not_keepstone_is_told_apart() -> None:
+    with client(Script([httpx.Response(200, text="<html>")])) as keepstone, pytest.raises(errors.UnexpectedAnswer):
+        keepstone.me.get()
     script = Script([httpx.Response(502, text="<html>")])
-    with client(script, retries=0) as cairn, pytest.raises(errors.UpstreamError, match="http_502"):
-        cairn.me.get()
+    with client(script, retries=0) as keepstone, pytest.raises(errors.UpstreamError, match="http_502"):
+        keepstone.me.get()
     moved = httpx.Response(307, headers={"Location": "https://elsewhere.example/"})
     script = Script([moved])
-    with client(script) as cairn, pytest.raises(errors.UnexpectedAnswer, match="base_url"):
-        cairn.me.get()
+    with client(script) as keepstone, pytest.raises(errors.UnexpectedAnswer, match="base_url"):
+        keepstone.me.get()
     assert len(script.seen) == 1  # the key goes nowhere else
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_what_passes_is_tried_again(status: int) -> None:
     script = Script([refusal(status), refusal(status), httpx.Response(200, json=CAPSULE)])
-    with client(script) as cairn:
-        assert cairn.capsules.get("cap_1").title == "t"
+    with client(script) as keepstone:
+        assert keepstone.capsules.get("cap_1").title == "t"
     assert len(script.seen) == 3
 
 
 def test_after_so_many_attempts_the_error_is_raised() -> None:
     script = Script([refusal(503)] * 3)
-    with client(script) as cairn, pytest.raises(errors.Unavailable):
-        cairn.capsules.get("cap_1")
+    with client(script) as keepstone, pytest.raises(errors.Unavailable):
+        keepstone.capsules.get("cap_1")
     assert len(script.seen) == 3
 
 
@@ -304,8 +318,8 @@ def test_after_so_many_attempts_the_error_is_raised() -> None:
 )
 def test_what_stays_so_is_not_tried_again(answer: httpx.Response) -> None:
     script = Script([answer])
-    with client(script) as cairn, pytest.raises(errors.CairnError):
-        cairn.capsules.get("cap_1")
+    with client(script) as keepstone, pytest.raises(errors.KeepstoneError):
+        keepstone.capsules.get("cap_1")
     assert len(script.seen) == 1
 
 
@@ -321,35 +335,35 @@ def test_a_write_is_sent_again_only_if_it_never_arrived_or_was_refused_unread() 
     made = httpx.Response(201, json={**CAPSULE, "similar": []})
     for before in (unreachable(), refusal(429)):
         script = Script([before, made])
-        with client(script) as cairn:
-            assert cairn.capsules.create("c").similar == ()
+        with client(script) as keepstone:
+            assert keepstone.capsules.create("c").similar == ()
         assert script.seen[0].content == script.seen[1].content
     for before in (lost(), refusal(502), refusal(503), refusal(504)):
         script = Script([before])
-        with client(script) as cairn, pytest.raises(errors.CairnError):
-            cairn.capsules.create("c")
+        with client(script) as keepstone, pytest.raises(errors.KeepstoneError):
+            keepstone.capsules.create("c")
         assert len(script.seen) == 1
 
 
 def test_a_transcript_whose_rows_have_ids_can_be_sent_again() -> None:
     stored = httpx.Response(202, json={"scope_id": "s", "ingested": 1, "message_ids": ["m"]})
-    with client(Script([lost(), stored])) as cairn:
-        assert cairn.scopes.ingest("s", [{"speaker": "a", "text": "b", "id": "1"}]).ingested == 1
-    with client(Script([lost()])) as cairn, pytest.raises(errors.ConnectionFailed):
-        cairn.scopes.ingest("s", [Turn(speaker="a", text="b", id="1"), Turn(speaker="a", text="b")])
+    with client(Script([lost(), stored])) as keepstone:
+        assert keepstone.scopes.ingest("s", [{"speaker": "a", "text": "b", "id": "1"}]).ingested == 1
+    with client(Script([lost()])) as keepstone, pytest.raises(errors.ConnectionFailed):
+        keepstone.scopes.ingest("s", [Turn(speaker="a", text="b", id="1"), Turn(speaker="a", text="b")])
 
 
 def test_a_delete_whose_answer_was_lost_has_been_done() -> None:
-    with client(Script([lost(), refusal(404)])) as cairn:
-        cairn.capsules.delete("cap_1")
-    with client(Script([unreachable(), refusal(404)])) as cairn, pytest.raises(errors.NotFound):
-        cairn.capsules.delete("cap_1")
+    with client(Script([lost(), refusal(404)])) as keepstone:
+        keepstone.capsules.delete("cap_1")
+    with client(Script([unreachable(), refusal(404)])) as keepstone, pytest.raises(errors.NotFound):
+        keepstone.capsules.delete("cap_1")
 
 
 def test_nobody_there_says_where_it_looked() -> None:
-    told = r"http://cairn\.test \(ConnectError\)"
-    with client(Script([unreachable()] * 3)) as cairn, pytest.raises(errors.ConnectionFailed, match=told):
-        cairn.me.get()
+    told = r"http://keepstone\.test \(ConnectError\)"
+    with client(Script([unreachable()] * 3)) as keepstone, pytest.raises(errors.ConnectionFailed, match=told):
+        keepstone.me.get()
 
 
 GET = Request(method="GET", path="/", parse=nothing)
@@ -385,59 +399,61 @@ def test_retry_after_is_a_number_or_a_date() -> None:
 
 async def test_the_async_client_tries_again_too() -> None:
     script = Script([refusal(503), unreachable(), httpx.Response(200, json=CAPSULE)])
-    cairn = AsyncCairn(
-        base_url="http://cairn.test", transport=httpx.MockTransport(script), retries=Retries(base=0), api_key="ck_x"
+    keepstone = AsyncKeepstone(
+        base_url="http://keepstone.test", transport=httpx.MockTransport(script), retries=Retries(base=0), api_key="ck_x"
     )
-    async with cairn:
-        found, *_ = await asyncio.gather(cairn.capsules.get("cap_1"))
+    async with keepstone:
+        found, *_ = await asyncio.gather(keepstone.capsules.get("cap_1"))
     assert found.title == "t"
     assert len(script.seen) == 3
 
 
 def test_a_request_says_who_calls_and_for_whom() -> None:
     script = Script([httpx.Response(200, json={}) for _ in range(3)])
-    with client(script, on_behalf_of="ada@example.org") as cairn:
-        cairn.request("GET", "/v1/me")
-        cairn.acting_for("usr_2").request("get", "/v1/me")
-        cairn.request("GET", "/v1/me")
-    assert [one.headers["x-cairn-user"] for one in script.seen] == ["ada@example.org", "usr_2", "ada@example.org"]
+    with client(script, on_behalf_of="ada@example.org") as keepstone:
+        keepstone.request("GET", "/v1/me")
+        keepstone.acting_for("usr_2").request("get", "/v1/me")
+        keepstone.request("GET", "/v1/me")
+    assert [one.headers["x-keepstone-user"] for one in script.seen] == ["ada@example.org", "usr_2", "ada@example.org"]
     assert script.seen[0].headers["authorization"] == "Bearer ck_x"
-    assert script.seen[0].headers["user-agent"] == f"cairn-client/{cairn_client.__version__}"
+    assert script.seen[0].headers["user-agent"] == f"keepstone-client/{keepstone_client.__version__}"
 
 
 def test_resources_of_another_user_act_for_them() -> None:
     script = Script([httpx.Response(200, json=CAPSULE)])
-    with client(script) as cairn:
-        cairn.acting_for("usr_2").capsules.get("cap_1")
-    assert script.seen[0].headers["x-cairn-user"] == "usr_2"
+    with client(script) as keepstone:
+        keepstone.acting_for("usr_2").capsules.get("cap_1")
+    assert script.seen[0].headers["x-keepstone-user"] == "usr_2"
 
 
 def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CAIRN_URL", "https://cairn.test/below/")
-    monkeypatch.setenv("CAIRN_API_KEY", "ck_environment")
+    monkeypatch.setenv("KEEPSTONE_URL", "https://keepstone.test/below/")
+    monkeypatch.setenv("KEEPSTONE_API_KEY", "ck_environment")
     script = Script([httpx.Response(200, json={}), httpx.Response(200, json={})])
-    with Cairn(transport=httpx.MockTransport(script)) as cairn:
-        cairn.request("GET", "/v1/me")
-    with Cairn(base_url="http://other.test", api_key="ck_given", transport=httpx.MockTransport(script)) as cairn:
-        cairn.request("GET", "/v1/me")
-    assert [str(one.url) for one in script.seen] == ["https://cairn.test/below/v1/me", "http://other.test/v1/me"]
+    with Keepstone(transport=httpx.MockTransport(script)) as keepstone:
+        keepstone.request("GET", "/v1/me")
+    with Keepstone(
+        base_url="http://other.test", api_key="ck_given", transport=httpx.MockTransport(script)
+    ) as keepstone:
+        keepstone.request("GET", "/v1/me")
+    assert [str(one.url) for one in script.seen] == ["https://keepstone.test/below/v1/me", "http://other.test/v1/me"]
     assert [one.headers["authorization"] for one in script.seen] == ["Bearer ck_environment", "Bearer ck_given"]
 
 
-@pytest.mark.parametrize("url", ["cairn.example.org", "ftp://cairn.example.org", "http://"])
+@pytest.mark.parametrize("url", ["keepstone.example.org", "ftp://keepstone.example.org", "http://"])
 def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
-        Cairn(base_url=url)
+        Keepstone(base_url=url)
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text not in {".", ".."}))
 def test_an_id_stays_one_piece_of_the_path(text: str) -> None:
     script = Script([httpx.Response(200, json=CAPSULE)])
-    with client(script) as cairn:
-        cairn.capsules.get(text)
+    with client(script) as keepstone:
+        keepstone.capsules.get(text)
     assert script.seen[0].url.raw_path.count(b"/") == 4
     assert script.seen[0].url.query == b""
-    assert script.seen[0].url.host == "cairn.test"
+    assert script.seen[0].url.host == "keepstone.test"
 
 
 @pytest.mark.parametrize("text", ["", ".", ".."])
@@ -448,9 +464,9 @@ def test_what_would_lead_elsewhere_is_no_id(text: str) -> None:
 
 def test_times_lists_and_what_is_left_out_travel_as_the_server_takes_them() -> None:
     script = Script([httpx.Response(200, json={"items": []}) for _ in range(2)])
-    with client(script) as cairn:
-        cairn.capsules.search("a&b", since=NOW.astimezone(timezone(timedelta(hours=2))), limit=3)
-        cairn.workspaces.search("ws_1", "q", type=["memory", "artifact"])
+    with client(script) as keepstone:
+        keepstone.capsules.search("a&b", since=NOW.astimezone(timezone(timedelta(hours=2))), limit=3)
+        keepstone.workspaces.search("ws_1", "q", type=["memory", "artifact"])
     first, second = (one.url.params for one in script.seen)
     assert dict(first) == {"q": "a&b", "mode": "hybrid", "limit": "3", "from": "2026-07-01T11:30:00+02:00"}
     assert second.get_list("type") == ["memory", "artifact"]
@@ -468,15 +484,15 @@ def test_a_list_is_gone_through_page_by_page_and_only_as_far_as_one_looks() -> N
         return httpx.Response(200, json=held)
 
     script = Script([page(number) for number in (1, 2, 3)])
-    with client(script) as cairn:
-        pages = cairn.capsules.list(tag="a", page_size=1)
+    with client(script) as keepstone:
+        pages = keepstone.capsules.list(tag="a", page_size=1)
         assert script.seen == []
         assert [one.id for one in pages] == ["cap_1", "cap_2", "cap_3"]
     assert [one.url.params.get("cursor") for one in script.seen] == [None, "c1", "c2"]
     assert {(one.url.params["tag"], one.url.params["limit"]) for one in script.seen} == {("a", "1")}
     script = Script([page(1)])
-    with client(script) as cairn:
-        assert next(iter(cairn.capsules.list())).id == "cap_1"
+    with client(script) as keepstone:
+        assert next(iter(keepstone.capsules.list())).id == "cap_1"
 
 
 MESSAGE = {
@@ -502,36 +518,36 @@ def test_the_events_of_an_answer_are_typed_and_those_of_a_newer_server_are_passe
         ("message.created", {"message": MESSAGE}), ("x_memory.injected", injected), ("message.thought", {"x": 1}),
         ("message.delta", {"delta": "a\u2028"}), ("message.delta", {"delta": "b"}), DONE,
     )  # fmt: skip
-    with client(stream(body)) as cairn:
-        found = list(cairn.chats.say("chat_1", "hi"))
+    with client(stream(body)) as keepstone:
+        found = list(keepstone.chats.say("chat_1", "hi"))
     assert [type(one) for one in found] == [MessageCreated, MemoriesInjected, MessageDelta, MessageDelta, MessageDone]
     assert "".join(one.delta for one in found if isinstance(one, MessageDelta)) == "a\u2028b"
-    with client(stream(body)) as cairn:
-        assert cairn.chats.say("chat_1", "hi").done().message.content == "a\u2028b\r"
+    with client(stream(body)) as keepstone:
+        assert keepstone.chats.say("chat_1", "hi").done().message.content == "a\u2028b\r"
 
 
 def test_an_answer_that_fails_or_breaks_off_raises() -> None:
     begun = told(("message.created", {"message": MESSAGE}))
     failed = begun + told(("error", {"error": {"code": "UPSTREAM_ERROR", "message": "No."}}))
-    with client(stream(failed)) as cairn, pytest.raises(errors.CairnError, match="UPSTREAM_ERROR: No"):
-        list(cairn.chats.say("chat_1", "hi"))
-    with client(stream(begun)) as cairn, pytest.raises(errors.ConnectionFailed, match="complete"):
-        list(cairn.chats.say("chat_1", "hi"))
-    with client(stream(b"data: no\n\n")) as cairn, pytest.raises(errors.UnexpectedAnswer):
-        list(cairn.chats.say("chat_1", "hi"))
-    with client(Script([refusal(404)])) as cairn, pytest.raises(errors.NotFound):
-        list(cairn.chats.say("chat_1", "hi"))
+    with client(stream(failed)) as keepstone, pytest.raises(errors.KeepstoneError, match="UPSTREAM_ERROR: No"):
+        list(keepstone.chats.say("chat_1", "hi"))
+    with client(stream(begun)) as keepstone, pytest.raises(errors.ConnectionFailed, match="complete"):
+        list(keepstone.chats.say("chat_1", "hi"))
+    with client(stream(b"data: no\n\n")) as keepstone, pytest.raises(errors.UnexpectedAnswer):
+        list(keepstone.chats.say("chat_1", "hi"))
+    with client(Script([refusal(404)])) as keepstone, pytest.raises(errors.NotFound):
+        list(keepstone.chats.say("chat_1", "hi"))
 
 
 async def test_the_async_client_streams_too() -> None:
     transport = httpx.MockTransport(stream(told(("message.delta", {"delta": "x"}), DONE)))
-    cairn = AsyncCairn(base_url="http://cairn.test", transport=transport)
-    async with cairn, cairn.chats.say("chat_1", "hi") as events:
+    keepstone = AsyncKeepstone(base_url="http://keepstone.test", transport=transport)
+    async with keepstone, keepstone.chats.say("chat_1", "hi") as events:
         assert [type(one) async for one in events] == [MessageDelta, MessageDone]
     transport = httpx.MockTransport(Script([refusal(404)]))
-    async with AsyncCairn(base_url="http://cairn.test", transport=transport) as cairn:
+    async with AsyncKeepstone(base_url="http://keepstone.test", transport=transport) as keepstone:
         with pytest.raises(errors.NotFound):
-            await cairn.chats.say("chat_1", "hi").done()
+            await keepstone.chats.say("chat_1", "hi").done()
 
 
 def test_leaving_a_stream_early_closes_it() -> None:
@@ -546,8 +562,8 @@ def test_leaving_a_stream_early_closes_it() -> None:
             self.closed = True
 
     body = Body()
-    with client(Script([httpx.Response(200, stream=body)])) as cairn:
-        with cairn.chats.say("chat_1", "hi") as events:
+    with client(Script([httpx.Response(200, stream=body)])) as keepstone:
+        with keepstone.chats.say("chat_1", "hi") as events:
             assert next(events) == MessageDelta(delta="x")
             assert not body.closed
         assert body.closed
@@ -587,7 +603,7 @@ def test_what_the_model_kept_is_an_event() -> None:
         "source_message_id": None, "workspace_id": "ws_1", "version": 1, "created_at": "2026-07-01T09:30:00Z",
         "updated_at": "2026-07-01T09:30:00Z",
     }  # fmt: skip
-    with client(stream(told(DONE, ("x_memory.auto_saved", {"memory": memory})))) as cairn:
-        _, saved = cairn.chats.say("chat_1", "hi")
+    with client(stream(told(DONE, ("x_memory.auto_saved", {"memory": memory})))) as keepstone:
+        _, saved = keepstone.chats.say("chat_1", "hi")
     assert isinstance(saved, MemorySaved)
     assert saved.memory.id == "mem_1"

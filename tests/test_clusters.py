@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from cairn.engine.clusters import NOISE, _core, _spanning, clusters, renumbered
+from keepstone.engine.clusters import NOISE, _core, _spanning, clusters, renumbered
 
 Floats = npt.NDArray[np.float64]
 

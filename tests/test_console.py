@@ -3,13 +3,13 @@
 import httpx
 from fastapi import FastAPI
 
-from cairn.access import operator
-from cairn.access.readscope import account_scope
-from cairn.jobs.worker import run_until_empty
-from cairn.model.capsule import OVERHEAD
-from cairn.services import Services
 from capsules import CAPSULES
 from conftest import World, http, make_person
+from keepstone.access import operator
+from keepstone.access.readscope import account_scope
+from keepstone.jobs.worker import run_until_empty
+from keepstone.model.capsule import OVERHEAD
+from keepstone.services import Services
 
 USERS, JOBS = "/x_console/api/users", "/x_console/api/jobs"
 SECRET = "the recipe of the black forest cake"

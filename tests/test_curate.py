@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine.curate import GREY, KEEP, PHRASES, Said, Segment, curate, refine
-from cairn.errors import UpstreamError
-from cairn.providers.llm import Completion
+from keepstone.engine.curate import GREY, KEEP, PHRASES, Said, Segment, curate, refine
+from keepstone.errors import UpstreamError
+from keepstone.providers.llm import Completion
 
 LABELLED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "curated.json").read_text(encoding="utf-8"))
 SPEAKERS = st.sampled_from(["user", "assistant", "tool", "system", "Maria", "小李"])

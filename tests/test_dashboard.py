@@ -32,7 +32,7 @@ async def test_every_page_is_reached_from_the_menu_and_has_no_serious_accessibil
         menu = visitor.page.get_by_role("navigation", name="Pages")
         for name in PAGES:
             await menu.get_by_role("link", name=name, exact=True).click()
-            await expect(visitor.page).to_have_title(re.compile(f"{name}.*Cairn"))
+            await expect(visitor.page).to_have_title(re.compile(f"{name}.*Keepstone"))
             await expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
             await visitor.accessible()
 
@@ -108,7 +108,7 @@ async def test_a_page_that_is_not_there_says_so_and_leads_back(chromium: Browser
         await visitor.go("/dashboard/nothing/here")
         await expect(visitor.page.get_by_text("There is no such page")).to_be_visible()
         await visitor.page.get_by_role("link", name="Go to Recall").click()
-        await expect(visitor.page).to_have_title("Recall · Cairn")
+        await expect(visitor.page).to_have_title("Recall · Keepstone")
 
 
 async def test_what_the_first_page_loads_is_small(chromium: Browser, server: Live) -> None:

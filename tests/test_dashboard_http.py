@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cairn.surfaces.web import dashboard
 from conftest import World
+from keepstone.surfaces.web import dashboard
 
 STATIC = Path(dashboard.__file__).parent / "static"
 
@@ -56,7 +56,7 @@ async def test_built_files_are_packed_and_kept_for_good(client: httpx.AsyncClien
 
 
 async def test_what_has_no_hash_in_its_name_is_kept_for_an_hour(client: httpx.AsyncClient) -> None:
-    for name, kind in (("cairn.css", "text/css"), ("cairn.svg", "image/svg+xml")):
+    for name, kind in (("keepstone.css", "text/css"), ("keepstone.svg", "image/svg+xml")):
         answer = await client.get(f"/static/{name}")
         assert answer.headers["content-type"].startswith(kind)
         assert answer.headers["cache-control"] == "public, max-age=3600"
@@ -66,8 +66,8 @@ async def test_what_has_no_hash_in_its_name_is_kept_for_an_hour(client: httpx.As
     "path",
     [
         "nothing.css", "app/assets/nothing.js", "", "app", "app/assets", "../pages.py", "%2e%2e/pages.py",
-        "..%2fpages.py", "app/%2e%2e/%2e%2e/pages.py", "..%5cpages.py", "%2fetc/passwd", "cairn.css%00", ".",
-        "app/%2e/index.html", "cairn.css/",
+        "..%2fpages.py", "app/%2e%2e/%2e%2e/pages.py", "..%5cpages.py", "%2fetc/passwd", "keepstone.css%00", ".",
+        "app/%2e/index.html", "keepstone.css/",
     ],
 )  # fmt: skip
 async def test_other_files_are_not_there(client: httpx.AsyncClient, path: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine.dedup import content_hash, superfluous
+from keepstone.engine.dedup import content_hash, superfluous
 
 # Two wordings of one thing.
 SAME = [

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from cairn import cli
-from cairn.app import make_routes
-from cairn.settings import Settings
+from keepstone import cli
+from keepstone.app import make_routes
+from keepstone.settings import Settings
 from leaks import routes_of
 
 ROOT = Path(__file__).parent.parent
@@ -17,7 +17,7 @@ DOCS = ROOT / "docs"
 
 
 def commands() -> list[str]:
-    """Every command with its path, such as `cairn users create`."""
+    """Every command with its path, such as `keepstone users create`."""
     found: list[str] = []
 
     def visit(command, path: str) -> None:
@@ -27,7 +27,7 @@ def commands() -> list[str]:
         for name, child in inner.items():
             visit(child, f"{path} {name}")
 
-    visit(get_command(cli.app), "cairn")
+    visit(get_command(cli.app), "keepstone")
     return found
 
 
@@ -39,7 +39,7 @@ def test_every_setting_is_documented(env: str) -> None:
 def test_every_documented_setting_exists() -> None:
     known = {item.metadata["env"] for item in fields(Settings)}
     for page in (ROOT / "README.md", *DOCS.glob("*.md")):
-        assert set(re.findall(r"CAIRN_[A-Z_]*[A-Z](?![A-Z_])", page.read_text())) <= known, page.name
+        assert set(re.findall(r"KEEPSTONE_[A-Z_]*[A-Z](?![A-Z_])", page.read_text())) <= known, page.name
 
 
 @pytest.mark.parametrize("label", sorted(label for label, _, _ in routes_of(make_routes())))

@@ -12,15 +12,15 @@ import docx
 import httpx
 import pytest
 
-from cairn.app import make_app
-from cairn.jobs.worker import run_until_empty
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
 from capsules import at, audited, rows
 from conftest import World, http
+from keepstone.app import make_app
+from keepstone.jobs.worker import run_until_empty
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
 from weights import weights
 from workspaces import artifact, call, everything, found, keep, let_in, make_workspace, upload
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cairn.errors import Misconfigured, UpstreamError
-from cairn.providers import minilm, minilm_graph
-from cairn.providers.embedder import Embedder, Embedding, well_formed
-from cairn.providers.minilm import MiniLM
-from cairn.providers.openai import OpenAIEmbedder
-from cairn.providers.session import open_session
-from cairn.providers.use import Use
+from keepstone.errors import Misconfigured, UpstreamError
+from keepstone.providers import minilm, minilm_graph
+from keepstone.providers.embedder import Embedder, Embedding, well_formed
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.openai import OpenAIEmbedder
+from keepstone.providers.session import open_session
+from keepstone.providers.use import Use
 from weights import weights
 
 MOVING = "Caroline: I moved to Lisbon last spring because of my new job."
@@ -205,14 +205,14 @@ def test_int8_says_what_fp32_says(tmp_path: Path) -> None:
 
 def test_missing_weights_say_what_to_do(tmp_path: Path) -> None:
     for make in (MiniLM, Use):
-        with pytest.raises(Misconfigured, match="cairn models"):
+        with pytest.raises(Misconfigured, match="keepstone models"):
             make(tmp_path)
 
 
 def test_damaged_weights_say_what_to_do(tmp_path: Path) -> None:
     (tmp_path / minilm.MINILM_WEIGHTS).write_bytes(b"\x08\0\0\0\0\0\0\0not json")
     (tmp_path / minilm.MINILM_TOKENIZER).write_bytes((weights() / minilm.MINILM_TOKENIZER).read_bytes())
-    with pytest.raises(Misconfigured, match="cairn models"):
+    with pytest.raises(Misconfigured, match="keepstone models"):
         MiniLM(tmp_path)
     assert not list(tmp_path.glob(".graph-*"))
 

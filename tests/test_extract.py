@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine.extract import (
+from keepstone.engine.extract import (
     CATEGORIES,
     LONGEST,
     MOST_SAID,
@@ -31,9 +31,9 @@ from cairn.engine.extract import (
     synthesize,
     synthesize_by_model,
 )
-from cairn.engine.pack import CLOSING, OPENING
-from cairn.errors import UpstreamError
-from cairn.providers.llm import Completion
+from keepstone.engine.pack import CLOSING, OPENING
+from keepstone.errors import UpstreamError
+from keepstone.providers.llm import Completion
 
 LABELLED: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent / "extracted.json").read_text(encoding="utf-8")

@@ -12,10 +12,10 @@ import httpx
 import psycopg
 import pytest
 
-from cairn.app import make_app
-from cairn.services import Services
 from capsules import audited, rows
 from conftest import Person, World, http
+from keepstone.app import make_app
+from keepstone.services import Services
 from rooms import Clock, compose, lines_under, make_agent, make_room, say, section
 from workspaces import call
 
@@ -209,7 +209,7 @@ async def test_each_scope_is_open_to_those_whose_it_is(client: httpx.AsyncClient
 async def test_a_service_key_reads_the_facts_of_whom_it_names(client: httpx.AsyncClient, world: World) -> None:
     await put(client, world.owner.auth, path(world.owner), 5)
     service = world.service_auth
-    named = service | {"X-Cairn-User": world.owner.user.id}
+    named = service | {"X-Keepstone-User": world.owner.user.id}
     assert (await call(client, named, "GET", path(world.owner)))["value"] == 5
     await call(client, named, "GET", path(world.member), expect=404)
     await call(client, service, "GET", path(world.owner), expect=403)
@@ -302,8 +302,8 @@ async def test_the_insert_of_the_description_works(client: httpx.AsyncClient, wo
     await make_agent(client, owner.auth)
     room = await make_room(client, owner.auth)
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = cairn")
-        await conn.execute(f"SET cairn.account = '{owner.user.account}'".encode())
+        await conn.execute("SET search_path = keepstone")
+        await conn.execute(f"SET keepstone.account = '{owner.user.account}'".encode())
         for value in ('"30m"', '"45m"'):
             statement = f"""INSERT INTO facts (scope_kind, scope_id, key, value)
                             VALUES ('user', '{owner.user.id}', 'preferred_jwt_expiry', '{value}');"""

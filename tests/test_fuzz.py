@@ -15,8 +15,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from cairn.app import make_routes
 from conftest import PASSWORD
+from keepstone.app import make_routes
 from live import Live
 
 API = schemathesis.openapi.from_dict(make_routes().openapi())
@@ -74,7 +74,7 @@ def test_no_request_breaks_the_server(label: str, live: Live, somebody: Somebody
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
     def send(case: schemathesis.Case[Any]) -> None:
-        case.headers.pop("x-cairn-user", None)  # a name made up at random would end every request in a 404
+        case.headers.pop("x-keepstone-user", None)  # a name made up at random would end every request in a 404
         if case.method != "DELETE":  # what is there, so that more than the address is tried
             known = {name: one for name, one in somebody.objects.items() if name in case.path_parameters}
             case.path_parameters.update(known)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine.gleanings import MOST, MOST_BY_MODEL, Gleaned, glean, glean_by_model, is_landmark, revises
-from cairn.engine.sentences import unmarked
-from cairn.errors import UpstreamError
-from cairn.providers.llm import Completion
+from keepstone.engine.gleanings import MOST, MOST_BY_MODEL, Gleaned, glean, glean_by_model, is_landmark, revises
+from keepstone.engine.sentences import unmarked
+from keepstone.errors import UpstreamError
+from keepstone.providers.llm import Completion
 
 LABELLED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "gleaned.json").read_text(encoding="utf-8"))
 HALVES = {"adjust": LABELLED[::2], "held": LABELLED[1::2]}

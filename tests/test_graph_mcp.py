@@ -17,17 +17,17 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from cairn.access import operator, plans
-from cairn.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
-from cairn.model.plan import Plan
-from cairn.services import Services
-from cairn.surfaces.mcp import graph_tools
-from cairn.surfaces.mcp.graph import ask
-from cairn.surfaces.mcp.graph_arguments import BY_TOOL, Recall
-from cairn.surfaces.mcp.graph_tools import EXAMPLES, GRAPH
-from cairn.surfaces.rest.graphs import GraphRecallIn
 from conftest import World
 from graphs import FIRST, SECOND
+from keepstone.access import operator, plans
+from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
+from keepstone.model.plan import Plan
+from keepstone.services import Services
+from keepstone.surfaces.mcp import graph_tools
+from keepstone.surfaces.mcp.graph import ask
+from keepstone.surfaces.mcp.graph_arguments import BY_TOOL, Recall
+from keepstone.surfaces.mcp.graph_tools import EXAMPLES, GRAPH
+from keepstone.surfaces.rest.graphs import GraphRecallIn
 from live import Live
 from test_mcp import inspector, npx
 
@@ -463,7 +463,7 @@ def test_a_time_may_be_written_in_every_way_that_iso_8601_has() -> None:
 def configurations() -> list[dict[str, Any]]:
     blocks = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
     servers = [json.loads(block)["mcpServers"] for block in blocks]
-    return [found["cairn-graph"] for found in servers if "cairn-graph" in found]
+    return [found["keepstone-graph"] for found in servers if "keepstone-graph" in found]
 
 
 def for_this_server(configuration: dict[str, Any], live: Live, key: str) -> dict[str, Any]:

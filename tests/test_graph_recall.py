@@ -10,20 +10,20 @@ import httpx
 import numpy as np
 import pytest
 
-from cairn.access import operator, plans
-from cairn.app import make_app
-from cairn.errors import UpstreamError
-from cairn.memory import graph_recall
-from cairn.model.graph import Wanted
-from cairn.model.plan import Plan
-from cairn.providers.embedder import Embedder, Embedding
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
 from capsules import rows
 from conftest import World, http
 from graphs import FIRST, SECOND, clocked, found, make_graph, read, recall, store
+from keepstone.access import operator, plans
+from keepstone.app import make_app
+from keepstone.errors import UpstreamError
+from keepstone.memory import graph_recall
+from keepstone.model.graph import Wanted
+from keepstone.model.plan import Plan
+from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
 from weights import weights
 from workspaces import call
 

@@ -11,19 +11,19 @@ import httpx
 import psycopg
 import pytest
 
-from cairn.app import make_app
-from cairn.jobs import tasks
-from cairn.model.graph import Wanted
-from cairn.model.principal import ReadScope, Visibility
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
-from cairn.store.graphs import passages_of
 from capsules import audited, rows
 from conftest import World, http
 from graphs import FIRST, SECOND, clocked, found, make_graph, neighbors, read, recall, relate, store
+from keepstone.app import make_app
+from keepstone.jobs import tasks
+from keepstone.model.graph import Wanted
+from keepstone.model.principal import ReadScope, Visibility
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
+from keepstone.store.graphs import passages_of
 from weights import weights
 from workspaces import call, everything
 

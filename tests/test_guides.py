@@ -40,10 +40,10 @@ FERRY = "ferry leaves at nine"
 NOTED = """
 set -eu -o pipefail
 note() { "$PYTHON" -c 'import json, sys; print(json.dumps(sys.argv[1:]))' "$@" >> noted; }
-make() { note make "${CAIRN_LLM_PROVIDER-}" "$@"; }
+make() { note make "${KEEPSTONE_LLM_PROVIDER-}" "$@"; }
 pip() { note pip "$@"; }
 claude() { note claude "$@"; }
-cairn() { "$PYTHON" -m cairn "$@"; }
+keepstone() { "$PYTHON" -m keepstone "$@"; }
 """
 
 
@@ -74,7 +74,12 @@ def answer(request: Received) -> Answer:
 
 @pytest.fixture(scope="module")
 def server(model: ScriptedUpstream) -> Generator[Live]:
-    made = Live(CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=model.url, CAIRN_LLM_API_KEY="sk", CAIRN_WORKER="off")
+    made = Live(
+        KEEPSTONE_LLM_PROVIDER="openai",
+        KEEPSTONE_LLM_BASE_URL=model.url,
+        KEEPSTONE_LLM_API_KEY="sk",
+        KEEPSTONE_WORKER="off",
+    )
     yield made
     made.stop()
 
@@ -140,11 +145,13 @@ def blocks(text: str, language: str) -> list[str]:
 def environ(server: Live, folder: Path, **more: str) -> dict[str, str]:
     """Of a user's terminal: what the page sets, and nothing that would leave this machine."""
     kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("CAIRN_", "OPENAI_", "HINDSIGHT_"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("KEEPSTONE_", "OPENAI_", "HINDSIGHT_"))
     }
     return kept | {
         "PYTHON": sys.executable, "PYTHONPATH": ":".join(path for path in sys.path if path),
-        "CAIRN_HOME": str(server.home), "CAIRN_URL": server.url, "CAIRN_API_KEY": server.key,
+        "KEEPSTONE_HOME": str(server.home), "KEEPSTONE_URL": server.url, "KEEPSTONE_API_KEY": server.key,
         "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1",
         "MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder / "mem0"), **more,
     }  # fmt: skip
@@ -161,7 +168,7 @@ def run(program: str, folder: Path, settings: dict[str, str]) -> str:
 def shell(lines: list[str], server: Live, folder: Path) -> tuple[str, list[list[str]]]:
     """What the commands printed, and those that were only noted."""
     script = "\n".join([NOTED, *lines]).replace("http://127.0.0.1:8420", server.url)
-    script = script.replace("~/.cairn", shlex.quote(str(server.home))).replace("YOUR_KEY", server.key)
+    script = script.replace("~/.keepstone", shlex.quote(str(server.home))).replace("YOUR_KEY", server.key)
     done = subprocess.run(
         ["bash"], input=script, capture_output=True, text=True, check=False, cwd=folder, env=environ(server, folder)
     )
@@ -207,15 +214,15 @@ async def test_every_configuration_reaches_the_same_memory_and_every_command_wor
 
     def configurations(heading: str) -> list[dict[str, Any]]:
         text = section(GUIDES, heading).replace("http://127.0.0.1:8420", server.url)
-        text = text.replace("YOUR_KEY", key).replace("${CAIRN_API_KEY}", key)
-        return [json.loads(block)["mcpServers"]["cairn"] for block in blocks(text, "json")]
+        text = text.replace("YOUR_KEY", key).replace("${KEEPSTONE_API_KEY}", key)
+        return [json.loads(block)["mcpServers"]["keepstone"] for block in blocks(text, "json")]
 
     own, remote = configurations("Claude Desktop")
-    assert own["command"] == "/path/to/cairn/.venv/bin/cairn"
+    assert own["command"] == "/path/to/keepstone/.venv/bin/keepstone"
     assert remote["command"] == "npx"
     assert remote["args"][:2] == ["-y", "mcp-remote"]
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "cairn", *own["args"]], env=environ(server, tmp_path) | own["env"]
+        command=sys.executable, args=["-m", "keepstone", *own["args"]], env=environ(server, tmp_path) | own["env"]
     )
     saved = await use(command, mode="save_memory", content_md="We take the ferry to Naxos.", tags=["travel"])
     title = saved["capsule"]["title"]
@@ -231,7 +238,7 @@ async def test_every_configuration_reaches_the_same_memory_and_every_command_wor
     folder = tmp_path / "code"
     folder.mkdir()
     _, ((name, *words),) = shell(blocks(section(GUIDES, "Claude Code"), "sh"), server, folder)
-    assert (name, words[:5]) == ("claude", ["mcp", "add", "--transport", "http", "cairn"])
+    assert (name, words[:5]) == ("claude", ["mcp", "add", "--transport", "http", "keepstone"])
     url, flag, header = words[5:]
     assert flag == "--header"
     assert await search_at(url, dict([header.split(": ", 1)])) == [title]
@@ -261,7 +268,7 @@ def test_the_program_of_each_guide_prints_what_the_page_says(
 ) -> None:
     text = section(GUIDES, heading)
     (program,), (printed,) = blocks(text, "python"), blocks(text, "text")
-    # Only the Agents SDK speaks to its provider by itself: what would pass Cairn by otherwise fails.
+    # Only the Agents SDK speaks to its provider by itself: what would pass Keepstone by otherwise fails.
     beside = {"OPENAI_BASE_URL": model.url} if heading == "The Agents SDK" else {}
     assert run(program, tmp_path, environ(server, tmp_path, **beside)) == printed
 
@@ -269,7 +276,7 @@ def test_the_program_of_each_guide_prints_what_the_page_says(
 # ------------------------------------------------------------------------------------------------ coming from Hindsight
 
 
-def test_the_program_as_it_is_with_cairn_prints_what_the_page_says(server: Live, tmp_path: Path) -> None:
+def test_the_program_as_it_is_with_keepstone_prints_what_the_page_says(server: Live, tmp_path: Path) -> None:
     _, after = blocks(section(HINDSIGHT, "Before and after"), "python")
     (printed,) = blocks(HINDSIGHT, "text")
     assert run(after, tmp_path, environ(server, tmp_path)) == printed
@@ -292,11 +299,11 @@ def test_a_bank_comes_over_with_what_the_page_says_and_once(server: Live, bank: 
     printed, _ = shell(commands, server, tmp_path)
     assert re.findall(r"^written: +(.*)$", printed, re.MULTILINE)[-1] == "129 messages"
     assert "Alice moved to Lisbon." in printed
-    again = "cairn import jsonl bank.jsonl --into scope:bank"
+    again = "keepstone import jsonl bank.jsonl --into scope:bank"
     assert again in commands[0]
     printed, _ = shell([again], server, tmp_path)
     assert re.findall(r"^written: +(.*)$", printed, re.MULTILINE) == ["nothing"]
-    recalled, _ = shell(['cairn recall bank "Who has a ferry card?" --json'], server, tmp_path)
+    recalled, _ = shell(['keepstone recall bank "Who has a ferry card?" --json'], server, tmp_path)
     found = json.loads(recalled)["evidence"][0]
     assert (found["speaker"], found["text"]) == ("Hindsight", "Alice has a ferry card.")
     assert found["ts"].startswith("2026-05-02T18:00:00")

@@ -10,12 +10,12 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from cairn import errors
-from cairn.app import make_app
-from cairn.jobs.worker import run_worker
-from cairn.services import Services
-from cairn.surfaces.http.errors import STATUS
 from conftest import World, http
+from keepstone import errors
+from keepstone.app import make_app
+from keepstone.jobs.worker import run_worker
+from keepstone.services import Services
+from keepstone.surfaces.http.errors import STATUS
 
 
 def with_settings(services: Services, **changes: Any) -> FastAPI:
@@ -23,10 +23,10 @@ def with_settings(services: Services, **changes: Any) -> FastAPI:
 
 
 def test_every_domain_error_but_the_operators_has_a_status() -> None:
-    def below(kind: type[errors.CairnError]) -> set[type[errors.CairnError]]:
+    def below(kind: type[errors.KeepstoneError]) -> set[type[errors.KeepstoneError]]:
         return {kind} | {one for child in kind.__subclasses__() for one in below(child)}
 
-    every = below(errors.CairnError) - {errors.CairnError, errors.Misconfigured}
+    every = below(errors.KeepstoneError) - {errors.KeepstoneError, errors.Misconfigured}
     tree = {one for one in every if one.__module__ == errors.__name__}
     assert tree == set(STATUS)
     assert all(tree.intersection(one.__mro__) for one in every), "what is raised elsewhere is one of them"
@@ -116,15 +116,15 @@ async def test_own_names_and_addresses_are_answered(client: httpx.AsyncClient, h
 async def test_configured_names_and_origins_are_let_in(services: Services) -> None:
     app = with_settings(
         services,
-        public_url="https://cairn.example.org",
-        allowed_hosts=("cairn.lan",),
+        public_url="https://keepstone.example.org",
+        allowed_hosts=("keepstone.lan",),
         cors_origins=("https://app.example.org",),
     )
     async with http(app) as client:
-        for host in ("cairn.example.org", "cairn.lan"):
+        for host in ("keepstone.example.org", "keepstone.lan"):
             assert (await client.get("/healthz", headers={"Host": host})).status_code == 200
         for origin, status in (
-            ("https://cairn.example.org", 204),
+            ("https://keepstone.example.org", 204),
             ("https://app.example.org", 204),
             ("https://evil.example", 403),
         ):
@@ -222,7 +222,7 @@ async def test_metrics_are_for_this_machine_and_for_admins(services: Services, a
         await client.get("/v1/keys/key_" + "a" * 24, headers=world.owner.auth)
         text = (await client.get("/metrics")).text
     assert 'route="/v1/keys/{key_id}",status="404"' in text
-    assert "cairn_queue_jobs" in text
+    assert "keepstone_queue_jobs" in text
     assert world.owner.user.id not in text
     async with http(app, address="192.0.2.7") as client:
         assert (await client.get("/metrics")).status_code == 401
@@ -235,7 +235,7 @@ async def test_the_api_reference_needs_nothing_from_elsewhere(client: httpx.Asyn
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
     assert "<script" not in page
-    assert (await client.get("/static/cairn.css")).headers["content-type"].startswith("text/css")
+    assert (await client.get("/static/keepstone.css")).headers["content-type"].startswith("text/css")
     for name in ("nothing.css", "..%2fhtml.py", "%2e%2e/pages.py"):
         assert (await client.get(f"/static/{name}")).status_code == 404
 

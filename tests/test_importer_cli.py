@@ -1,4 +1,4 @@
-"""`cairn import` and `cairn export` as their users run them: another process, a real server, and kill -9 on the way."""
+"""`keepstone import` and `keepstone export` as their users run them: another process, a real server, and kill -9 on the way."""
 
 import json
 import os
@@ -57,9 +57,9 @@ class Deadly:
 
     def run(self, *words: str) -> int:
         """The command, until it is killed."""
-        environ = self._server.environ | {"CAIRN_URL": self.door.url, "CAIRN_API_KEY": self._server.key}
+        environ = self._server.environ | {"KEEPSTONE_URL": self.door.url, "KEEPSTONE_API_KEY": self._server.key}
         self.victim = subprocess.Popen(
-            [sys.executable, "-m", "cairn", *words],
+            [sys.executable, "-m", "keepstone", *words],
             env=environ,
             text=True,
             stdout=subprocess.DEVNULL,
@@ -80,7 +80,7 @@ async def test_killed_at_the_worst_moments_it_goes_on_and_every_message_is_there
     database: str, tmp_path: Path
 ) -> None:
     export = exports.chatgpt_zip(tmp_path / "export.zip", TALKS, shards=3)
-    server = Live(CAIRN_DATABASE_URL=address(database))
+    server = Live(KEEPSTONE_DATABASE_URL=address(database))
     try:
         # A call has a thousand messages. Stored, not answered; not even sent on; stored to the last, not answered.
         for call, passes_on, stored in ((1, True, 1000), (2, False, 1000), (1, True, 2000)):
@@ -109,17 +109,17 @@ def imported(server: Live, *words: str) -> dict[str, Any]:
 
 def server_cli(server: Live, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """A command of another user on another machine: it has the address and the key, and a home of its own."""
-    where = server.environ | {"CAIRN_URL": server.url, "CAIRN_API_KEY": server.key} | environ
+    where = server.environ | {"KEEPSTONE_URL": server.url, "KEEPSTONE_API_KEY": server.key} | environ
     return subprocess.run(
-        [sys.executable, "-m", "cairn", *words], env=where, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "keepstone", *words], env=where, capture_output=True, text=True, check=False
     )
 
 
 def test_a_dry_run_needs_no_server_and_tells_what_it_would_leave_out(tmp_path: Path) -> None:
     export = exports.chatgpt_zip(tmp_path / "export.zip", 3)
-    environ = {**os.environ, "CAIRN_HOME": str(tmp_path / "home"), "CAIRN_URL": "http://127.0.0.1:1"}
+    environ = {**os.environ, "KEEPSTONE_HOME": str(tmp_path / "home"), "KEEPSTONE_URL": "http://127.0.0.1:1"}
     done = subprocess.run(
-        [sys.executable, "-m", "cairn", "import", "chatgpt", str(export), "--dry-run"],
+        [sys.executable, "-m", "keepstone", "import", "chatgpt", str(export), "--dry-run"],
         env=environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -140,7 +140,7 @@ def test_a_vault_goes_in_and_comes_out_as_markdown_and_as_json(server: Live, tmp
     assert len(list((tmp_path / "out").glob("*.md"))) == 5
     assert server_cli(server, "export", str(tmp_path / "out.json")).returncode == 0
     assert len(json.loads((tmp_path / "out.json").read_text())["capsules"]) == 5
-    back = server_cli(server, "import", "cairn", str(tmp_path / "out.json"))
+    back = server_cli(server, "import", "keepstone", str(tmp_path / "out.json"))
     assert "there already: 5 notes" in back.stdout
     again = server_cli(server, "import", "markdown", str(vault), "--again")
     assert "there already: 5 notes" in again.stdout
@@ -165,7 +165,7 @@ def test_what_is_asked_for_wrongly_is_told_in_a_line(server: Live, words: tuple[
 def test_a_wrong_key_is_told_and_nothing_is_noted(server: Live, tmp_path: Path) -> None:
     export = exports.chatgpt_zip(tmp_path / "export.zip", 1)
     done = server_cli(
-        server, "import", "chatgpt", str(export), CAIRN_API_KEY="ck_wrong", CAIRN_HOME=str(tmp_path / "home")
+        server, "import", "chatgpt", str(export), KEEPSTONE_API_KEY="ck_wrong", KEEPSTONE_HOME=str(tmp_path / "home")
     )
     assert done.returncode == 1
     assert "again to go on" in done.stderr

@@ -11,18 +11,18 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from cairn.access import operator
-from cairn.errors import Invalid, NotFound, QuotaExceeded, Unauthenticated, Unavailable
-from cairn.importers.delivery import Delivery, Into, bring, capsule_id
-from cairn.importers.export import export_json, export_markdown
-from cairn.importers.items import Conversation, Item, Note, Reading, Turn
-from cairn.importers.journal import Journal
-from cairn.importers.report import Report
-from cairn.importers.server import Server
-from cairn.importers.sources import SOURCES
-from cairn.services import Services
 from capsules import CAPSULES, OVERHEAD, delete, get, ids, keep, rows
 from conftest import Person, World
+from keepstone.access import operator
+from keepstone.errors import Invalid, NotFound, QuotaExceeded, Unauthenticated, Unavailable
+from keepstone.importers.delivery import Delivery, Into, bring, capsule_id
+from keepstone.importers.export import export_json, export_markdown
+from keepstone.importers.items import Conversation, Item, Note, Reading, Turn
+from keepstone.importers.journal import Journal
+from keepstone.importers.report import Report
+from keepstone.importers.server import Server
+from keepstone.importers.sources import SOURCES
+from keepstone.services import Services
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ async def fill(client: httpx.AsyncClient, world: World) -> None:
     changed = await keep(
         client, auth, "first\r\n---\ntext", title='A "title": with #signs', kind="decision", tags=["a b", "c"]
     )
-    odd = "---\ncairn: 1\n---\n\u2028\u0085 \x0c 🙂 選型\n\n\n"
+    odd = "---\nkeepstone: 1\n---\n\u2028\u0085 \x0c 🙂 選型\n\n\n"
     await client.patch(f"{CAPSULES}/{changed['id']}", headers=auth, json={"content_md": odd, "tags": ["d"]})
     await keep(
         client,
@@ -320,14 +320,14 @@ async def test_what_was_exported_comes_back_without_loss_to_another_account(
     if form == "json":
         path = path.with_suffix(".json")
         await export_json(calls, world.owner.key, path)
-        items = list(SOURCES["cairn"](Reading(path=str(path))))
+        items = list(SOURCES["keepstone"](Reading(path=str(path))))
     else:
         assert await export_markdown(calls, world.owner.key, path) == 4
         assert (path / "trash").is_dir()
         items = list(SOURCES["markdown"](Reading(path=str(path))))
     assert len(items) == 4
     for written in ({"notes": 4}, {}):
-        report = await run(calls, world.stranger, items, source="cairn")
+        report = await run(calls, world.stranger, items, source="keepstone")
         assert report.left_out == {}
         assert +report.written == written
     after = await archive_of(client, world.stranger.auth)
@@ -370,7 +370,7 @@ async def test_what_is_long_gone_or_not_yet_is_not_brought_into_the_trash(
         "accessed_at": "2020-01-01T00:00:00Z",
     }
     for since in ("2020-02-01T00:00:00Z", "2999-01-01T00:00:00Z", None):
-        body = {"format": "cairn-archive", "version": 1, "capsules": [], "put_away": [one | {"deleted_at": since}]}
+        body = {"format": "keepstone-archive", "version": 1, "capsules": [], "put_away": [one | {"deleted_at": since}]}
         done = await client.post("/v1/memory/import", headers=world.owner.auth, json=body)
         assert done.json() == {"imported": 0, "skipped": 1}
     assert await ids(client, world.owner.auth, "/v1/memory/trash") == []

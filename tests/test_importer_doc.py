@@ -40,9 +40,9 @@ def test_every_command_of_the_page_works(server: Live, tmp_path: Path) -> None:
     (tmp_path / "talk.jsonl").write_text('{"speaker": "Ada", "text": "hello"}\n')
     mem0 = LocalServer(lambda _path, _body: (200, json.dumps({"results": [MEMORY]}).encode()))
     blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    script = "\n".join(["set -eu -o pipefail", f'cairn() {{ "{sys.executable}" -m cairn "$@"; }}', *blocks])
+    script = "\n".join(["set -eu -o pipefail", f'keepstone() {{ "{sys.executable}" -m keepstone "$@"; }}', *blocks])
     script = script.replace("https://api.mem0.ai", mem0.url)
-    script = script.replace("http://127.0.0.1:8420", server.url).replace("~/.cairn", str(server.home))
+    script = script.replace("http://127.0.0.1:8420", server.url).replace("~/.keepstone", str(server.home))
     try:
         done = subprocess.run(
             ["bash"],
@@ -51,7 +51,7 @@ def test_every_command_of_the_page_works(server: Live, tmp_path: Path) -> None:
             text=True,
             check=False,
             cwd=tmp_path,
-            env=server.environ | {"CAIRN_URL": server.url},
+            env=server.environ | {"KEEPSTONE_URL": server.url},
         )
     finally:
         mem0.stop()

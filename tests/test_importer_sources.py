@@ -11,11 +11,11 @@ import pytest
 from psycopg.types.json import Jsonb
 
 import exports
-from cairn.errors import Invalid, NotFound, Unauthenticated
-from cairn.importers.items import Conversation, Item, LeftOut, Note, Reading
-from cairn.importers.sources import SOURCES
-from cairn.importers.text import clean, moment
 from exports import Tree, text
+from keepstone.errors import Invalid, NotFound, Unauthenticated
+from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading
+from keepstone.importers.sources import SOURCES
+from keepstone.importers.text import clean, moment
 from servers import LocalServer
 
 
@@ -497,13 +497,13 @@ def test_a_transcript_takes_the_names_that_others_use(tmp_path: Path) -> None:
     assert left(items) == {"line that is no JSON": 1, "line that is no object": 1, "line without a text": 1}
 
 
-@pytest.mark.parametrize("source", ["chatgpt", "claude", "letta", "markdown", "jsonl", "cairn", "openmemory"])
+@pytest.mark.parametrize("source", ["chatgpt", "claude", "letta", "markdown", "jsonl", "keepstone", "openmemory"])
 def test_a_path_that_is_not_there_is_told(source: str, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         read(source, tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("source", ["chatgpt", "claude", "letta", "markdown", "jsonl", "cairn"])
+@pytest.mark.parametrize("source", ["chatgpt", "claude", "letta", "markdown", "jsonl", "keepstone"])
 def test_a_folder_without_an_export_is_told(source: str, tmp_path: Path) -> None:
     with pytest.raises(Invalid):
         read(source, tmp_path)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.errors import Invalid, NotFound
-from cairn.importers import stream
-from cairn.importers.bundle import open_bundle
-from cairn.importers.items import Gauge
+from keepstone.errors import Invalid, NotFound
+from keepstone.importers import stream
+from keepstone.importers.bundle import open_bundle
+from keepstone.importers.items import Gauge
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

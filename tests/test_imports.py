@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "cairn"
+SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 
 # From the bottom up; on one line, side by side: those don't know each other.
 LAYERS = (
@@ -32,7 +32,7 @@ EXEMPT = {"cli/doctor.py", "importers/tables.py"}
 
 
 def part_of(module: str) -> str:
-    """The layer that a dotted name below `cairn` belongs to."""
+    """The layer that a dotted name below `keepstone` belongs to."""
     pieces = module.split(".")
     return ".".join(pieces[:2]) if pieces[0] == "surfaces" else pieces[0]
 
@@ -52,7 +52,7 @@ def imports(path: Path) -> list[tuple[int, str]]:
         if isinstance(node, ast.Import):
             found += [(node.lineno, name.name) for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"cairn.{name.name}" for name in node.names] if node.module == "cairn" else [node.module]
+            names = [f"keepstone.{name.name}" for name in node.names] if node.module == "keepstone" else [node.module]
             found += [(node.lineno, name) for name in names]
             assert node.level == 0, f"{path}:{node.lineno} is relative"
     return found
@@ -66,9 +66,9 @@ def test_imports_point_down() -> None:
     wrong: list[str] = []
     for path, part in files():
         for line, name in imports(path):
-            if not name.startswith("cairn."):
+            if not name.startswith("keepstone."):
                 continue
-            used = part_of(name.removeprefix("cairn."))
+            used = part_of(name.removeprefix("keepstone."))
             used = used if used in RANK else "__init__"
             if used != part and RANK[used] >= RANK[part]:
                 wrong.append(f"{path.relative_to(SOURCE)}:{line} ({part}) imports {used}")

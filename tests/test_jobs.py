@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from cairn.access.readscope import account_scope
-from cairn.jobs.tasks import RETRY
-from cairn.jobs.worker import rescue_stalled, run_until_empty, run_worker
-from cairn.services import Services
 from conftest import World
+from keepstone.access.readscope import account_scope
+from keepstone.jobs.tasks import RETRY
+from keepstone.jobs.worker import rescue_stalled, run_until_empty, run_worker
+from keepstone.services import Services
 
 
 async def until(condition, seconds: float = 10) -> None:
@@ -49,7 +49,7 @@ async def test_a_finished_job_leaves_nothing_behind(services: Services, world: W
         await services.queue.add(conn, "erase_user", account=world.owner.user.account, user_id="usr_nobody")
     await run_until_empty(services)
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        rows = await (await conn.execute("SELECT * FROM cairn.procrastinate_jobs")).fetchall()
+        rows = await (await conn.execute("SELECT * FROM keepstone.procrastinate_jobs")).fetchall()
     assert [row for row in rows if "usr_nobody" in str(row)] == []
 
 
@@ -93,7 +93,7 @@ async def test_the_jobs_of_a_killed_worker_run_again(services: Services, world: 
     async with services.db.transaction(account_scope(world.owner.principal.account)) as conn:
         await services.queue.add(conn, "erase_user", account=world.owner.user.account, user_id="usr_nobody")
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = cairn")
+        await conn.execute("SET search_path = keepstone")
         dead = await (
             await conn.execute(
                 "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 minute') RETURNING id"

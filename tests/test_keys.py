@@ -7,11 +7,11 @@ import httpx
 import psycopg
 import pytest
 
-from cairn.access import keys
-from cairn.access.secrets import new_secret
-from cairn.model.ids import is_id
-from cairn.services import Services
 from conftest import World
+from keepstone.access import keys
+from keepstone.access.secrets import new_secret
+from keepstone.model.ids import is_id
+from keepstone.services import Services
 
 
 async def test_a_key_is_shown_once_and_stored_hashed(client: httpx.AsyncClient, world: World, database: str) -> None:
@@ -22,7 +22,7 @@ async def test_a_key_is_shown_once_and_stored_hashed(client: httpx.AsyncClient, 
     assert [item["name"] for item in listed] == ["laptop", "service", "key of olga"]
     assert all("key" not in item for item in listed)
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        rows = await (await conn.execute("SELECT k::text FROM cairn.keys k")).fetchall()
+        rows = await (await conn.execute("SELECT k::text FROM keepstone.keys k")).fetchall()
     secret = made["key"].removeprefix("ck_" + made["prefix"])
     assert len(secret) == 40
     assert secret not in str(rows)
@@ -98,7 +98,7 @@ async def test_only_an_owner_makes_a_service_key(client: httpx.AsyncClient, worl
 async def test_a_service_key_speaks_for_a_user_of_its_account(client: httpx.AsyncClient, world: World, by: str) -> None:
     user = world.member.user
     name = {"id": user.id, "email": user.email, "EMAIL": user.email.upper()}[by]
-    answer = await client.get("/v1/me", headers={**world.service_auth, "X-Cairn-User": name})
+    answer = await client.get("/v1/me", headers={**world.service_auth, "X-Keepstone-User": name})
     assert answer.json()["user"]["id"] == user.id
 
 
@@ -108,19 +108,19 @@ async def test_a_service_key_without_a_user_is_the_account(client: httpx.AsyncCl
     assert answer["account"]["id"] == world.owner.principal.account_id
     refused = await client.get("/v1/sessions", headers=world.service_auth)
     assert refused.status_code == 403
-    assert "X-Cairn-User" in refused.json()["error"]["message"]
+    assert "X-Keepstone-User" in refused.json()["error"]["message"]
 
 
 async def test_to_a_service_key_another_accounts_user_is_not_there(client: httpx.AsyncClient, world: World) -> None:
     for name in (world.stranger.user.id, world.stranger.user.email, "nobody@example.org", "*", ""):
-        answer = await client.get("/v1/me", headers={**world.service_auth, "X-Cairn-User": name})
+        answer = await client.get("/v1/me", headers={**world.service_auth, "X-Keepstone-User": name})
         assert answer.status_code == 404
 
 
 async def test_a_user_key_that_names_anyone_else_gets_404(client: httpx.AsyncClient, world: World) -> None:
-    other = await client.get("/v1/me", headers={**world.member.auth, "X-Cairn-User": world.owner.user.id})
+    other = await client.get("/v1/me", headers={**world.member.auth, "X-Keepstone-User": world.owner.user.id})
     assert other.status_code == 404
-    itself = await client.get("/v1/me", headers={**world.member.auth, "X-Cairn-User": world.member.user.email})
+    itself = await client.get("/v1/me", headers={**world.member.auth, "X-Keepstone-User": world.member.user.email})
     assert itself.status_code == 200
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from cairn.engine import late
+from keepstone.engine import late
 
 Vectors = npt.NDArray[np.float32]
 VECTORS = arrays.arrays(

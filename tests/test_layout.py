@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cairn.engine.layout import _graph, _memberships, _nearest, layout
+from keepstone.engine.layout import _graph, _memberships, _nearest, layout
 
 Floats = npt.NDArray[np.float32]
 

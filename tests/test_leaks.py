@@ -2,9 +2,9 @@
 
 from fastapi import FastAPI
 
-from cairn.app import make_app
-from cairn.services import Services
 from conftest import World
+from keepstone.app import make_app
+from keepstone.services import Services
 from leaks import CANARY, routes_of, walk
 
 

@@ -13,11 +13,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from cairn.access import operator, sessions
-from cairn.app import make_app
-from cairn.services import Services
-from cairn.throttle import Throttle
 from conftest import PASSWORD, World, http
+from keepstone.access import operator, sessions
+from keepstone.app import make_app
+from keepstone.services import Services
+from keepstone.throttle import Throttle
 from servers import LocalServer
 
 
@@ -46,7 +46,7 @@ async def test_under_tls_the_cookie_is_secure(services: Services, world: World) 
     async with http(make_app(services), headers={"Host": "127.0.0.1"}) as client:
         client.base_url = httpx.URL("https://127.0.0.1")
         assert "Secure" in (await log_in(client, "max@example.org")).headers["set-cookie"]
-    behind_proxy = replace(services.settings, public_url="https://cairn.example.org")
+    behind_proxy = replace(services.settings, public_url="https://keepstone.example.org")
     async with http(make_app(replace(services, settings=behind_proxy))) as client:
         assert "Secure" in (await log_in(client, "max@example.org")).headers["set-cookie"]
 
@@ -180,7 +180,7 @@ async def test_a_token_dies_with_the_key_it_was_minted_with(client: httpx.AsyncC
 
 async def test_a_service_key_mints_a_token_for_the_user_it_names(client: httpx.AsyncClient, world: World) -> None:
     assert (await client.post("/auth/token", headers=world.service_auth)).status_code == 400
-    headers = {**world.service_auth, "X-Cairn-User": world.member.user.email}
+    headers = {**world.service_auth, "X-Keepstone-User": world.member.user.email}
     token = (await client.post("/auth/token", headers=headers)).json()["token"]
     me = (await client.get("/v1/me", headers={"Authorization": f"Bearer {token}"})).json()
     assert me["user"]["id"] == world.member.user.id
@@ -188,8 +188,8 @@ async def test_a_service_key_mints_a_token_for_the_user_it_names(client: httpx.A
 
 def claims(user: str, **changes: Any) -> dict[str, Any]:
     good = {
-        "iss": "cairn",
-        "aud": "cairn",
+        "iss": "keepstone",
+        "aud": "keepstone",
         "sub": user,
         "cid": "key_" + "a" * 24,
         "exp": datetime.now(UTC) + timedelta(hours=1),
@@ -248,7 +248,7 @@ class Issuer:
         self.url = self._server.url
 
     def token(self, **changes: Any) -> str:
-        good = {"iss": self.url, "aud": "cairn-prod", "sub": "u-17", "exp": datetime.now(UTC) + timedelta(hours=1)}
+        good = {"iss": self.url, "aud": "keepstone-prod", "sub": "u-17", "exp": datetime.now(UTC) + timedelta(hours=1)}
         body = {name: value for name, value in (good | changes).items() if value is not None}
         return jwt.encode(body, self.key, "RS256", headers={"kid": "one"})
 
@@ -269,7 +269,10 @@ async def test_a_foreign_issuers_token_is_checked_in_every_respect(
     known = replace(
         services,
         settings=replace(
-            services.settings, oidc_issuer=issuer.url, oidc_jwks_url=issuer.url + "/jwks", oidc_audience="cairn-prod"
+            services.settings,
+            oidc_issuer=issuer.url,
+            oidc_jwks_url=issuer.url + "/jwks",
+            oidc_audience="keepstone-prod",
         ),
         jwks=jwt.PyJWKClient(issuer.url + "/jwks"),
         throttle=Throttle(),
@@ -294,7 +297,7 @@ async def test_a_foreign_issuers_token_is_checked_in_every_respect(
         assert await status(iss="https://unknown.example") == 401
         public = issuer.key.public_key().public_numbers().n.to_bytes(256, "big")
         confused = jwt.encode(
-            {"iss": issuer.url, "aud": "cairn-prod", "sub": "u-17", "exp": datetime.now(UTC) + timedelta(hours=1)},
+            {"iss": issuer.url, "aud": "keepstone-prod", "sub": "u-17", "exp": datetime.now(UTC) + timedelta(hours=1)},
             public,
             "HS256",
             headers={"kid": "one"},
@@ -325,8 +328,8 @@ async def test_the_login_page_works_without_script(client: httpx.AsyncClient, wo
 
 async def test_the_login_page_speaks_the_browsers_language(client: httpx.AsyncClient) -> None:
     for asked, lang, title in (
-        ("zh-CN,zh;q=0.9,en;q=0.8", "zh", "登录 Cairn"), ("en-GB,zh;q=0.5", "en", "Sign in to Cairn"),
-        ("", "en", "Sign in to Cairn"), ("<script>", "en", "Sign in to Cairn"),
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh", "登录 Keepstone"), ("en-GB,zh;q=0.5", "en", "Sign in to Keepstone"),
+        ("", "en", "Sign in to Keepstone"), ("<script>", "en", "Sign in to Keepstone"),
     ):  # fmt: skip
         page = await client.get("/login", headers={"Accept-Language": asked})
         assert f'<html lang="{lang}">' in page.text
@@ -338,7 +341,7 @@ async def test_a_link_that_is_over_is_explained_to_a_browser(client: httpx.Async
     link = "/auth/once/" + "a" * 52
     shown = await client.get(link, headers={"Accept": "text/html,*/*;q=0.8", "Accept-Language": "zh"})
     assert (shown.status_code, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert "cairn login-link" in shown.text
+    assert "keepstone login-link" in shown.text
     assert "一次性链接" in shown.text
     assert (await client.get(link)).json()["error"]["code"] == "not_found"
 

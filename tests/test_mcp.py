@@ -22,22 +22,22 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from cairn.cli.reach import address_of, key_of
-from cairn.errors import Misconfigured
-from cairn.services import Services
-from cairn.settings import Settings
-from cairn.surfaces.mcp.arguments import Arguments
-from cairn.surfaces.mcp.conductor import ask
-from cairn.surfaces.mcp.tool import DESCRIPTION, EXAMPLES, INPUT, NAME, NEEDS
 from conftest import World
+from keepstone.cli.reach import address_of, key_of
+from keepstone.errors import Misconfigured
+from keepstone.services import Services
+from keepstone.settings import Settings
+from keepstone.surfaces.mcp.arguments import Arguments
+from keepstone.surfaces.mcp.conductor import ask
+from keepstone.surfaces.mcp.tool import DESCRIPTION, EXAMPLES, INPUT, NAME, NEEDS
 from live import Live
 
 PAGE = Path(__file__).parent.parent / "docs" / "mcp.md"
 CLERK = "We use Clerk for login, not Auth0: single sign-on costs less. Decided by Olga and Max."
 
 npx = pytest.mark.skipif(
-    not os.environ.get("CAIRN_TEST_NPX") or shutil.which("npx") is None,
-    reason="fetches packages from npm: set CAIRN_TEST_NPX=1",
+    not os.environ.get("KEEPSTONE_TEST_NPX") or shutil.which("npx") is None,
+    reason="fetches packages from npm: set KEEPSTONE_TEST_NPX=1",
 )
 
 
@@ -62,8 +62,8 @@ async def over_http(live: Live, key: str, mode: str = "auto") -> AsyncGenerator[
 
 
 def over_stdio(live: Live, **environ: str) -> Client:
-    env = {**live.environ, "CAIRN_URL": live.url, **environ}
-    return Client(StdioServerParameters(command=sys.executable, args=["-m", "cairn", "mcp"], env=env))
+    env = {**live.environ, "KEEPSTONE_URL": live.url, **environ}
+    return Client(StdioServerParameters(command=sys.executable, args=["-m", "keepstone", "mcp"], env=env))
 
 
 async def call(client: Client, mode: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -134,7 +134,7 @@ async def test_the_official_client_does_everything_over_http(live: Live, key: st
 
 
 async def test_the_official_client_does_everything_over_stdio(live: Live, key: str) -> None:
-    async with over_stdio(live, CAIRN_API_KEY=key) as client:
+    async with over_stdio(live, KEEPSTONE_API_KEY=key) as client:
         (tool,) = (await client.list_tools()).tools
         assert tool.description == DESCRIPTION
         await through_all_modes(client, "stdio")
@@ -148,22 +148,22 @@ async def test_on_the_servers_machine_the_command_speaks_for_the_first_owner(liv
 
 
 async def test_the_command_outlives_a_server_that_is_not_there_and_says_how_to_start_it(live: Live, key: str) -> None:
-    async with over_stdio(live, CAIRN_URL="http://127.0.0.1:9", CAIRN_API_KEY=key) as client:
+    async with over_stdio(live, KEEPSTONE_URL="http://127.0.0.1:9", KEEPSTONE_API_KEY=key) as client:
         for _ in range(2):
             text, error = await refused(client, mode="search_memory", query="anything")
             assert error["code"] == "unavailable"
-            assert "cairn serve" in text
+            assert "keepstone serve" in text
         assert (await client.list_tools()).tools[0].name == NAME
 
 
 async def test_the_command_says_what_to_do_about_a_bad_key_and_about_none(live: Live, tmp_path: Path) -> None:
-    async with over_stdio(live, CAIRN_API_KEY="ck_" + "a" * 52) as client:
+    async with over_stdio(live, KEEPSTONE_API_KEY="ck_" + "a" * 52) as client:
         text, error = await refused(client, mode="search_memory", query="anything")
         assert error["code"] == "UNAUTHORIZED"
-        assert "cairn keys create" in text
-    async with over_stdio(live, CAIRN_HOME=str(tmp_path)) as client:
+        assert "keepstone keys create" in text
+    async with over_stdio(live, KEEPSTONE_HOME=str(tmp_path)) as client:
         text, _ = await refused(client, mode="search_memory", query="anything")
-        assert "CAIRN_API_KEY" in text
+        assert "KEEPSTONE_API_KEY" in text
 
 
 def test_the_command_prints_nothing_of_its_own_and_ends_with_its_input_or_ctrl_c(live: Live) -> None:
@@ -171,7 +171,7 @@ def test_the_command_prints_nothing_of_its_own_and_ends_with_its_input_or_ctrl_c
     done = live.cli("mcp", stdin=ping)
     assert (done.returncode, json.loads(done.stdout)) == (0, {"jsonrpc": "2.0", "id": 1, "result": {}})
     with subprocess.Popen(
-        [sys.executable, "-m", "cairn", "mcp"], stdin=PIPE, stdout=PIPE, text=True, env=live.environ
+        [sys.executable, "-m", "keepstone", "mcp"], stdin=PIPE, stdout=PIPE, text=True, env=live.environ
     ) as process:
         assert process.stdin
         assert process.stdout
@@ -184,12 +184,12 @@ def test_the_command_prints_nothing_of_its_own_and_ends_with_its_input_or_ctrl_c
 
 def test_the_owners_key_is_never_sent_to_another_machine(tmp_path: Path) -> None:
     (tmp_path / "owner-key").write_text("ck_secret\n")
-    here = Settings(home=tmp_path, public_url="https://cairn.example.org")
+    here = Settings(home=tmp_path, public_url="https://keepstone.example.org")
     assert address_of(here) == "http://127.0.0.1:8420"
     assert key_of(here) == "ck_secret"
     assert key_of(replace(here, url="http://localhost:9000")) == "ck_secret"
     assert key_of(replace(here, url="https://elsewhere.example", api_key="ck_other")) == "ck_other"
-    with pytest.raises(Misconfigured, match="CAIRN_API_KEY"):
+    with pytest.raises(Misconfigured, match="KEEPSTONE_API_KEY"):
         key_of(replace(here, url="https://elsewhere.example"))
 
 
@@ -206,7 +206,7 @@ def test_a_bare_message_is_answered_without_an_introduction(live: Live, key: str
 def test_there_is_no_session_to_lose(live: Live, key: str) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     met = rpc(live, key, "initialize", hello)
-    assert met.json()["result"]["serverInfo"]["name"] == "cairn"
+    assert met.json()["result"]["serverInfo"]["name"] == "keepstone"
     assert "mcp-session-id" not in met.headers
     assert rpc(live, key, "tools/list", **{"Mcp-Session-Id": "of-last-year"}).status_code == 200
     for method in ("GET", "DELETE"):
@@ -267,10 +267,10 @@ async def test_a_service_key_speaks_for_the_user_it_names(live: Live, key: str) 
     search = {"name": NAME, "arguments": {"mode": "search_memory", "query": "anything"}}
     nobody = rpc(live, service, "tools/call", search).json()["result"]
     assert nobody["isError"]
-    assert "X-Cairn-User" in nobody["content"][0]["text"]
-    named = rpc(live, service, "tools/call", search, **{"X-Cairn-User": "mia@example.org"}).json()["result"]
+    assert "X-Keepstone-User" in nobody["content"][0]["text"]
+    named = rpc(live, service, "tools/call", search, **{"X-Keepstone-User": "mia@example.org"}).json()["result"]
     assert not named["isError"]
-    assert rpc(live, service, "tools/call", search, **{"X-Cairn-User": "noa@example.org"}).status_code == 404
+    assert rpc(live, service, "tools/call", search, **{"X-Keepstone-User": "noa@example.org"}).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_slip_is_answered_with_what_would_be_right(
 async def test_what_breaks_the_protocol_is_an_error_of_json_rpc(live: Live, key: str) -> None:
     assert rpc(live, key, "tools/never").json()["error"]["code"] == -32601
     assert rpc(live, key, "tools/call", {"name": NAME, "arguments": "x"}).json()["error"]["code"] == -32602
-    async with over_stdio(live, CAIRN_API_KEY=key) as client:
+    async with over_stdio(live, KEEPSTONE_API_KEY=key) as client:
         with pytest.raises(MCPError, match=NAME):
             await client.call_tool("another_tool", {})
     broken = httpx.post(
@@ -377,7 +377,7 @@ def test_the_description_is_short_and_its_examples_are_right() -> None:
 def configurations() -> list[dict[str, Any]]:
     blocks = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
     servers = [json.loads(block)["mcpServers"] for block in blocks]
-    return [found["cairn"] for found in servers if "cairn" in found]
+    return [found["keepstone"] for found in servers if "keepstone" in found]
 
 
 def for_this_server(configuration: dict[str, Any], live: Live, key: str) -> dict[str, Any]:
@@ -405,11 +405,11 @@ async def test_what_the_page_tells_to_paste_works(live: Live, key: str) -> None:
                 "-y", "mcp-remote", "http://127.0.0.1:8420/v1/mcp", "--header", "Authorization: Bearer YOUR_KEY",
             ]  # fmt: skip
         else:
-            command = str(Path(sys.executable).with_name("cairn"))
+            command = str(Path(sys.executable).with_name("keepstone"))
             started = StdioServerParameters(command=command, args=configuration["args"], env=configuration["env"])
             async with Client(started) as client:
                 await call(client, "search_memory", query="anything")
-    assert seen == {"npx", "cairn", "address"}
+    assert seen == {"npx", "keepstone", "address"}
 
 
 @npx
@@ -426,7 +426,16 @@ async def test_mcp_remote_as_the_page_configures_it_does_everything(live: Live, 
 async def test_the_inspector_lists_and_calls_the_tool(live: Live, key: str, way: str) -> None:
     target = [f"{live.url}/v1/mcp", "--transport", "http", "--header", f"Authorization: Bearer {key}"]
     if way == "stdio":
-        target = ["-e", f"CAIRN_URL={live.url}", "-e", f"CAIRN_API_KEY={key}", sys.executable, "-m", "cairn", "mcp"]
+        target = [
+            "-e",
+            f"KEEPSTONE_URL={live.url}",
+            "-e",
+            f"KEEPSTONE_API_KEY={key}",
+            sys.executable,
+            "-m",
+            "keepstone",
+            "mcp",
+        ]
     listed = await inspector(*target, "--method", "tools/list")
     assert [tool["name"] for tool in listed["tools"]] == [NAME]
     asked = ("--tool-name", NAME, "--tool-arg", "mode=save_memory", "--tool-arg", f"content_md=Inspected by {way}")

@@ -15,23 +15,23 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from cairn.access import operator, plans, users
-from cairn.app import make_app
-from cairn.engine.pack import CLOSING, OPENING
-from cairn.jobs.tasks import erase_user, purge_memories
-from cairn.jobs.worker import run_until_empty
-from cairn.memory.entity_reading import is_statement
-from cairn.memory.entity_search import find
-from cairn.model.entity import Comparison, Wanted
-from cairn.model.plan import Plan
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.llm import Completion
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
 from capsules import rows
 from conftest import World
+from keepstone.access import operator, plans, users
+from keepstone.app import make_app
+from keepstone.engine.pack import CLOSING, OPENING
+from keepstone.jobs.tasks import erase_user, purge_memories
+from keepstone.jobs.worker import run_until_empty
+from keepstone.memory.entity_reading import is_statement
+from keepstone.memory.entity_search import find
+from keepstone.model.entity import Comparison, Wanted
+from keepstone.model.plan import Plan
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.llm import Completion
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
 from live import Live
 from mem0_client import (
     AddMemoryOptions,
@@ -344,7 +344,7 @@ async def test_a_service_keys_memories_are_the_accounts_and_with_a_user_that_use
     assert service.client.user_email is None
     assert await service.listed(ANNA) == [TEA]
     assert await mem0.listed(ANNA) == []
-    named = {**world.service_auth, "X-Cairn-User": world.owner.user.email}
+    named = {**world.service_auth, "X-Keepstone-User": world.owner.user.email}
     body = {"messages": [{"content": TRAIN}], "user_id": "anna", "infer": False}
     assert (await client.post("/v3/memories/add/", headers=named, json=body)).status_code == 200
     assert await mem0.listed(ANNA) == [TRAIN]

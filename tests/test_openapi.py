@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from cairn.app import make_routes
+from keepstone.app import make_routes
 
 COMMITTED = Path(__file__).parent.parent / "openapi.json"
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from browser import NARROW, Visitor, dashboard_server, visiting
-from cairn.postgres.cluster import open_cluster
-from cairn.postgres.supervisor import Supervisor
+from keepstone.postgres.cluster import open_cluster
+from keepstone.postgres.supervisor import Supervisor
 from live import Live
 
 pytestmark = pytest.mark.xdist_group("page-console")
@@ -18,7 +18,7 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture(scope="module")
 def server() -> Generator[Live]:
-    live = dashboard_server(CAIRN_EMBEDDINGS_PROVIDER="none")
+    live = dashboard_server(KEEPSTONE_EMBEDDINGS_PROVIDER="none")
     yield live
     live.stop()
 
@@ -103,7 +103,7 @@ async def test_a_failed_job_is_shown_with_its_error_and_run_again(chromium: Brow
         await visitor.accessible()
         conninfo = Supervisor(open_cluster(server.home)).conninfo
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
-            await conn.execute("SET search_path = cairn")
+            await conn.execute("SET search_path = keepstone")
             (job,) = await (
                 await conn.execute(
                     "INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, attempts) "

@@ -15,7 +15,7 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture(scope="module")
 def server() -> Generator[Live]:
-    live = dashboard_server(CAIRN_EMBEDDINGS_PROVIDER="none")
+    live = dashboard_server(KEEPSTONE_EMBEDDINGS_PROVIDER="none")
     yield live
     live.stop()
 
@@ -37,7 +37,7 @@ async def test_the_first_start_leads_through_its_link_to_a_password(chromium: Br
         await page.get_by_role("button", name="Set password").click()
         await expect(page.get_by_label("Current password")).to_be_visible()
         await page.get_by_role("button", name="Sign out").click()
-        await expect(page.get_by_role("heading", name="Sign in to Cairn")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Sign in to Keepstone")).to_be_visible()
         # The link is used up, and says what to do.
         visitor.allow("404")
         await page.goto(re.sub(r"^https?://[^/]+", server.url, link))
@@ -62,7 +62,7 @@ async def test_without_script_and_in_chinese_one_comes_in_as_well(chromium: Brow
         await visitor.context.clear_cookies()
         page = visitor.page
         await visitor.go("/login?next=/docs")
-        await expect(page.get_by_role("heading", name="登录 Cairn")).to_be_visible()
+        await expect(page.get_by_role("heading", name="登录 Keepstone")).to_be_visible()
         await page.get_by_label("邮箱").fill("li@example.org")
         await page.get_by_label("密码").fill(PASSWORD)
         await page.get_by_role("button", name="登录").click()

@@ -50,8 +50,8 @@ def model() -> Generator[Model]:
 @pytest.fixture(scope="module")
 def server(model: Model) -> Generator[Live]:
     live = dashboard_server(
-        CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=model.upstream.url, CAIRN_LLM_API_KEY="key",
-        CAIRN_LLM_MODEL="m-1",
+        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=model.upstream.url, KEEPSTONE_LLM_API_KEY="key",
+        KEEPSTONE_LLM_MODEL="m-1",
     )  # fmt: skip
     yield live
     live.stop()
@@ -280,7 +280,7 @@ async def test_files_are_uploaded_read_and_deleted_and_artifacts_keep_their_vers
         program: FilePayload = {"name": "program.exe", "mimeType": "application/octet-stream", "buffer": b"MZ\x90\x00"}
         await page.locator("input[type=file]").set_input_files([text, program])
         await expect(side.get_by_text("1 part can be found")).to_be_visible()
-        await expect(side.get_by_text("Cairn reads txt, md, html, pdf and docx")).to_be_visible()
+        await expect(side.get_by_text("Keepstone reads txt, md, html, pdf and docx")).to_be_visible()
         await visitor.accessible()
         async with page.expect_download() as download:
             await side.get_by_role("link", name="Download timetable.md").click()
@@ -319,7 +319,9 @@ async def test_without_a_model_it_says_how_to_connect_one_and_memory_works(chrom
         await expect(page.get_by_role("heading", name="Connect a language model")).to_be_visible()
         await page.get_by_text("Local", exact=True).click()
         await page.get_by_role("button", name="Copy these variables").click()
-        assert "CAIRN_LLM_BASE_URL=http://127.0.0.1:11434/v1" in await page.evaluate("navigator.clipboard.readText()")
+        assert "KEEPSTONE_LLM_BASE_URL=http://127.0.0.1:11434/v1" in await page.evaluate(
+            "navigator.clipboard.readText()"
+        )
         await visitor.accessible()
         await say(page, "The spare key is under the blue pot")
         await expect(page.get_by_text("Nobody answers until a language model is connected.")).to_be_visible()

@@ -14,7 +14,7 @@ SHOP = "https://pay.example.org/plans"
 
 @pytest.fixture(scope="module")
 def server() -> Generator[Live]:
-    live = dashboard_server(CAIRN_EMBEDDINGS_PROVIDER="none", CAIRN_UPGRADE_URL=SHOP)
+    live = dashboard_server(KEEPSTONE_EMBEDDINGS_PROVIDER="none", KEEPSTONE_UPGRADE_URL=SHOP)
     yield live
     live.stop()
 

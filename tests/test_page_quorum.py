@@ -49,8 +49,8 @@ def models() -> Generator[Models]:
 @pytest.fixture(scope="module")
 def server(models: Models) -> Generator[Live]:
     live = dashboard_server(
-        CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=models.upstream.url, CAIRN_LLM_API_KEY="key",
-        CAIRN_LLM_MODEL="granite",
+        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=models.upstream.url, KEEPSTONE_LLM_API_KEY="key",
+        KEEPSTONE_LLM_MODEL="granite",
     )  # fmt: skip
     yield live
     live.stop()

@@ -71,7 +71,7 @@ def read_in(api: httpx.Client, many: int) -> None:
             "kind": "decision" if tag == "login" else "note", "tags": [tag],
             "created_at": time, "updated_at": time, "accessed_at": time,
         })  # fmt: skip
-    answer = api.post("/v1/memory/import", json={"format": "cairn-archive", "version": 1, "capsules": capsules})
+    answer = api.post("/v1/memory/import", json={"format": "keepstone-archive", "version": 1, "capsules": capsules})
     assert answer.json() == {"imported": many, "skipped": 0}
 
 

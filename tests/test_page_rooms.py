@@ -26,7 +26,10 @@ def model() -> Generator[ScriptedUpstream]:
 @pytest.fixture(scope="module")
 def server(model: ScriptedUpstream) -> Generator[Live]:
     live = dashboard_server(
-        CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=model.url, CAIRN_LLM_API_KEY="key", CAIRN_LLM_MODEL="m-1"
+        KEEPSTONE_LLM_PROVIDER="openai",
+        KEEPSTONE_LLM_BASE_URL=model.url,
+        KEEPSTONE_LLM_API_KEY="key",
+        KEEPSTONE_LLM_MODEL="m-1",
     )
     yield live
     live.stop()
@@ -283,7 +286,7 @@ async def test_without_a_language_model_one_is_told_how_to_connect_one_and_answe
             await visitor.go(f"/dashboard/rooms?room={room}")
             await page.get_by_role("button", name="Let Muse answer").click()
             hint = page.get_by_role("dialog", name="No language model is connected")
-            await expect(hint).to_contain_text("CAIRN_LLM_PROVIDER=openai")
+            await expect(hint).to_contain_text("KEEPSTONE_LLM_PROVIDER=openai")
             await visitor.accessible()
             await hint.get_by_role("button", name="Close").click()
             await page.get_by_role("combobox", name="Who says it").click()

@@ -113,7 +113,7 @@ async def test_a_configuration_for_each_program_names_this_server_and_a_key_that
         await expect(page.locator("pre")).to_contain_text(f"{server.url}/v1/mcp")
         await page.get_by_role("button", name="Make a key for this").click()
         await expect(page.get_by_text("The key “Claude Desktop” is filled in below")).to_be_visible()
-        told = json.loads(await page.locator("pre").inner_text())["mcpServers"]["cairn"]
+        told = json.loads(await page.locator("pre").inner_text())["mcpServers"]["keepstone"]
         assert told["command"] == "npx"
         assert told["args"][:3] == ["-y", "mcp-remote", f"{server.url}/v1/mcp"]
         assert "--allow-http" not in told["args"], "it is on this machine"
@@ -125,10 +125,10 @@ async def test_a_configuration_for_each_program_names_this_server_and_a_key_that
         await page.get_by_text("Claude Code").click()
         await expect(page).to_have_url(re.compile("memory=graphs.*client=code"))
         command = await page.locator("pre").first.inner_text()
-        assert command.startswith(f"claude mcp add --transport http cairn-graph {server.url}/v1/graph/mcp --header")
+        assert command.startswith(f"claude mcp add --transport http keepstone-graph {server.url}/v1/graph/mcp --header")
         assert bearer in command
         await page.get_by_text("Cursor").click()
-        direct = json.loads(await page.locator("pre").first.inner_text())["mcpServers"]["cairn-graph"]
+        direct = json.loads(await page.locator("pre").first.inner_text())["mcpServers"]["keepstone-graph"]
         assert direct == {"url": f"{server.url}/v1/graph/mcp", "headers": {"Authorization": bearer}}
 
 
@@ -168,7 +168,7 @@ async def test_an_owner_adds_somebody_changes_their_role_and_erases_them(chromiu
         await page.get_by_role("button", name="Add somebody").click()
         dialog = page.get_by_role("dialog", name="Add somebody")
         await dialog.get_by_label("E-mail").fill("ada@example.org")
-        await expect(dialog).to_contain_text("cairn login-link ada@example.org")
+        await expect(dialog).to_contain_text("keepstone login-link ada@example.org")
         await dialog.get_by_label("Password", exact=True).fill(PASSWORD)
         await visitor.accessible()
         await dialog.get_by_role("button", name="Add somebody").click()

@@ -27,9 +27,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
-from cairn.errors import CairnError, Malformed, TooLarge, Unavailable
-from cairn.providers import parsing
-from cairn.providers.parsing import Block, Parsed, Parser, cleaned, decoded, kind_of, markdown
+from keepstone.errors import KeepstoneError, Malformed, TooLarge, Unavailable
+from keepstone.providers import parsing
+from keepstone.providers.parsing import Block, Parsed, Parser, cleaned, decoded, kind_of, markdown
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90wS\xde"
 HELVETICA = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
@@ -54,7 +54,7 @@ def children() -> int:
     found = 0
     for child in psutil.Process().children():
         with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-            found += "cairn.providers.parsers" in child.cmdline()
+            found += "keepstone.providers.parsers" in child.cmdline()
     return found
 
 
@@ -183,7 +183,7 @@ def test_a_file_is_what_its_name_and_its_first_bytes_say(
 
 @pytest.mark.parametrize("name", ["a.csv", "a.doc", "a.png", "a.rtf", "a.mp3", "archive.zip", "a.7z"])
 def test_an_unknown_kind_is_refused_whatever_is_claimed(name: str) -> None:
-    with pytest.raises(Malformed, match="Cairn reads txt, md, html, pdf and docx: convert it first"):
+    with pytest.raises(Malformed, match="Keepstone reads txt, md, html, pdf and docx: convert it first"):
         kind_of(b"x", name, "text/plain")
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_does_not_fit_its_name_is_refused(data: bytes, name: str, ex
     ],
 )
 async def test_what_is_no_text_is_refused_under_a_name_of_text(data: bytes, name: str) -> None:
-    with pytest.raises(Malformed, match="not text that Cairn can read"):
+    with pytest.raises(Malformed, match="not text that Keepstone can read"):
         await Parser().parse(data, name, "text/plain")
 
 
@@ -703,7 +703,7 @@ async def test_a_cancelled_request_gives_its_place_back() -> None:
 async def test_whatever_becomes_of_the_process_the_caller_is_told_and_it_is_gone(
     code: str,
     seconds: float,
-    error: type[CairnError],
+    error: type[KeepstoneError],
     expected: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -720,7 +720,7 @@ async def test_whatever_becomes_of_the_process_the_caller_is_told_and_it_is_gone
 
 PROBE = """
 import json, os, resource, socket
-from cairn.providers import parsers
+from keepstone.providers import parsers
 parsers.limit("pdf")
 tried = {}
 def attempt(name, what):
@@ -736,14 +736,14 @@ attempt("start", lambda: os.popen("true").read())
 attempt("memory", lambda: bytearray(1 << 30))
 tried["cpu"] = resource.getrlimit(resource.RLIMIT_CPU)
 tried["core"] = resource.getrlimit(resource.RLIMIT_CORE)
-tried["environment"] = sorted(name for name in os.environ if name.startswith(("CAIRN", "SECRET")))
+tried["environment"] = sorted(name for name in os.environ if name.startswith(("KEEPSTONE", "SECRET")))
 print(json.dumps(tried))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not limited")
 async def test_a_parser_can_open_nothing_and_take_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CAIRN_DATABASE_URL", "postgres://secret")
+    monkeypatch.setenv("KEEPSTONE_DATABASE_URL", "postgres://secret")
     monkeypatch.setenv("SECRET_KEY", "secret")
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-c", PROBE, stdout=asyncio.subprocess.PIPE, env=parsing._environment()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine.people import LONGEST, MOST, READ, Statement, current, statements
+from keepstone.engine.people import LONGEST, MOST, READ, Statement, current, statements
 
 SPEAKERS = ("Maria", "Tom", "Anna Berg", "Oliver")
 

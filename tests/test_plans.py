@@ -10,14 +10,14 @@ import pytest
 from fastapi import FastAPI
 from psycopg import sql
 
-from cairn.access import operator, plans
-from cairn.app import make_app
-from cairn.errors import Invalid
-from cairn.model.plan import Plan
-from cairn.services import Services
-from cairn.store.migrate import migrate
 from capsules import CAPSULES, get, rows
 from conftest import World, http
+from keepstone.access import operator, plans
+from keepstone.app import make_app
+from keepstone.errors import Invalid
+from keepstone.model.plan import Plan
+from keepstone.services import Services
+from keepstone.store.migrate import migrate
 from live import Live
 
 MB = 1024 * 1024
@@ -111,7 +111,7 @@ async def test_the_plans_of_before_get_their_prices_once(empty_database: str) ->
     known = await rows(empty_database, "SELECT name, price FROM plans ORDER BY position")
     assert known == [("free", "$0"), ("pro", "$10/mo"), ("max", "$40/mo"), ("unlimited", None)]
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
-        await conn.execute("UPDATE cairn.plans SET price = NULL WHERE name = 'pro'")
+        await conn.execute("UPDATE keepstone.plans SET price = NULL WHERE name = 'pro'")
     await migrate(empty_database)
     assert (None,) in await rows(empty_database, "SELECT price FROM plans WHERE name = 'pro'"), "a choice, not a gap"
 
@@ -150,7 +150,7 @@ async def test_a_database_with_the_functions_of_before_is_upgraded(empty_databas
     """Their answers have more columns now, which Postgres does not change in place."""
     await migrate(empty_database, upto="0007_rooms.sql")
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
-        await conn.execute("SET search_path = cairn, public")
+        await conn.execute("SET search_path = keepstone, public")
         for name in ("credential_holder", "token_holder", "subject_holder"):
             made = sql.SQL("CREATE FUNCTION {}(a text, b text) RETURNS TABLE (account int) LANGUAGE sql RETURN 1")
             await conn.execute(made.format(sql.Identifier(name)))

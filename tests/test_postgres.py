@@ -23,19 +23,19 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from cairn.errors import Misconfigured, Unavailable
-from cairn.home import ensure_home
-from cairn.postgres.cluster import data_folder, open_cluster
-from cairn.postgres.processes import processes_in, signal_all
-from cairn.postgres.programs import programs_for, wheel_programs
-from cairn.postgres.supervisor import Supervisor
-from cairn.store.db import fetch_value
+from keepstone.errors import Misconfigured, Unavailable
+from keepstone.home import ensure_home
+from keepstone.postgres.cluster import data_folder, open_cluster
+from keepstone.postgres.processes import processes_in, signal_all
+from keepstone.postgres.programs import programs_for, wheel_programs
+from keepstone.postgres.supervisor import Supervisor
+from keepstone.store.db import fetch_value
 
 LINUX = sys.platform == "linux"
 ROOT = os.geteuid() == 0
 PATIENCE = 60.0
 NOBODYS_UID = 61234
-SERVE = (sys.executable, "-m", "cairn", "serve", "--port", "0")
+SERVE = (sys.executable, "-m", "keepstone", "serve", "--port", "0")
 
 # What root is in a container: it may not look into other users' processes (19 is CAP_SYS_PTRACE).
 IN_A_CONTAINER = (
@@ -48,7 +48,7 @@ IN_A_CONTAINER = (
 @contextmanager
 def new_home() -> Generator[Path]:
     """A home that is not there yet, in a 0700 folder of ours with a short path."""
-    place = Path(tempfile.mkdtemp(prefix="cairn-", dir="/tmp"))
+    place = Path(tempfile.mkdtemp(prefix="keepstone-", dir="/tmp"))
     try:
         yield place / "home"
     finally:
@@ -64,11 +64,11 @@ def empty_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A home that some Cairn served and left. Whatever a test kills in it, the next one must be able to start."""
+    """A home that some Keepstone served and left. Whatever a test kills in it, the next one must be able to start."""
     with new_home() as home:
-        with serving(home) as cairn:
-            cairn.url()
-            assert cairn.interrupt() == 0
+        with serving(home) as keepstone:
+            keepstone.url()
+            assert keepstone.interrupt() == 0
         yield home
 
 
@@ -122,15 +122,15 @@ def state_on_disk(home: Path) -> str:
     return next(line.partition(":")[2].strip() for line in told.splitlines() if "cluster state" in line)
 
 
-class Cairn:
-    """A `cairn serve` in a process group of its own."""
+class Keepstone:
+    """A `keepstone serve` in a process group of its own."""
 
     def __init__(self, home: Path, command: Sequence[str]) -> None:
         self.home = home
         self.errors = home.with_name("stderr")
         with self.errors.open("a") as errors:
             self.process = subprocess.Popen(
-                command, env={"CAIRN_HOME": str(home), "CAIRN_EMBEDDINGS_PROVIDER": "none"},
+                command, env={"KEEPSTONE_HOME": str(home), "KEEPSTONE_EMBEDDINGS_PROVIDER": "none"},
                 stdout=subprocess.PIPE, stderr=errors, text=True, process_group=0,
             )  # fmt: skip
 
@@ -153,13 +153,13 @@ class Cairn:
 
 
 @contextmanager
-def serving(home: Path, command: Sequence[str] = SERVE) -> Generator[Cairn]:
-    cairn = Cairn(home, command)
-    with cairn.process:
+def serving(home: Path, command: Sequence[str] = SERVE) -> Generator[Keepstone]:
+    keepstone = Keepstone(home, command)
+    with keepstone.process:
         try:
-            yield cairn
+            yield keepstone
         finally:
-            cairn.kill()
+            keepstone.kill()
 
 
 def is_ready(url: str) -> bool:
@@ -263,7 +263,7 @@ async def test_a_half_made_data_folder_does_not_block_the_start(empty_home: Path
 
 async def test_data_of_another_major_version_is_a_clear_error(own_home: Path) -> None:
     (data_folder(own_home) / "PG_VERSION").write_text("17\n")
-    with pytest.raises(Misconfigured, match="made by Postgres 17, and this Cairn brings Postgres 18"):
+    with pytest.raises(Misconfigured, match="made by Postgres 17, and this Keepstone brings Postgres 18"):
         async with supervised(own_home):
             pass
 
@@ -303,18 +303,18 @@ def parent(pid: int) -> int | None:
     return int(status.partition("PPid:")[2].split("\n", 1)[0])
 
 
-def server_of(cairn: Cairn) -> int | None:
-    """The Postgres server that is this Cairn's own child."""
-    found = (pid for pid in processes_in(data_folder(cairn.home)) if parent(pid) == cairn.process.pid)
+def server_of(keepstone: Keepstone) -> int | None:
+    """The Postgres server that is this Keepstone's own child."""
+    found = (pid for pid in processes_in(data_folder(keepstone.home)) if parent(pid) == keepstone.process.pid)
     return next(found, None)
 
 
-def kill_server_of(cairn: Cairn) -> None:
+def kill_server_of(keepstone: Keepstone) -> None:
     """Returns when another has taken its place."""
-    killed = server_of(cairn)
+    killed = server_of(keepstone)
     assert killed
     os.kill(killed, signal.SIGKILL)
-    until(lambda: server_of(cairn) not in {None, killed})
+    until(lambda: server_of(keepstone) not in {None, killed})
 
 
 def is_zombie(pid: int) -> bool:
@@ -406,20 +406,20 @@ if LINUX:
             assert first._lock
             os.kill(first.pid, signal.SIGKILL)
             until(lambda: is_zombie(claimed_pid(home)))
-            os.close(first._lock)  # as if its Cairn were gone, and whoever has the child now does not look after it
+            os.close(first._lock)  # as if its Keepstone were gone, and whoever has the child now does not look after it
             first._lock = None
             async with supervised(home) as second:
                 assert is_zombie(first.pid)
                 assert second.owner
                 assert await ask(second.conninfo) == 1
 
-    def test_ctrl_c_reaches_cairn_alone_which_stops_postgres_cleanly(home: Path) -> None:
-        with serving(home) as cairn:
-            cairn.url()
-            server = server_of(cairn)
+    def test_ctrl_c_reaches_keepstone_alone_which_stops_postgres_cleanly(home: Path) -> None:
+        with serving(home) as keepstone:
+            keepstone.url()
+            server = server_of(keepstone)
             assert server
-            assert os.getpgid(server) != os.getpgid(cairn.process.pid)
-            assert cairn.interrupt() == 0
+            assert os.getpgid(server) != os.getpgid(keepstone.process.pid)
+            assert keepstone.interrupt() == 0
         assert not processes_in(data_folder(home))
         assert state_on_disk(home) == "shut down"
 
@@ -428,45 +428,45 @@ if LINUX:
         assert {path.name for path in secrets} >= {"postgres-password", "jwt-secret", "owner-key"}
         assert {mode(path) for path in secrets} == {0o600}
 
-    def test_after_a_killed_cairn_postgres_stops_cleanly_and_the_next_start_recovers(home: Path) -> None:
+    def test_after_a_killed_keepstone_postgres_stops_cleanly_and_the_next_start_recovers(home: Path) -> None:
         key = (home / "owner-key").read_text().strip()
         auth = {"Authorization": f"Bearer {key}"}
-        with serving(home) as cairn:
-            made = httpx.post(f"{cairn.url()}/v1/keys", json={"name": "kept"}, headers=auth).json()
-            cairn.kill()
+        with serving(home) as keepstone:
+            made = httpx.post(f"{keepstone.url()}/v1/keys", json={"name": "kept"}, headers=auth).json()
+            keepstone.kill()
         until(lambda: not processes_in(data_folder(home)))
         assert state_on_disk(home) == "shut down"
-        with serving(home) as cairn:
-            assert httpx.get(f"{cairn.url()}/v1/keys/{made['id']}", headers=auth).json()["name"] == "kept"
+        with serving(home) as keepstone:
+            assert httpx.get(f"{keepstone.url()}/v1/keys/{made['id']}", headers=auth).json()["name"] == "kept"
 
     def test_a_killed_postgres_is_started_again_and_answers(home: Path) -> None:
-        with serving(home) as cairn:
-            url = cairn.url()
-            kill_server_of(cairn)
+        with serving(home) as keepstone:
+            url = keepstone.url()
+            kill_server_of(keepstone)
             until(lambda: is_ready(url))
 
     def test_a_restart_that_fails_is_tried_again(home: Path) -> None:
-        with serving(home) as cairn:
-            url = cairn.url()
+        with serving(home) as keepstone:
+            url = keepstone.url()
             conf = data_folder(home) / "postgresql.auto.conf"
             conf.write_text("shared_buffers = 'much'\n")
             os.kill(claimed_pid(home), signal.SIGKILL)
-            until(lambda: "postgres did not start" in cairn.errors.read_text())
+            until(lambda: "postgres did not start" in keepstone.errors.read_text())
             conf.write_text("")
             until(lambda: is_ready(url))
 
-    def test_cairn_and_postgres_killed_together_come_back(home: Path) -> None:
-        with serving(home) as cairn:
-            cairn.url()
-            signal_all([claimed_pid(home), cairn.process.pid], signal.SIGKILL)
-        with serving(home) as cairn:
-            url = cairn.url()
+    def test_keepstone_and_postgres_killed_together_come_back(home: Path) -> None:
+        with serving(home) as keepstone:
+            keepstone.url()
+            signal_all([claimed_pid(home), keepstone.process.pid], signal.SIGKILL)
+        with serving(home) as keepstone:
+            url = keepstone.url()
             until(lambda: is_ready(url))
 
-    async def test_an_initdb_that_lost_its_cairn_does_not_block_the_next_start(empty_home: Path) -> None:
-        with serving(empty_home) as cairn:
+    async def test_an_initdb_that_lost_its_keepstone_does_not_block_the_next_start(empty_home: Path) -> None:
+        with serving(empty_home) as keepstone:
             until((empty_home / "postgres" / "data.new" / "PG_VERSION").exists)
-            cairn.kill()
+            keepstone.kill()
         async with supervised(empty_home) as supervisor:
             assert supervisor.owner
             assert await ask(supervisor.conninfo) == 1
@@ -474,14 +474,14 @@ if LINUX:
 
     @pytest.mark.parametrize("wrapper", [(), IN_A_CONTAINER] if ROOT else [()])
     def test_the_next_start_waits_for_a_postgres_that_is_still_stopping(home: Path, wrapper: Sequence[str]) -> None:
-        with serving(home, [*wrapper, *SERVE]) as cairn:
-            cairn.url()
+        with serving(home, [*wrapper, *SERVE]) as keepstone:
+            keepstone.url()
             slow = checkpointer(home)
             os.kill(slow, signal.SIGSTOP)
-        with serving(home, [*wrapper, *SERVE]) as cairn:
+        with serving(home, [*wrapper, *SERVE]) as keepstone:
             until(lambda: is_locked(home))
             os.kill(slow, signal.SIGCONT)
-            url = cairn.url()
+            url = keepstone.url()
             until(lambda: is_ready(url))
         assert "still in use" not in (home / "postgres" / "log").read_text()
 
@@ -608,14 +608,14 @@ if LINUX and ROOT:
         ensure_home(empty_home)
         (empty_home / "postgres").mkdir()
         give([empty_home.parent, empty_home], NOBODYS_UID)
-        with pytest.raises(Misconfigured, match="belongs to uid 0: run Cairn as that user"):
+        with pytest.raises(Misconfigured, match="belongs to uid 0: run Keepstone as that user"):
             start_as(NOBODYS_UID, empty_home)
 
     async def test_programs_out_of_the_dropped_users_reach_are_copied_once_whatever_the_umask(
         empty_home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hidden = empty_home.with_name("hidden")
-        copies = Path(f"/var/cache/cairn/postgres-{hide_programs(hidden)}")
+        copies = Path(f"/var/cache/keepstone/postgres-{hide_programs(hidden)}")
         monkeypatch.syspath_prepend(hidden)
         try:
             with umask(0o077):

@@ -1,4 +1,4 @@
-"""OpenAI's own SDK against a running Cairn, in front of a scripted upstream: what passes, what memory adds, and what an
+"""OpenAI's own SDK against a running Keepstone, in front of a scripted upstream: what passes, what memory adds, and what an
 upstream that misbehaves does to the client.
 """
 
@@ -14,7 +14,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
-from cairn.memory.relay import MOST_ROUNDS
+from keepstone.memory.relay import MOST_ROUNDS
 from live import Live
 from upstream import (
     RESPONSE_USAGE,
@@ -56,11 +56,11 @@ def upstream(scripted: ScriptedUpstream) -> ScriptedUpstream:
 
 
 @pytest.fixture(scope="module")
-def cairn(scripted: ScriptedUpstream) -> Generator[Live]:
+def keepstone(scripted: ScriptedUpstream) -> Generator[Live]:
     # No jobs: they would ask the same model, in between.
     server = Live(
-        CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=scripted.url, CAIRN_LLM_API_KEY=OPERATOR_KEY,
-        CAIRN_LLM_MODEL="small", CAIRN_WORKER="off", CAIRN_INJECT_RELEVANCE="0.01",
+        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=scripted.url, KEEPSTONE_LLM_API_KEY=OPERATOR_KEY,
+        KEEPSTONE_LLM_MODEL="small", KEEPSTONE_WORKER="off", KEEPSTONE_INJECT_RELEVANCE="0.01",
     )  # fmt: skip
     yield server
     assert not any('"unhandled"' in line for line in server.log)
@@ -68,37 +68,39 @@ def cairn(scripted: ScriptedUpstream) -> Generator[Live]:
 
 
 @pytest.fixture
-def sdk(cairn: Live) -> Generator[OpenAI]:
-    with OpenAI(base_url=cairn.url + "/v1", api_key=cairn.key, max_retries=0, timeout=30) as client:
+def sdk(keepstone: Live) -> Generator[OpenAI]:
+    with OpenAI(base_url=keepstone.url + "/v1", api_key=keepstone.key, max_retries=0, timeout=30) as client:
         yield client
 
 
-def post(cairn: Live, body: Any, path: str = "chat/completions", **headers: str) -> httpx.Response:
+def post(keepstone: Live, body: Any, path: str = "chat/completions", **headers: str) -> httpx.Response:
     """Past the SDK, to see the bytes."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    named = {f"X-Cairn-{name}": value for name, value in headers.items()}
+    named = {f"X-Keepstone-{name}": value for name, value in headers.items()}
     kind = {"Content-Type": "application/json"}
-    return httpx.post(f"{cairn.url}/v1/{path}", content=raw, headers={**cairn.auth, **kind, **named}, timeout=30)
+    return httpx.post(
+        f"{keepstone.url}/v1/{path}", content=raw, headers={**keepstone.auth, **kind, **named}, timeout=30
+    )
 
 
-def made(cairn: Live, path: str, **body: Any) -> Any:
-    answer = httpx.post(f"{cairn.url}/v1/{path}", json=body, headers=cairn.auth, timeout=30)
+def made(keepstone: Live, path: str, **body: Any) -> Any:
+    answer = httpx.post(f"{keepstone.url}/v1/{path}", json=body, headers=keepstone.auth, timeout=30)
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
 @pytest.fixture
-def workspace(cairn: Live) -> str:
-    return made(cairn, "workspaces", name="a place of its own")["id"]
+def workspace(keepstone: Live) -> str:
+    return made(keepstone, "workspaces", name="a place of its own")["id"]
 
 
 @pytest.fixture
-def chat(cairn: Live, workspace: str) -> str:
-    return made(cairn, "chats", title="a chat", workspace_id=workspace)["id"]
+def chat(keepstone: Live, workspace: str) -> str:
+    return made(keepstone, "chats", title="a chat", workspace_id=workspace)["id"]
 
 
-def said_in(cairn: Live, chat_id: str) -> list[tuple[str, str]]:
-    found = httpx.get(f"{cairn.url}/v1/chats/{chat_id}/messages", headers=cairn.auth).json()["items"]
+def said_in(keepstone: Live, chat_id: str) -> list[tuple[str, str]]:
+    found = httpx.get(f"{keepstone.url}/v1/chats/{chat_id}/messages", headers=keepstone.auth).json()["items"]
     return [(one["role"], one["content"]) for one in found]
 
 
@@ -116,7 +118,7 @@ def names(body: Any) -> set[str]:
 # ------------------------------------------------------------------------------------------ what passes untouched
 
 
-def test_an_answer_is_the_upstreams(sdk: OpenAI, upstream: ScriptedUpstream, cairn: Live) -> None:
+def test_an_answer_is_the_upstreams(sdk: OpenAI, upstream: ScriptedUpstream, keepstone: Live) -> None:
     answer = sdk.chat.completions.create(model="large", messages=HI, temperature=0.5, extra_body={"new_field": [1]})
     assert answer.choices[0].message.content == "hello"
     assert answer.usage is not None
@@ -124,20 +126,20 @@ def test_an_answer_is_the_upstreams(sdk: OpenAI, upstream: ScriptedUpstream, cai
     (request,) = upstream.received
     assert (request.method, request.path) == ("POST", "/v1/chat/completions")
     assert request.headers["authorization"] == f"Bearer {OPERATOR_KEY}"
-    assert cairn.key not in str(request.headers) + request.body.decode()
+    assert keepstone.key not in str(request.headers) + request.body.decode()
     sent = request.json
     assert names(sent) == OURS
     del sent["tools"]
     assert sent == {"model": "large", "messages": HI, "temperature": 0.5, "new_field": [1]}
 
 
-def test_with_memory_off_every_byte_is_as_it_came(cairn: Live, upstream: ScriptedUpstream) -> None:
+def test_with_memory_off_every_byte_is_as_it_came(keepstone: Live, upstream: ScriptedUpstream) -> None:
     raw = (
         '{ "model":"m", "messages" : [{"role":"user","content":"h\\u00e9 😀"}],\n "x": 1.50, "stream": false }'.encode()
     )
     said = Answer(pieces=(b'{ "odd" :', b" 1.0 }"), headers={"x-ratelimit-limit-requests": "9", "set-cookie": "a=b"})
     upstream.script(said)
-    answer = post(cairn, raw, Memory="off")
+    answer = post(keepstone, raw, Memory="off")
     assert upstream.received[0].body == raw
     assert answer.content == said.body
     assert answer.headers["x-ratelimit-limit-requests"] == "9"
@@ -147,24 +149,24 @@ def test_with_memory_off_every_byte_is_as_it_came(cairn: Live, upstream: Scripte
 @pytest.mark.parametrize("memory", ["on", "off", "tools", "inject"])
 @pytest.mark.parametrize("size", [None, 1, 7])
 def test_a_stream_where_memory_adds_nothing_is_the_same_bytes(
-    cairn: Live, upstream: ScriptedUpstream, memory: str, size: int | None
+    keepstone: Live, upstream: ScriptedUpstream, memory: str, size: int | None
 ) -> None:
     told = [b": ping\r\n\r\n", *chunks("h\u00e9 there \U0001f600", asks("weather", "c1", at="sea"), usage=True)]
     told[2] = told[2].replace(b"\n", b"\r\n")
     said = streamed(*told, size=size)
     upstream.script(said)
-    answer = post(cairn, {"model": "m", "messages": HI, "stream": True, "tools": [WEATHER]}, Memory=memory)
+    answer = post(keepstone, {"model": "m", "messages": HI, "stream": True, "tools": [WEATHER]}, Memory=memory)
     assert answer.content == said.body
     assert answer.headers["content-type"] == said.kind
 
 
 @pytest.mark.parametrize("memory", ["on", "off"])
 def test_a_streamed_response_where_memory_adds_nothing_is_the_same_bytes(
-    cairn: Live, upstream: ScriptedUpstream, memory: str
+    keepstone: Live, upstream: ScriptedUpstream, memory: str
 ) -> None:
     said = streamed(*events(says("héllo there 😀"), wants("weather", "c1")), b"data: [DONE]\n\n", size=5)
     upstream.script(said)
-    answer = post(cairn, {"model": "m", "input": "hi", "stream": True}, "responses", Memory=memory)
+    answer = post(keepstone, {"model": "m", "input": "hi", "stream": True}, "responses", Memory=memory)
     assert answer.content == said.body
 
 
@@ -175,9 +177,9 @@ def test_data_in_several_lines_is_read_as_one(sdk: OpenAI, upstream: ScriptedUps
     assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == "hello there"
 
 
-def test_a_missing_model_is_the_settings(cairn: Live, upstream: ScriptedUpstream) -> None:
-    assert post(cairn, {"messages": HI}).status_code == 200
-    assert post(cairn, {"input": "hi"}, "responses", Memory="off").status_code == 200
+def test_a_missing_model_is_the_settings(keepstone: Live, upstream: ScriptedUpstream) -> None:
+    assert post(keepstone, {"messages": HI}).status_code == 200
+    assert post(keepstone, {"input": "hi"}, "responses", Memory="off").status_code == 200
     assert [body["model"] for body in upstream.bodies] == ["small", "small"]
 
 
@@ -227,9 +229,9 @@ def test_several_choices_pass(sdk: OpenAI, upstream: ScriptedUpstream) -> None:
     assert "tools" not in upstream.bodies[0]
 
 
-def test_an_answer_without_a_stream_to_one_who_wanted_one_passes(cairn: Live, upstream: ScriptedUpstream) -> None:
+def test_an_answer_without_a_stream_to_one_who_wanted_one_passes(keepstone: Live, upstream: ScriptedUpstream) -> None:
     upstream.script(completion("whole"))
-    answer = post(cairn, {"model": "m", "messages": HI, "stream": True})
+    answer = post(keepstone, {"model": "m", "messages": HI, "stream": True})
     assert answer.json()["choices"][0]["message"]["content"] == "whole"
 
 
@@ -238,28 +240,30 @@ def test_an_answer_without_a_stream_to_one_who_wanted_one_passes(cairn: Live, up
 
 @pytest.mark.parametrize(("memory", "offered"), [("on", OURS), ("tools", OURS), ("inject", set()), ("off", set())])
 def test_the_header_says_what_memory_may_do(
-    cairn: Live, upstream: ScriptedUpstream, workspace: str, memory: str, offered: set[str]
+    keepstone: Live, upstream: ScriptedUpstream, workspace: str, memory: str, offered: set[str]
 ) -> None:
-    made(cairn, f"workspaces/{workspace}/memories", content="The ferry to the island leaves at nine.")
+    made(keepstone, f"workspaces/{workspace}/memories", content="The ferry to the island leaves at nine.")
     body = {"model": "m", "messages": [{"role": "user", "content": "When does the ferry to the island leave?"}]}
-    answer = post(cairn, body, Memory=memory, Workspace=workspace)
+    answer = post(keepstone, body, Memory=memory, Workspace=workspace)
     (sent,) = upstream.bodies
     assert names(sent) == offered
     injected = memory in {"on", "inject"}
     assert ("leaves at nine" in sent["messages"][0]["content"]) is injected
-    assert ("x-cairn-injected" in answer.headers) is injected
+    assert ("x-keepstone-injected" in answer.headers) is injected
     assert ("x_memory" in answer.json()) is injected
 
 
 @pytest.mark.parametrize(
     ("header", "value"), [("Memory", "sometimes"), ("Workspace", "ws_1"), ("Chat", "mine"), ("Workspace", "")]
 )
-def test_a_header_that_makes_no_sense_is_400(cairn: Live, upstream: ScriptedUpstream, header: str, value: str) -> None:
-    answer = post(cairn, {"model": "m", "messages": HI}, **{header: value})
+def test_a_header_that_makes_no_sense_is_400(
+    keepstone: Live, upstream: ScriptedUpstream, header: str, value: str
+) -> None:
+    answer = post(keepstone, {"model": "m", "messages": HI}, **{header: value})
     assert answer.status_code == 400
     told = answer.json()["error"]
     assert told["type"] == "invalid_request_error"
-    assert told["param"].lower() == f"x-cairn-{header.lower()}"
+    assert told["param"].lower() == f"x-keepstone-{header.lower()}"
     assert not upstream.received
 
 
@@ -273,9 +277,9 @@ def test_a_header_that_makes_no_sense_is_400(cairn: Live, upstream: ScriptedUpst
     ],
 )
 def test_where_a_client_leaves_no_choice_nothing_is_offered(
-    cairn: Live, upstream: ScriptedUpstream, body: dict[str, Any]
+    keepstone: Live, upstream: ScriptedUpstream, body: dict[str, Any]
 ) -> None:
-    post(cairn, {"model": "m", "messages": HI, **body})
+    post(keepstone, {"model": "m", "messages": HI, **body})
     assert not names(upstream.bodies[0]) & OURS
 
 
@@ -296,20 +300,20 @@ QUESTION: list[Any] = [{"role": "user", "content": "When does the ferry to the i
 
 
 @pytest.fixture
-def ferry(cairn: Live, workspace: str) -> str:
-    return made(cairn, f"workspaces/{workspace}/memories", content=FERRY, category="fact")["id"]
+def ferry(keepstone: Live, workspace: str) -> str:
+    return made(keepstone, f"workspaces/{workspace}/memories", content=FERRY, category="fact")["id"]
 
 
 def test_what_is_remembered_is_put_before_the_model_and_told(
-    cairn: Live, upstream: ScriptedUpstream, workspace: str, ferry: str
+    keepstone: Live, upstream: ScriptedUpstream, workspace: str, ferry: str
 ) -> None:
     system = {"role": "system", "content": "Be brief."}
-    answer = post(cairn, {"model": "m", "messages": [system, *QUESTION]}, Workspace=workspace)
+    answer = post(keepstone, {"model": "m", "messages": [system, *QUESTION]}, Workspace=workspace)
     prompt = upstream.bodies[0]["messages"][0]["content"]
     assert prompt.startswith("Be brief.\n\n")
     assert FERRY in prompt
     assert upstream.bodies[0]["messages"][1] == QUESTION[0]
-    assert answer.headers["x-cairn-injected"] == ferry
+    assert answer.headers["x-keepstone-injected"] == ferry
     (injected,) = answer.json()["x_memory"]["injected"]
     assert (injected["id"], injected["category"]) == (ferry, "fact")
     assert 0 < injected["relevance"] <= 1
@@ -321,9 +325,9 @@ def test_a_stream_tells_of_what_was_injected_in_its_first_chunk(
     told = chunks("At nine.")
     upstream.script(streamed(*told))
     raw = sdk.chat.completions.with_raw_response.create(
-        model="m", messages=QUESTION, stream=True, extra_headers={"X-Cairn-Workspace": workspace}
+        model="m", messages=QUESTION, stream=True, extra_headers={"X-Keepstone-Workspace": workspace}
     )
-    assert raw.headers["x-cairn-injected"] == ferry
+    assert raw.headers["x-keepstone-injected"] == ferry
     stream = list(raw.parse())
     notes: list[Any] = [(chunk.model_extra or {}).get("x_memory") for chunk in stream]
     assert notes[0]["injected"][0]["id"] == ferry
@@ -335,7 +339,7 @@ def test_responses_get_it_in_their_instructions(
     sdk: OpenAI, upstream: ScriptedUpstream, workspace: str, ferry: str
 ) -> None:
     upstream.script(response(says("At nine.")), streamed(*events(says("At nine."))))
-    headers = {"X-Cairn-Workspace": workspace}
+    headers = {"X-Keepstone-Workspace": workspace}
     text = str(QUESTION[0]["content"])
     answer = sdk.responses.create(model="m", input=text, instructions="Be brief.", extra_headers=headers)
     assert upstream.bodies[0]["instructions"].startswith("Be brief.\n\n")
@@ -348,11 +352,11 @@ def test_responses_get_it_in_their_instructions(
 
 
 def test_what_was_injected_is_told_with_an_error_too(
-    cairn: Live, upstream: ScriptedUpstream, workspace: str, ferry: str
+    keepstone: Live, upstream: ScriptedUpstream, workspace: str, ferry: str
 ) -> None:
     upstream.script(error(400, "no"))
-    answer = post(cairn, {"model": "m", "messages": QUESTION}, Workspace=workspace)
-    assert answer.headers["x-cairn-injected"] == ferry
+    answer = post(keepstone, {"model": "m", "messages": QUESTION}, Workspace=workspace)
+    assert answer.headers["x-keepstone-injected"] == ferry
     assert answer.content == error(400, "no").body
 
 
@@ -360,14 +364,14 @@ def test_what_was_injected_is_told_with_an_error_too(
 
 
 def test_what_the_model_saves_is_saved_and_the_client_sees_one_answer(
-    sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream, workspace: str
+    sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, workspace: str
 ) -> None:
     upstream.script(
         completion(None, asks("x_save_memory", "o1", content="Anna lives in Lisbon.", category="fact")),
         completion("Noted."),
     )
     answer = sdk.chat.completions.create(
-        model="m", messages=HI, tools=[WEATHER], extra_headers={"X-Cairn-Workspace": workspace}
+        model="m", messages=HI, tools=[WEATHER], extra_headers={"X-Keepstone-Workspace": workspace}
     )
     assert answer.choices[0].message.content == "Noted."
     assert answer.choices[0].message.tool_calls is None
@@ -375,7 +379,7 @@ def test_what_the_model_saves_is_saved_and_the_client_sees_one_answer(
     assert answer.usage.prompt_tokens_details is not None
     assert (answer.usage.total_tokens, answer.usage.prompt_tokens_details.cached_tokens) == (20, 4)
     (saved,) = (answer.model_extra or {})["x_memory"]["saved"]
-    memory = httpx.get(f"{cairn.url}/v1/workspaces/{workspace}/memories/{saved}", headers=cairn.auth).json()
+    memory = httpx.get(f"{keepstone.url}/v1/workspaces/{workspace}/memories/{saved}", headers=keepstone.auth).json()
     assert memory["content"] == "Anna lives in Lisbon."
     *_, called, result = upstream.bodies[1]["messages"]
     assert called["tool_calls"][0]["id"] == result["tool_call_id"] == "o1"
@@ -385,7 +389,7 @@ def test_what_the_model_saves_is_saved_and_the_client_sees_one_answer(
 def test_what_the_model_looks_up_it_gets_to_see(
     sdk: OpenAI, upstream: ScriptedUpstream, workspace: str, ferry: str
 ) -> None:
-    headers = {"X-Cairn-Workspace": workspace, "X-Cairn-Memory": "tools"}
+    headers = {"X-Keepstone-Workspace": workspace, "X-Keepstone-Memory": "tools"}
     broken = {"id": "o4", "type": "function", "function": {"name": "x_recall_memory", "arguments": "{not json"}}
     recall = asks("x_recall_memory", "o1", query="ferry island")
     upstream.script(
@@ -410,7 +414,7 @@ def test_a_stream_goes_on_over_the_calls_as_one(sdk: OpenAI, upstream: ScriptedU
     stream = list(
         sdk.chat.completions.create(
             model="m", messages=HI, stream=True, stream_options={"include_usage": True},
-            extra_headers={"X-Cairn-Workspace": workspace},
+            extra_headers={"X-Keepstone-Workspace": workspace},
         )
     )  # fmt: skip
     choices = [chunk.choices[0] for chunk in stream if chunk.choices]
@@ -471,7 +475,7 @@ class _asked:  # noqa: N801
 def test_of_mixed_calls_the_client_gets_its_own_and_the_model_gets_all_back(
     sdk: OpenAI, upstream: ScriptedUpstream, workspace: str, ferry: str, streaming: bool
 ) -> None:
-    headers = {"X-Cairn-Workspace": workspace, "X-Cairn-Memory": "tools"}
+    headers = {"X-Keepstone-Workspace": workspace, "X-Keepstone-Memory": "tools"}
     calls = [
         asks("x_recall_memory", "o1", query="ferry island"),
         asks("weather", "c1", at="sea"),
@@ -535,7 +539,7 @@ def test_calls_of_ours_in_a_response_are_answered(sdk: OpenAI, upstream: Scripte
         response(says("Wait."), wants("x_save_memory", "o1", content="Cleo plays the oboe.")),
         response(says("Noted.", "msg_2"), id="resp_2"),
     )
-    answer = sdk.responses.create(model="m", input="hi", extra_headers={"X-Cairn-Workspace": workspace})
+    answer = sdk.responses.create(model="m", input="hi", extra_headers={"X-Keepstone-Workspace": workspace})
     assert [item.type for item in answer.output] == ["message", "message"]
     assert answer.output_text == "Wait.Noted."
     assert answer.usage is not None
@@ -553,7 +557,7 @@ def test_a_streamed_response_goes_on_over_the_calls_as_one(
         streamed(*events(says("Wait a bit."), wants("x_save_memory", "o1", content="Dan sings.")), size=17),
         streamed(*events(says("All done."), id="resp_2"), size=19),
     )
-    headers = {"X-Cairn-Workspace": workspace}
+    headers = {"X-Keepstone-Workspace": workspace}
     with sdk.responses.stream(model="m", input="hi", extra_headers=headers) as stream:
         told = list(stream)
         final = stream.get_final_response()
@@ -576,7 +580,7 @@ def test_a_streamed_response_goes_on_over_the_calls_as_one(
 def test_of_mixed_calls_in_a_response_the_model_gets_all_back(
     sdk: OpenAI, upstream: ScriptedUpstream, workspace: str, ferry: str, streaming: bool, chained: bool
 ) -> None:
-    headers = {"X-Cairn-Workspace": workspace, "X-Cairn-Memory": "tools"}
+    headers = {"X-Keepstone-Workspace": workspace, "X-Keepstone-Memory": "tools"}
     calls = [wants("x_recall_memory", "o1", query="ferry island"), wants("weather", "c1", at="sea")]
     upstream.script(
         streamed(*events(*calls)) if streaming else response(*calls),
@@ -613,7 +617,7 @@ def test_of_mixed_calls_in_a_response_the_model_gets_all_back(
 def test_a_mixed_response_of_several_rounds_is_continued_from_the_last(
     sdk: OpenAI, upstream: ScriptedUpstream, workspace: str
 ) -> None:
-    headers = {"X-Cairn-Workspace": workspace}
+    headers = {"X-Keepstone-Workspace": workspace}
     upstream.script(
         streamed(*events(wants("x_recall_memory", "o0", query="ferry"))),
         streamed(*events(wants("x_recall_memory", "o1", query="boat"), wants("weather", "c1"), id="resp_2")),
@@ -633,8 +637,8 @@ def test_a_mixed_response_of_several_rounds_is_continued_from_the_last(
 # ------------------------------------------------------------------------------------------------------- a chat
 
 
-def test_what_is_said_is_kept_in_the_chat(sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream, chat: str) -> None:
-    headers = {"X-Cairn-Chat": chat}
+def test_what_is_said_is_kept_in_the_chat(sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, chat: str) -> None:
+    headers = {"X-Keepstone-Chat": chat}
     upstream.script(
         completion("Hello, Anna."),
         streamed(*chunks("Bye ", asks("x_recall_memory", "o1", query="Anna"))),
@@ -646,16 +650,16 @@ def test_what_is_said_is_kept_in_the_chat(sdk: OpenAI, cairn: Live, upstream: Sc
         model="m", messages=[{"role": "user", "content": "Bye."}], stream=True, extra_headers=headers
     ))  # fmt: skip
     sdk.responses.create(model="m", input="Really?", extra_headers=headers)
-    assert said_in(cairn, chat) == [
+    assert said_in(keepstone, chat) == [
         ("user", "I am Anna."), ("assistant", "Hello, Anna."), ("user", "Bye."), ("assistant", "Bye \n\nAnna."),
         ("user", "Really?"), ("assistant", "Really."),
     ]  # fmt: skip
 
 
 def test_a_turn_that_goes_on_with_results_says_nothing_new(
-    sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream, chat: str
+    sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, chat: str
 ) -> None:
-    headers = {"X-Cairn-Chat": chat}
+    headers = {"X-Keepstone-Chat": chat}
     upstream.script(completion(None, asks("weather", "c1")), completion("Rain."))
     messages: list[Any] = [{"role": "user", "content": "What is the weather like?"}]
     sdk.chat.completions.create(model="m", messages=messages, tools=[WEATHER], extra_headers=headers)
@@ -664,35 +668,37 @@ def test_a_turn_that_goes_on_with_results_says_nothing_new(
         {"role": "tool", "tool_call_id": "c1", "content": "rain"},
     ]
     sdk.chat.completions.create(model="m", messages=messages, tools=[WEATHER], extra_headers=headers)
-    assert said_in(cairn, chat) == [("user", "What is the weather like?"), ("assistant", "Rain.")]
+    assert said_in(keepstone, chat) == [("user", "What is the weather like?"), ("assistant", "Rain.")]
 
 
-def test_a_reply_that_was_cut_off_is_not_kept(sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream, chat: str) -> None:
+def test_a_reply_that_was_cut_off_is_not_kept(
+    sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, chat: str
+) -> None:
     upstream.script(streamed(*chunks("half a reply")[:3], ending="cut"))
     with pytest.raises(openai.APIError):
-        list(sdk.chat.completions.create(model="m", messages=HI, stream=True, extra_headers={"X-Cairn-Chat": chat}))
-    assert said_in(cairn, chat) == [("user", "hi")]
+        list(sdk.chat.completions.create(model="m", messages=HI, stream=True, extra_headers={"X-Keepstone-Chat": chat}))
+    assert said_in(keepstone, chat) == [("user", "hi")]
 
 
 def test_a_reply_that_was_finished_is_kept_although_the_client_went(
-    sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream, chat: str
+    sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, chat: str
 ) -> None:
     upstream.script(streamed(*chunks("all of it")[:-1], ending="hang"))
-    stream = sdk.chat.completions.create(model="m", messages=HI, stream=True, extra_headers={"X-Cairn-Chat": chat})
+    stream = sdk.chat.completions.create(model="m", messages=HI, stream=True, extra_headers={"X-Keepstone-Chat": chat})
     for chunk in stream:
         if chunk.choices[0].finish_reason:
             break
     stream.close()
-    until(lambda: said_in(cairn, chat) == [("user", "hi"), ("assistant", "all of it")])
+    until(lambda: said_in(keepstone, chat) == [("user", "hi"), ("assistant", "all of it")])
     assert upstream.open == 0
 
 
-def test_what_no_database_can_hold_is_kept_without_it(cairn: Live, upstream: ScriptedUpstream, chat: str) -> None:
+def test_what_no_database_can_hold_is_kept_without_it(keepstone: Live, upstream: ScriptedUpstream, chat: str) -> None:
     upstream.script(completion("so\0so \ud83d"))
     body = {"model": "m", "messages": [{"role": "user", "content": "a\0b \ud83d"}]}
-    assert post(cairn, body, Chat=chat).status_code == 200
+    assert post(keepstone, body, Chat=chat).status_code == 200
     assert upstream.bodies[0]["messages"][-1]["content"] == "a\0b \ud83d"
-    assert said_in(cairn, chat) == [("user", "ab ?"), ("assistant", "soso ?")]
+    assert said_in(keepstone, chat) == [("user", "ab ?"), ("assistant", "soso ?")]
 
 
 # ------------------------------------------------------------------------------------------------------- errors
@@ -738,25 +744,25 @@ def test_a_refused_key_is_the_operators_matter(
     )
     with pytest.raises(raised) as fault:
         sdk.chat.completions.create(model="m", messages=HI)
-    assert "CAIRN_LLM_API_KEY" in fault.value.message
+    assert "KEEPSTONE_LLM_API_KEY" in fault.value.message
     assert OPERATOR_KEY[:9] not in fault.value.response.text
     assert (fault.value.type, fault.value.code) == ("auth_error", "bad_key")
 
 
-def test_an_error_that_is_no_json_comes_as_it_is(cairn: Live, upstream: ScriptedUpstream) -> None:
+def test_an_error_that_is_no_json_comes_as_it_is(keepstone: Live, upstream: ScriptedUpstream) -> None:
     upstream.script(Answer(status=502, kind="text/html", pieces=(b"<h1>Bad Gateway</h1>",)))
-    answer = post(cairn, {"model": "m", "messages": HI})
+    answer = post(keepstone, {"model": "m", "messages": HI})
     assert (answer.status_code, answer.content) == (502, b"<h1>Bad Gateway</h1>")
     assert answer.headers["content-type"].startswith("text/html")
     upstream.script(Answer(status=401, kind="text/plain", pieces=(OPERATOR_KEY.encode(),)))
-    refused = post(cairn, {"model": "m", "messages": HI})
+    refused = post(keepstone, {"model": "m", "messages": HI})
     assert refused.headers["content-type"] == "application/json"
-    assert "CAIRN_LLM_API_KEY" in refused.json()["error"]["message"]
+    assert "KEEPSTONE_LLM_API_KEY" in refused.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("whole_end", ["cut", "whole"])
 def test_a_stream_that_breaks_off_raises_an_error_in_the_sdk(
-    sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream, whole_end: str
+    sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, whole_end: str
 ) -> None:
     upstream.script(streamed(*chunks("half of it")[:3], ending=whole_end))
     arrived: list[str] = []
@@ -766,12 +772,12 @@ def test_a_stream_that_breaks_off_raises_an_error_in_the_sdk(
     assert "".join(arrived) == "half of "
     assert fault.value.code == "upstream_cut_off"
     upstream.script(streamed(*chunks("half of it")[:3], ending=whole_end))
-    assert b"[DONE]" not in post(cairn, {"model": "m", "messages": HI, "stream": True}).content
+    assert b"[DONE]" not in post(keepstone, {"model": "m", "messages": HI, "stream": True}).content
 
 
 @pytest.mark.parametrize("whole_end", ["cut", "whole"])
 def test_a_streamed_response_that_breaks_off_raises_an_error_in_the_sdk(
-    sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream, whole_end: str
+    sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, whole_end: str
 ) -> None:
     told = events(says("half of it"))[:6]
     upstream.script(streamed(*told, ending=whole_end))
@@ -779,7 +785,7 @@ def test_a_streamed_response_that_breaks_off_raises_an_error_in_the_sdk(
         list(sdk.responses.create(model="m", input="hi", stream=True))
     assert fault.value.code == "upstream_cut_off"
     upstream.script(streamed(*told, ending=whole_end))
-    raw = post(cairn, {"model": "m", "input": "hi", "stream": True}, "responses").content
+    raw = post(keepstone, {"model": "m", "input": "hi", "stream": True}, "responses").content
     assert raw.startswith(b"".join(told))
     last = raw.removeprefix(b"".join(told)).decode()
     assert last.startswith("event: error\ndata: ")
@@ -814,8 +820,8 @@ def test_an_error_in_a_later_round_reaches_the_client(sdk: OpenAI, upstream: Scr
     assert isinstance(fault.value, openai.RateLimitError) is not streaming
 
 
-def test_a_wrong_key_of_ours_is_told_as_openai_would(cairn: Live) -> None:
-    client = OpenAI(base_url=cairn.url + "/v1", api_key="ck_wrong", max_retries=0)
+def test_a_wrong_key_of_ours_is_told_as_openai_would(keepstone: Live) -> None:
+    client = OpenAI(base_url=keepstone.url + "/v1", api_key="ck_wrong", max_retries=0)
     with client, pytest.raises(openai.AuthenticationError) as fault:
         client.chat.completions.create(model="m", messages=HI)
     assert (fault.value.code, fault.value.type) == ("invalid_api_key", "invalid_request_error")
@@ -824,8 +830,10 @@ def test_a_wrong_key_of_ours_is_told_as_openai_would(cairn: Live) -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"a": NaN}', b"\xff"])
 @pytest.mark.parametrize("path", ["chat/completions", "responses", "embeddings"])
-def test_a_body_that_is_no_json_object_is_400(cairn: Live, upstream: ScriptedUpstream, raw: bytes, path: str) -> None:
-    answer = post(cairn, raw, path)
+def test_a_body_that_is_no_json_object_is_400(
+    keepstone: Live, upstream: ScriptedUpstream, raw: bytes, path: str
+) -> None:
+    answer = post(keepstone, raw, path)
     assert answer.status_code == 400
     assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
     assert answer.json()["error"]["type"] == "invalid_request_error"
@@ -833,15 +841,15 @@ def test_a_body_that_is_no_json_object_is_400(cairn: Live, upstream: ScriptedUps
 
 
 def test_anothers_workspace_or_chat_is_not_found(sdk: OpenAI, upstream: ScriptedUpstream) -> None:
-    for header, name in (("X-Cairn-Workspace", "ws_"), ("X-Cairn-Chat", "chat_")):
+    for header, name in (("X-Keepstone-Workspace", "ws_"), ("X-Keepstone-Chat", "chat_")):
         with pytest.raises(openai.NotFoundError) as fault:
             sdk.chat.completions.create(model="m", messages=HI, extra_headers={header: name + "0" * 24})
         assert fault.value.type == "not_found_error"
     assert not upstream.received
 
 
-def test_another_method_is_405_in_the_same_envelope(cairn: Live) -> None:
-    answer = httpx.get(cairn.url + "/v1/chat/completions", headers=cairn.auth)
+def test_another_method_is_405_in_the_same_envelope(keepstone: Live) -> None:
+    answer = httpx.get(keepstone.url + "/v1/chat/completions", headers=keepstone.auth)
     assert answer.status_code == 405
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert answer.headers["allow"] == "POST"
@@ -850,21 +858,21 @@ def test_another_method_is_405_in_the_same_envelope(cairn: Live) -> None:
 # ------------------------------------------------------------------------------------------ clients that go, and many
 
 
-def test_when_the_client_goes_the_upstream_is_let_go(cairn: Live, upstream: ScriptedUpstream) -> None:
+def test_when_the_client_goes_the_upstream_is_let_go(keepstone: Live, upstream: ScriptedUpstream) -> None:
     upstream.script(completion("late", late=60))
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(cairn.url + "/v1/chat/completions", json={"model": "m", "messages": HI}, headers=cairn.auth,
+        httpx.post(keepstone.url + "/v1/chat/completions", json={"model": "m", "messages": HI}, headers=keepstone.auth,
                    timeout=httpx.Timeout(5, read=0.5))  # fmt: skip
     until(lambda: upstream.abandoned == 1 and upstream.open == 0)
 
 
-async def test_fifty_streams_at_once_hold(cairn: Live, upstream: ScriptedUpstream) -> None:
+async def test_fifty_streams_at_once_hold(keepstone: Live, upstream: ScriptedUpstream) -> None:
     def echo(request: Received) -> Answer:
         said = request.json["messages"][-1]["content"]
         return streamed(*chunks(f"{said} {said} {said}"), pause=0.5)
 
     upstream.otherwise = echo
-    async with AsyncOpenAI(base_url=cairn.url + "/v1", api_key=cairn.key, max_retries=0, timeout=60) as client:
+    async with AsyncOpenAI(base_url=keepstone.url + "/v1", api_key=keepstone.key, max_retries=0, timeout=60) as client:
 
         async def talk(number: int) -> str:
             stream = await client.chat.completions.create(
@@ -875,25 +883,25 @@ async def test_fifty_streams_at_once_hold(cairn: Live, upstream: ScriptedUpstrea
         talking = asyncio.gather(*map(talk, range(50)))
         while upstream.open < 50:
             await asyncio.sleep(0.01)
-        aside = await asyncio.to_thread(httpx.get, cairn.url + "/v1/workspaces", headers=cairn.auth)
+        aside = await asyncio.to_thread(httpx.get, keepstone.url + "/v1/workspaces", headers=keepstone.auth)
         said = await talking
     assert said == [f"n{number} n{number} n{number}" for number in range(50)]
     assert aside.status_code == 200
 
 
-def test_a_connection_is_used_again_after_a_stream(cairn: Live, upstream: ScriptedUpstream) -> None:
+def test_a_connection_is_used_again_after_a_stream(keepstone: Live, upstream: ScriptedUpstream) -> None:
     upstream.otherwise = lambda request: streamed(*chunks("hello"))
-    post(cairn, {"model": "m", "messages": HI, "stream": True})
+    post(keepstone, {"model": "m", "messages": HI, "stream": True})
     before = upstream.connections
     for _ in range(3):
-        post(cairn, {"model": "m", "messages": HI, "stream": True})
+        post(keepstone, {"model": "m", "messages": HI, "stream": True})
     assert upstream.connections == before
 
 
 # ------------------------------------------------------------------------------------------------------- models
 
 
-def test_models_are_the_upstreams(sdk: OpenAI, cairn: Live, upstream: ScriptedUpstream) -> None:
+def test_models_are_the_upstreams(sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream) -> None:
     listed = {"object": "list", "data": [{"id": "org/m:1", "object": "model", "created": 1, "owned_by": "o"}]}
     upstream.script(whole(listed), whole(listed["data"][0]), error(404, "no such model", code="model_not_found"))
     assert [one.id for one in sdk.models.list()] == ["org/m:1"]
@@ -901,15 +909,15 @@ def test_models_are_the_upstreams(sdk: OpenAI, cairn: Live, upstream: ScriptedUp
     with pytest.raises(openai.NotFoundError):
         sdk.models.retrieve("other")
     assert [request.path for request in upstream.received] == ["/v1/models", "/v1/models/org/m:1", "/v1/models/other"]
-    assert cairn.key not in str(upstream.received[0].headers)
+    assert keepstone.key not in str(upstream.received[0].headers)
 
 
 @pytest.mark.parametrize("climbing", ["%2e%2e/files", "a/%2e%2e/%2e%2e/files", "..%2ffiles", "a//b", "%2e"])
 def test_no_path_climbs_to_what_else_the_operators_key_opens(
-    cairn: Live, upstream: ScriptedUpstream, climbing: str
+    keepstone: Live, upstream: ScriptedUpstream, climbing: str
 ) -> None:
-    host = httpx.URL(cairn.url)
-    request = httpx.Request("GET", host, headers=cairn.auth)
+    host = httpx.URL(keepstone.url)
+    request = httpx.Request("GET", host, headers=keepstone.auth)
     request.url = host.copy_with(raw_path=b"/v1/models/" + climbing.encode())
     with httpx.Client() as client:
         assert client.send(request).status_code == 404

@@ -17,9 +17,9 @@ def test_the_program_on_the_page_runs_as_it_stands() -> None:
     upstream = ScriptedUpstream()
     try:
         upstream.script(completion("hello"), streamed(*chunks("and goodbye")))
-        live = Live(CAIRN_LLM_PROVIDER="openai", CAIRN_LLM_BASE_URL=upstream.url)
+        live = Live(KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=upstream.url)
         try:
-            environ = {**os.environ, "CAIRN_URL": live.url, "CAIRN_API_KEY": live.key}
+            environ = {**os.environ, "KEEPSTONE_URL": live.url, "KEEPSTONE_API_KEY": live.key}
             done = subprocess.run(
                 [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False, timeout=60
             )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.engine import rank
-from cairn.engine.rank import ENGLISH, MISSING, Candidate, Weights
-from cairn.engine.time import freshness
+from keepstone.engine import rank
+from keepstone.engine.rank import ENGLISH, MISSING, Candidate, Weights
+from keepstone.engine.time import freshness
 
 STEPS = ("maxsim", "bm25", "pooled", "multilingual", "speaker", "time", "fresh", "neighbour", "session", "length")
 NOTHING = ENGLISH.without(*STEPS, "foreign")

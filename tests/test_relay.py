@@ -16,17 +16,17 @@ import psycopg
 import pytest
 from openai import AsyncOpenAI
 
-from cairn.access import keys
-from cairn.app import make_app
-from cairn.memory import chats, relay
-from cairn.memory.chat_memories import NewMemory, save
-from cairn.memory.turns import open_turn
-from cairn.model.page import PageRequest
-from cairn.providers.embedder import Embedding, Span
-from cairn.providers.embedders import Embedders
-from cairn.providers.openai_upstream import OpenAIUpstream
-from cairn.services import Services
 from conftest import World, http
+from keepstone.access import keys
+from keepstone.app import make_app
+from keepstone.memory import chats, relay
+from keepstone.memory.chat_memories import NewMemory, save
+from keepstone.memory.turns import open_turn
+from keepstone.model.page import PageRequest
+from keepstone.providers.embedder import Embedding, Span
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.openai_upstream import OpenAIUpstream
+from keepstone.services import Services
 from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, streamed
 
 OPERATOR_KEY = "sk-of-the-operator"
@@ -92,7 +92,7 @@ async def test_an_upstream_that_is_not_there_is_502(services: Services, world: W
         with pytest.raises(openai.InternalServerError) as fault:
             await client.chat.completions.create(model="m", messages=HI)
     assert fault.value.status_code == 502
-    assert "CAIRN_LLM_BASE_URL" in fault.value.message
+    assert "KEEPSTONE_LLM_BASE_URL" in fault.value.message
     assert OPERATOR_KEY not in fault.value.response.text
     await away.close()
 
@@ -113,7 +113,7 @@ async def test_without_an_upstream_it_says_what_to_set(services: Services, world
             with pytest.raises(openai.InternalServerError) as fault:
                 await asked
             assert (fault.value.status_code, fault.value.code) == (503, "no_language_model")
-            assert "CAIRN_LLM_PROVIDER" in fault.value.message
+            assert "KEEPSTONE_LLM_PROVIDER" in fault.value.message
         assert [one.id async for one in client.models.list()] == []
         with pytest.raises(openai.NotFoundError):
             await client.models.retrieve("gpt")
@@ -148,7 +148,7 @@ async def test_the_user_field_names_whom_a_service_key_speaks_for(
             await client.chat.completions.create(model="m", messages=HI, user="nobody")
         with pytest.raises(openai.PermissionDeniedError):
             await client.chat.completions.create(model="m", messages=HI)
-        await client.chat.completions.create(model="m", messages=HI, extra_headers={"X-Cairn-Memory": "off"})
+        await client.chat.completions.create(model="m", messages=HI, extra_headers={"X-Keepstone-Memory": "off"})
     async with sdk_of(live, world.owner.key) as client:
         for other in (world.member.user.id, "max@example.org", "stan@elsewhere.example", "usr_" + "0" * 24):
             with pytest.raises(openai.NotFoundError):
@@ -214,7 +214,7 @@ async def test_embeddings_are_made_here(embedding: Services, world: World) -> No
         made = await client.embeddings.create(model="english/1", input=["a", "abc"])
         exact = await client.embeddings.create(model="world/1", input="abc", encoding_format="float", dimensions=2)
         assert [one.id async for one in client.models.list()] == ["world/1", "english/1"]
-        assert (await client.models.retrieve("english/1")).owned_by == "cairn"
+        assert (await client.models.retrieve("english/1")).owned_by == "keepstone"
     assert np.allclose(made.data[0].embedding, [0.7071, 0.7071], atol=1e-3)
     assert np.allclose(made.data[1].embedding, exact.data[0].embedding, atol=1e-6)
     assert [one.index for one in made.data] == [0, 1]
@@ -278,7 +278,7 @@ async def test_embeddings_that_are_not_there(embedding: Services, services: Serv
         assert loading.value.status_code == 503
         assert int(loading.value.response.headers["retry-after"]) > 0
     async with sdk_of(none, world.owner.key) as client:
-        with pytest.raises(openai.InternalServerError, match="CAIRN_EMBEDDINGS_PROVIDER") as never:
+        with pytest.raises(openai.InternalServerError, match="KEEPSTONE_EMBEDDINGS_PROVIDER") as never:
             await client.embeddings.create(model="english/1", input="a")
         assert never.value.status_code == 503
 
@@ -286,7 +286,7 @@ async def test_embeddings_that_are_not_there(embedding: Services, services: Serv
 async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
     services: Services, world: World, upstream: ScriptedUpstream
 ) -> None:
-    far = OpenAIUpstream(upstream.url, "sk-embeddings", "embedder", named="CAIRN_EMBEDDINGS")
+    far = OpenAIUpstream(upstream.url, "sk-embeddings", "embedder", named="KEEPSTONE_EMBEDDINGS")
     said = Answer(pieces=(b'{ "object": "list",  "data": [] }',))
     upstream.script(said, said, error(401, "sk-embeddings is wrong"))
     async with http(make_app(replace(services, embeddings_upstream=far))) as client:
@@ -298,7 +298,7 @@ async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
         await client.post("/v1/embeddings", headers=world.owner.auth, content=b'{"input":[1,2]}')
         assert upstream.bodies[1] == {"input": [1, 2], "model": "embedder"}
         refused = await client.post("/v1/embeddings", headers=world.owner.auth, content=raw)
-    assert "CAIRN_EMBEDDINGS_API_KEY" in refused.json()["error"]["message"]
+    assert "KEEPSTONE_EMBEDDINGS_API_KEY" in refused.json()["error"]["message"]
     assert "sk-embeddings" not in refused.text
     await far.close()
 

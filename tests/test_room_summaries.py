@@ -11,15 +11,15 @@ import httpx
 import psycopg
 import pytest
 
-from cairn.app import make_app
-from cairn.jobs import tasks
-from cairn.jobs.worker import run_until_empty
-from cairn.model.ids import new_id
-from cairn.providers.llm import Completion, LanguageModel
-from cairn.providers.openai_llm import OpenAIModel
-from cairn.services import Services
 from capsules import rows
 from conftest import World, http
+from keepstone.app import make_app
+from keepstone.jobs import tasks
+from keepstone.jobs.worker import run_until_empty
+from keepstone.model.ids import new_id
+from keepstone.providers.llm import Completion, LanguageModel
+from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.services import Services
 from rooms import (
     Clock,
     Model,
@@ -284,14 +284,16 @@ async def test_a_history_that_is_longer_than_what_is_read_at_once_is_summed_up_t
     total, each = 20_400, 600
     at = MONDAY
     with psycopg.connect(stage.database, autocommit=True) as conn:
-        copying = "COPY cairn.messages (account, space, id, speaker, user_id, text, at, visibility) FROM STDIN"
+        copying = "COPY keepstone.messages (account, space, id, speaker, user_id, text, at, visibility) FROM STDIN"
         with conn.cursor() as cursor, cursor.copy(copying) as copy:
             for number in range(total):
                 at = MONDAY + timedelta(hours=3 * (number // each), seconds=number % each)
                 text = f"We decided to buy {number} lamps." if number % each == 7 else "ok"
                 copy.write_row((account, space, new_id("msg"), "olga", stage.world.owner.user.id, text, at, "public"))
-        conn.execute("UPDATE cairn.rooms SET dirty_from = %s, last_at = %s", [MONDAY, at])
-        conn.execute("UPDATE cairn.rooms SET last_seq = (SELECT max(seq) FROM cairn.messages), gleaned_seq = 999999")
+        conn.execute("UPDATE keepstone.rooms SET dirty_from = %s, last_at = %s", [MONDAY, at])
+        conn.execute(
+            "UPDATE keepstone.rooms SET last_seq = (SELECT max(seq) FROM keepstone.messages), gleaned_seq = 999999"
+        )
     stage.clock.now = at + timedelta(days=9)
     await tasks.sum_up_rooms(stage.services)
     found = await stage.of("session")

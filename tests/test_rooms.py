@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.access import keys
-from cairn.jobs.worker import run_until_empty
-from cairn.model.ids import new_id
-from cairn.model.page import write_cursor
-from cairn.services import Services
 from capsules import audited, rows
 from conftest import World, make_person
+from keepstone.access import keys
+from keepstone.jobs.worker import run_until_empty
+from keepstone.model.ids import new_id
+from keepstone.model.page import write_cursor
+from keepstone.services import Services
 from rooms import (
     compose,
     landmarks,
@@ -460,13 +460,13 @@ async def test_a_user_key_that_names_anybody_else_is_404(client: httpx.AsyncClie
 async def test_a_service_key_speaks_for_whom_it_names(client: httpx.AsyncClient, world: World, room: str) -> None:
     service = world.service_auth
     by_field = await say(client, service, room, "In a field.", user=world.member.user.id)
-    by_header = await say(client, service | {"X-Cairn-User": "max@example.org"}, room, "In a header.")
+    by_header = await say(client, service | {"X-Keepstone-User": "max@example.org"}, room, "In a header.")
     assert by_field["user"] == by_header["user"] == world.member.user.id
-    as_agent = await say(client, service | {"X-Cairn-User": "max@example.org"}, room, "An agent's.", agent="scout")
+    as_agent = await say(client, service | {"X-Keepstone-User": "max@example.org"}, room, "An agent's.", agent="scout")
     assert (as_agent["user"], as_agent["agent"]) == (None, "scout")
     await say(client, service, room, "Nobody's.", expect=403)
     await say(client, service, room, "A stranger's.", user=world.stranger.user.id, expect=404)
-    body = service | {"X-Cairn-User": world.owner.user.id}
+    body = service | {"X-Keepstone-User": world.owner.user.id}
     await say(client, body, room, "Two names.", user=world.member.user.id, expect=404)
     composed = await compose(client, service, room, "Who am I?", user="max@example.org")
     assert composed["messages"][-1]["content"] == "max: Who am I?"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn.app import make_routes
 from commands import DOCS, commands, run_page
+from keepstone.app import make_routes
 from leaks import routes_of
 from live import Live
 

@@ -10,16 +10,16 @@ import pytest
 from procrastinate.exceptions import ConnectorException
 from psycopg import sql
 
-from cairn.access import sessions
-from cairn.access.readscope import account_scope, read_scope
-from cairn.memory import workspaces
-from cairn.model.ids import new_id
-from cairn.model.principal import ReadScope, Visibility
-from cairn.services import Services
-from cairn.store import spaces
-from cairn.store.db import Connection
-from cairn.store.inspect import app_role_is_held, unguarded_tables
 from conftest import PASSWORD, World
+from keepstone.access import sessions
+from keepstone.access.readscope import account_scope, read_scope
+from keepstone.memory import workspaces
+from keepstone.model.ids import new_id
+from keepstone.model.principal import ReadScope, Visibility
+from keepstone.services import Services
+from keepstone.store import spaces
+from keepstone.store.db import Connection
+from keepstone.store.inspect import app_role_is_held, unguarded_tables
 
 ALL: tuple[Visibility, ...] = ("public", "shared", "private")
 
@@ -28,13 +28,13 @@ ALL: tuple[Visibility, ...] = ("public", "shared", "private")
 async def as_owner(database: str) -> AsyncGenerator[psycopg.AsyncConnection[Any]]:
     """The owner of the tables, past all policies: for looking at the catalogue."""
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = cairn, public")
+        await conn.execute("SET search_path = keepstone, public")
         yield conn
 
 
 async def tables(conn: psycopg.AsyncConnection[Any]) -> list[str]:
     rows = await (
-        await conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'cairn' ORDER BY 1")
+        await conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'keepstone' ORDER BY 1")
     ).fetchall()
     return [name for (name,) in rows]
 
@@ -118,11 +118,11 @@ async def test_every_table_has_row_security_and_a_policy(database: str) -> None:
 
 async def test_the_server_works_as_a_role_that_owns_nothing(services: Services) -> None:
     async with services.db.unscoped() as conn:
-        assert await (await conn.execute("SELECT current_user::text")).fetchone() == ("cairn_app",)
+        assert await (await conn.execute("SELECT current_user::text")).fetchone() == ("keepstone_app",)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             await conn.execute("ALTER TABLE messages DISABLE ROW LEVEL SECURITY")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await conn.execute("CREATE TABLE cairn.mine (x int)")
+            await conn.execute("CREATE TABLE keepstone.mine (x int)")
 
 
 async def test_without_a_scope_every_query_on_what_is_there_fails(
@@ -257,7 +257,7 @@ async def test_what_was_said_and_done_cant_be_rewritten(services: Services, worl
 
 async def test_the_worker_role_sees_jobs_and_no_memory(services: Services, database: str) -> None:
     async with as_owner(database) as conn:
-        await conn.execute("SET ROLE cairn_worker")
+        await conn.execute("SET ROLE keepstone_worker")
         await conn.execute("SELECT * FROM procrastinate_jobs")
         for name in await tables(conn):
             if not name.startswith("procrastinate_") and name not in {"migrations", "job_faults"}:
@@ -325,7 +325,7 @@ async def test_the_account_leads_every_key_unique_constraint_and_foreign_key(dat
                 SELECT c.conrelid::regclass::text, c.conname,
                        (SELECT attname FROM pg_attribute a WHERE a.attrelid = c.conrelid AND a.attnum = c.conkey[1])
                   FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid
-                 WHERE t.relnamespace = 'cairn'::regnamespace AND c.contype IN ('p', 'u', 'f')
+                 WHERE t.relnamespace = 'keepstone'::regnamespace AND c.contype IN ('p', 'u', 'f')
                 """
             )
         ).fetchall()
@@ -335,7 +335,7 @@ async def test_the_account_leads_every_key_unique_constraint_and_foreign_key(dat
                 SELECT t.relname, x.relname,
                        (SELECT attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0])
                   FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class x ON x.oid = i.indexrelid
-                 WHERE t.relnamespace = 'cairn'::regnamespace AND i.indisunique
+                 WHERE t.relnamespace = 'keepstone'::regnamespace AND i.indisunique
                 """
             )
         ).fetchall()

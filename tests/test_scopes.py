@@ -10,11 +10,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from cairn.access import operator
-from cairn.jobs.worker import run_until_empty
-from cairn.memory import scopes
-from cairn.services import Services
 from conftest import World
+from keepstone.access import operator
+from keepstone.jobs.worker import run_until_empty
+from keepstone.memory import scopes
+from keepstone.services import Services
 
 TALK = [
     {"speaker": "Anna", "text": "I finally moved to Lisbon last week, the flat has a view of the river."},
@@ -67,7 +67,7 @@ async def test_the_same_id_again_changes_nothing(client: httpx.AsyncClient, worl
     assert twice["ingested"] == 1
     assert twice["message_ids"][0] == twice["message_ids"][1]
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        rows = await (await conn.execute("SELECT count(*) FROM cairn.messages WHERE text = 'changed'")).fetchall()
+        rows = await (await conn.execute("SELECT count(*) FROM keepstone.messages WHERE text = 'changed'")).fetchall()
     assert rows == [(0,)]
 
 
@@ -120,8 +120,8 @@ async def test_credits_are_taken_once_and_never_below_nothing(
     refused = next(answer for answer in answers if answer.status_code == 402)
     assert refused.json()["error"]["code"] == "PAYMENT_REQUIRED"
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        ledger = await (await conn.execute("SELECT sum(credits), count(*) FROM cairn.usage_ledger")).fetchone()
-        left = await (await conn.execute("SELECT credits FROM cairn.accounts ORDER BY account")).fetchone()
+        ledger = await (await conn.execute("SELECT sum(credits), count(*) FROM keepstone.usage_ledger")).fetchone()
+        left = await (await conn.execute("SELECT credits FROM keepstone.accounts ORDER BY account")).fetchone()
     assert ledger == (12, 12)
     assert left == (0,)
     again = {"X-Request-Id": "the-same-request"}
@@ -130,11 +130,11 @@ async def test_credits_are_taken_once_and_never_below_nothing(
         repeated = await client.post("/v1/recall", headers={**world.owner.auth, **again}, json=body)
         assert repeated.status_code == 200
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        assert await (await conn.execute("SELECT credits FROM cairn.accounts ORDER BY account")).fetchone() == (2,)
+        assert await (await conn.execute("SELECT credits FROM keepstone.accounts ORDER BY account")).fetchone() == (2,)
     other = body | {"message": {"speaker": "Dora", "text": "budget"}}
     await client.post("/v1/recall", headers={**world.owner.auth, **again}, json=other)
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        left = await (await conn.execute("SELECT credits FROM cairn.accounts ORDER BY account")).fetchone()
+        left = await (await conn.execute("SELECT credits FROM keepstone.accounts ORDER BY account")).fetchone()
     assert left == (1,), "another question under the same id is another call"
 
 
@@ -162,14 +162,14 @@ async def test_bad_input_says_so_and_stores_nothing(
     assert answer.status_code == status
     assert answer.json()["error"]["code"] == "VALIDATION_ERROR"
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        assert await (await conn.execute("SELECT count(*) FROM cairn.messages")).fetchone() == (0,)
+        assert await (await conn.execute("SELECT count(*) FROM keepstone.messages")).fetchone() == (0,)
 
 
 async def test_a_scope_is_its_users_own(client: httpx.AsyncClient, world: World) -> None:
     await ingest(client, world.owner.auth, said())
     for auth in (world.member.auth, world.stranger.auth, world.service_auth):
         assert (await recall(client, auth, "ferry island"))["evidence"] == []
-    named = {**world.service_auth, "X-Cairn-User": "olga@example.org"}
+    named = {**world.service_auth, "X-Keepstone-User": "olga@example.org"}
     assert len((await recall(client, named, "ferry island"))["evidence"]) > 0
     await ingest(client, world.service_auth, [{"speaker": "robot", "text": "The account's own ferry"}])
     mine = await recall(client, world.owner.auth, "ferry")
@@ -335,7 +335,7 @@ async def test_what_was_recalled_is_never_taken_in_again(
     own = await recall(client, world.owner.auth, "Who feeds the hamster?", limit=1)
     assert own["evidence"][0]["text"] == turns[0]["text"], "what was said is kept word for word"
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        rows = await (await conn.execute("SELECT speaker, text FROM cairn.passages ORDER BY passage")).fetchall()
+        rows = await (await conn.execute("SELECT speaker, text FROM keepstone.passages ORDER BY passage")).fetchall()
     assert [speaker for speaker, _ in rows] == ["Anna", "Ben"]
     assert rows[1][1] == "Thanks, and who feeds the hamster?"
 
@@ -369,6 +369,6 @@ async def test_erasing_a_user_erases_their_scopes_with_every_posting(
     await run_until_empty(services)
     async with await psycopg.AsyncConnection.connect(database) as conn:
         for table in ("messages", "passages", "terms", "vectors", "token_vectors", "statements"):
-            query = sql.SQL("SELECT count(*) FROM cairn.{}").format(sql.Identifier(table))
+            query = sql.SQL("SELECT count(*) FROM keepstone.{}").format(sql.Identifier(table))
             rows = await (await conn.execute(query)).fetchall()
             assert rows == [(0,)], table

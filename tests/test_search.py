@@ -11,19 +11,19 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from cairn.access.readscope import job_scope, space_scope
-from cairn.app import make_app
-from cairn.engine import embed
-from cairn.engine.turns import grouped
-from cairn.errors import UpstreamError
-from cairn.jobs.worker import run_until_empty
-from cairn.providers.embedder import Embedder, Embedding
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
-from cairn.store import candidates, vectors
 from conftest import World, http
+from keepstone.access.readscope import job_scope, space_scope
+from keepstone.app import make_app
+from keepstone.engine import embed
+from keepstone.engine.turns import grouped
+from keepstone.errors import UpstreamError
+from keepstone.jobs.worker import run_until_empty
+from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
+from keepstone.store import candidates, vectors
 from weights import weights
 
 TALK = [
@@ -94,13 +94,13 @@ async def test_vectors_are_made_by_a_job_and_nothing_waits_afterwards(knowing: S
     async with await psycopg.AsyncConnection.connect(database) as conn:
         rows = await (
             await conn.execute(
-                "SELECT s.model, count(*) FROM cairn.vectors v JOIN cairn.vector_sets s USING (account, vector_set)"
+                "SELECT s.model, count(*) FROM keepstone.vectors v JOIN keepstone.vector_sets s USING (account, vector_set)"
                 " GROUP BY 1 ORDER BY 1"
             )
         ).fetchall()
         assert [count for _, count in rows] == [len(TALK), len(TALK)]
-        assert await (await conn.execute("SELECT cairn.pending_embeddings()")).fetchone() == (0,)
-        assert await (await conn.execute("SELECT count(*) FROM cairn.token_vectors")).fetchone() == (len(TALK),)
+        assert await (await conn.execute("SELECT keepstone.pending_embeddings()")).fetchone() == (0,)
+        assert await (await conn.execute("SELECT count(*) FROM keepstone.token_vectors")).fetchone() == (len(TALK),)
 
 
 class Broken:
@@ -177,7 +177,7 @@ async def test_a_space_that_grew_large_gets_an_index_of_its_own_and_finds_the_sa
     await run_with(made, services)
     account = world.owner.principal.account
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = cairn, public")
+        await conn.execute("SET search_path = keepstone, public")
         row = await (await conn.execute("SELECT space FROM spaces WHERE name = 'large'")).fetchone()
         assert row is not None
         [space] = row
@@ -231,10 +231,10 @@ async def test_a_space_that_grew_large_gets_an_index_of_its_own_and_finds_the_sa
 async def test_another_model_takes_over_while_the_old_one_serves(
     knowing: Services, services: Services, world: World, models: tuple[Embedder, ...], database: str
 ) -> None:
-    """`cairn reembed` fills the new model's set beside the old one, which goes on serving."""
+    """`keepstone reembed` fills the new model's set beside the old one, which goes on serving."""
     new = replace(services, embedders=Embedders((Letters(),)))
     async with await psycopg.AsyncConnection.connect(database) as conn:
-        row = await (await conn.execute("SELECT account, space FROM cairn.spaces WHERE name = 'team'")).fetchone()
+        row = await (await conn.execute("SELECT account, space FROM keepstone.spaces WHERE name = 'team'")).fetchone()
     assert row is not None
     account, space = row
     assert await embed.fill_space(new, job_scope(account, space), space) == len(TALK)

@@ -319,7 +319,7 @@ def test_without_a_session_the_answer_is_the_login_page_or_401_for_who_reads_jso
 
 def test_a_bearer_beside_the_cookie_changes_nobody(live: Live, dashboard: Dashboard) -> None:
     """The cookie's user is who acts, whatever key or name is sent along."""
-    headers = {**live.auth, "X-Cairn-User": "somebody@example.org", "Cookie": f"session={dashboard.session}"}
+    headers = {**live.auth, "X-Keepstone-User": "somebody@example.org", "Cookie": f"session={dashboard.session}"}
     answer = requests.get(f"{dashboard.origin}/chat/api/{dashboard.chat}/memories", headers=headers, timeout=30)
     assert [one["id"] for one in answer.json()["memories"]] == [dashboard.memory]
 

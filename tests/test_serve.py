@@ -19,8 +19,8 @@ import httpx
 import psycopg
 import pytest
 
-from cairn.postgres.processes import processes_in
-from cairn.postgres.programs import wheel_programs
+from keepstone.postgres.processes import processes_in
+from keepstone.postgres.programs import wheel_programs
 from live import Live
 
 
@@ -63,7 +63,7 @@ def test_the_first_start_makes_an_owner_a_key_and_a_link(server: Live) -> None:
 
 
 def test_a_later_start_makes_no_second_owner_and_no_link_once_signed_in() -> None:
-    home = Path(tempfile.mkdtemp(prefix="cairn-live-"))
+    home = Path(tempfile.mkdtemp(prefix="keepstone-live-"))
     try:
         first = Live(home)
         key = first.key
@@ -113,7 +113,7 @@ def test_a_request_under_way_is_answered_before_the_server_stops(server: Live) -
     assert server.process.wait(timeout=30) == 0
 
 
-def test_after_kill_9_of_postgres_cairn_brings_it_back_and_nothing_is_lost(server: Live) -> None:
+def test_after_kill_9_of_postgres_keepstone_brings_it_back_and_nothing_is_lost(server: Live) -> None:
     made = httpx.post(server.url + "/v1/keys", headers=server.auth, json={"name": "before"}).json()
     postmaster = int((server.home / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
     os.kill(postmaster, signal.SIGKILL)
@@ -127,11 +127,11 @@ def test_after_kill_9_of_postgres_cairn_brings_it_back_and_nothing_is_lost(serve
     until(answers)
     assert statuses <= {200, 503}
     until(lambda: ready(server.url))
-    assert "cairn_postgres_restarts 1.0" in httpx.get(server.url + "/metrics").text
+    assert "keepstone_postgres_restarts 1.0" in httpx.get(server.url + "/metrics").text
 
 
-def test_after_kill_9_of_cairn_postgres_ends_and_the_next_start_has_everything() -> None:
-    home = Path(tempfile.mkdtemp(prefix="cairn-live-"))
+def test_after_kill_9_of_keepstone_postgres_ends_and_the_next_start_has_everything() -> None:
+    home = Path(tempfile.mkdtemp(prefix="keepstone-live-"))
     try:
         first = Live(home)
         made = httpx.post(first.url + "/v1/keys", headers=first.auth, json={"name": "before"}).json()
@@ -147,11 +147,11 @@ def test_after_kill_9_of_cairn_postgres_ends_and_the_next_start_has_everything()
 
 
 def test_a_worker_apart_does_the_servers_jobs() -> None:
-    server = Live(CAIRN_WORKER="off")
+    server = Live(KEEPSTONE_WORKER="off")
     try:
         assert httpx.get(server.url + "/readyz").json()["worker"]["ok"] is False
         worker = subprocess.Popen(
-            [sys.executable, "-m", "cairn", "worker"],
+            [sys.executable, "-m", "keepstone", "worker"],
             env=server.environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -197,11 +197,21 @@ class Foreign:
             "stdout": subprocess.DEVNULL,
             "stderr": subprocess.DEVNULL,
         }
-        initdb = [folder / "pg/bin/initdb", "-D", place / "data", "-U", "cairn", "-A", "scram-sha-256", "-E", "UTF8"]
+        initdb = [
+            folder / "pg/bin/initdb",
+            "-D",
+            place / "data",
+            "-U",
+            "keepstone",
+            "-A",
+            "scram-sha-256",
+            "-E",
+            "UTF8",
+        ]
         subprocess.run([*initdb, "--pwfile", place / "password"], check=True, **as_them)
         server = [folder / "pg/bin/postgres", "-D", place / "data", "-c", "listen_addresses=", "-k", place]
         self.process = subprocess.Popen(server, **as_them)
-        self.url = f"postgresql://cairn:secret@/postgres?host={place}"
+        self.url = f"postgresql://keepstone:secret@/postgres?host={place}"
         until(self._answers)
 
     def stop(self) -> None:
@@ -218,7 +228,7 @@ class Foreign:
 
 @pytest.fixture
 def folder() -> Generator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="cairn-pg16-"))
+    made = Path(tempfile.mkdtemp(prefix="keepstone-pg16-"))
     yield made
     shutil.rmtree(made)
 
@@ -226,7 +236,7 @@ def folder() -> Generator[Path]:
 def test_a_postgres_of_ones_own_works_through_the_same_code(folder: Path) -> None:
     foreign = Foreign(folder, vector=True)
     try:
-        server = Live(CAIRN_DATABASE_URL=foreign.url)
+        server = Live(KEEPSTONE_DATABASE_URL=foreign.url)
         try:
             until(lambda: ready(server.url))
             assert httpx.get(server.url + "/readyz").json()["database"]["details"]["server_version"].startswith("16")
@@ -237,7 +247,7 @@ def test_a_postgres_of_ones_own_works_through_the_same_code(folder: Path) -> Non
         finally:
             assert server.stop() == 0
         with psycopg.connect(foreign.url) as conn:
-            assert conn.execute("SELECT count(*) FROM cairn.users").fetchone() == (1,)
+            assert conn.execute("SELECT count(*) FROM keepstone.users").fetchone() == (1,)
     finally:
         foreign.stop()
 
@@ -246,6 +256,6 @@ def test_without_pgvector_the_error_says_what_to_install(folder: Path) -> None:
     foreign = Foreign(folder, vector=False)
     try:
         with pytest.raises(AssertionError, match="postgresql-16-pgvector"):
-            Live(CAIRN_DATABASE_URL=foreign.url)
+            Live(KEEPSTONE_DATABASE_URL=foreign.url)
     finally:
         foreign.stop()

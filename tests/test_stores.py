@@ -10,22 +10,22 @@ import httpx
 import psycopg
 import pytest
 
-from cairn.access.readscope import account_scope, space_scope
-from cairn.app import make_app
-from cairn.errors import Conflict
-from cairn.jobs import tasks
-from cairn.jobs.worker import run_until_empty
-from cairn.memory import stores
-from cairn.model.item import FoundItems, Put, Search, texts_of
-from cairn.providers.embedder import Embedder
-from cairn.providers.embedders import Embedders
-from cairn.providers.minilm import MiniLM
-from cairn.providers.use import Use
-from cairn.services import Services
-from cairn.store import spaces
 from capsules import at, audited, rows
 from conftest import World, http
 from graphs import read
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.app import make_app
+from keepstone.errors import Conflict
+from keepstone.jobs import tasks
+from keepstone.jobs.worker import run_until_empty
+from keepstone.memory import stores
+from keepstone.model.item import FoundItems, Put, Search, texts_of
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
+from keepstone.services import Services
+from keepstone.store import spaces
 from weights import weights
 from workspaces import Auth, call
 
@@ -591,7 +591,7 @@ async def test_a_store_is_its_users_and_a_service_key_has_one_of_the_accounts(
         assert (await get(client, auth, "k"))["value"] == {"n": number}
         [shown] = (await call(client, auth, "GET", "/stores"))["items"]
         assert (shown["name"], shown["item_count"], shown["size_bytes"]) == ("notes", 1, 8)
-    for_max = world.service_auth | {"X-Cairn-User": "max@example.org"}
+    for_max = world.service_auth | {"X-Keepstone-User": "max@example.org"}
     assert (await get(client, for_max, "k"))["value"] == {"n": 1}
 
 
@@ -621,7 +621,7 @@ async def test_the_index_of_namespaces_is_used_past_row_level_security(
         [space],
     )
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as owner:
-        await owner.execute("ANALYZE cairn.memories")
+        await owner.execute("ANALYZE keepstone.memories")
     async with services.db.transaction(space_scope(me, space or 0)) as conn:
         plan = await (
             await conn.execute(

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine import summarise as engine
-from cairn.engine.sentences import FENCE, unmarked
-from cairn.engine.summarise import HEADING, Line, Part, summarise, summarise_by_model, summarise_parts
-from cairn.errors import UpstreamError
-from cairn.providers.llm import Completion
+from keepstone.engine import summarise as engine
+from keepstone.engine.sentences import FENCE, unmarked
+from keepstone.engine.summarise import HEADING, Line, Part, summarise, summarise_by_model, summarise_parts
+from keepstone.errors import UpstreamError
+from keepstone.providers.llm import Completion
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SPEAKERS = st.sampled_from(["Alice", "Bob", "agent-7", "小李", "Dr. Okafor", "  Ana\nB ", ""])

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.engine import terms
-from cairn.engine.terms import Word
+from keepstone.engine import terms
+from keepstone.engine.terms import Word
 
 
 def test_words_are_folded_and_stemmed() -> None:

@@ -1,6 +1,6 @@
 """The throttle: free at first, then slower and slower, and it forgets."""
 
-from cairn.throttle import Throttle
+from keepstone.throttle import Throttle
 
 
 class Clock:

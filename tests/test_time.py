@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.engine import time
-from cairn.engine.time import Window
+from keepstone.engine import time
+from keepstone.engine.time import Window
 
 NOW = datetime(2023, 6, 14, 15, 0, tzinfo=UTC)  # a Wednesday
 WORDS = "last next since before two 3 31 99 weeks years ago may 2023 0000-00-00 monday summer 去年 前"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.engine.sentences import lines, sentences, shortened, unspaced
-from cairn.engine.titles import LIMIT, LIMIT_UNSPACED, labels, tags, title, title_by_model, topics
-from cairn.errors import UpstreamError
-from cairn.providers.llm import Completion
+from keepstone.engine.sentences import lines, sentences, shortened, unspaced
+from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, labels, tags, title, title_by_model, topics
+from keepstone.errors import UpstreamError
+from keepstone.providers.llm import Completion
 
 MARKED = st.text(
     alphabet=st.sampled_from(list("abAB12 .,!?:#*_`~-|>[]()\n\t。，！：（）中文题目决定é…\"'")), max_size=400

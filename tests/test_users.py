@@ -7,13 +7,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from cairn.access import operator, users
-from cairn.errors import Conflict
-from cairn.jobs.worker import run_until_empty
-from cairn.model.principal import ReadScope
-from cairn.services import Services
-from cairn.store import spaces
 from conftest import World, make_person
+from keepstone.access import operator, users
+from keepstone.errors import Conflict
+from keepstone.jobs.worker import run_until_empty
+from keepstone.model.principal import ReadScope
+from keepstone.services import Services
+from keepstone.store import spaces
 
 
 async def test_an_owner_adds_a_member_who_can_then_sign_in(client: httpx.AsyncClient, world: World) -> None:
@@ -114,7 +114,7 @@ async def test_erasing_a_user_shuts_them_out_at_once_and_then_removes_every_row(
     await run_until_empty(services)
     async with await psycopg.AsyncConnection.connect(database) as conn:
         for table in ("users", "keys", "spaces", "messages"):
-            rows = await (await conn.execute(f"SELECT t::text FROM cairn.{table} t")).fetchall()
+            rows = await (await conn.execute(f"SELECT t::text FROM keepstone.{table} t")).fetchall()
             assert member.user.id not in str(rows), table
             assert "a secret" not in str(rows)
     assert (await make_person(services, "max@example.org")).user.id != member.user.id, "the address is free again"
@@ -136,7 +136,7 @@ async def test_with_its_last_user_an_account_is_erased(
         for table in ("accounts", "users", "spaces", "audit"):
             rows = await (
                 await conn.execute(
-                    sql.SQL("SELECT count(*) FROM cairn.{} WHERE account = %s").format(sql.Identifier(table)),
+                    sql.SQL("SELECT count(*) FROM keepstone.{} WHERE account = %s").format(sql.Identifier(table)),
                     [stan.user.account],
                 )
             ).fetchall()

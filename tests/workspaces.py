@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from cairn.memory.turns import close_turn, open_turn
-from cairn.model.workspace import Role
-from cairn.services import Services
 from conftest import PASSWORD, Person, http
+from keepstone.memory.turns import close_turn, open_turn
+from keepstone.model.workspace import Role
+from keepstone.services import Services
 
 Auth = dict[str, str]
 

@@ -8,7 +8,7 @@ export default defineConfig({
   resolve: { tsconfigPaths: true },
   html: { cspNonce: '__nonce__' },
   build: {
-    outDir: '../src/cairn/surfaces/web/static/app',
+    outDir: '../src/keepstone/surfaces/web/static/app',
     emptyOutDir: true,
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 900,
@@ -18,7 +18,7 @@ export default defineConfig({
     proxy: Object.fromEntries(
       ['/v1', '/auth', '/chat/api', '/x_console/api', '/login', '/readyz'].map((path) => [
         path,
-        process.env.CAIRN_URL ?? 'http://127.0.0.1:8420',
+        process.env.KEEPSTONE_URL ?? 'http://127.0.0.1:8420',
       ]),
     ),
   },

@@ -180,9 +180,9 @@ export function Frame() {
 function Mark() {
   return (
     <Group gap={8} wrap="nowrap">
-      <img src="/static/cairn.svg" alt="" width={24} height={24} />
+      <img src="/static/keepstone.svg" alt="" width={24} height={24} />
       <Text fw={600} size="lg" lh={1}>
-        Cairn
+        Keepstone
       </Text>
     </Group>
   )

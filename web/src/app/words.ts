@@ -4,7 +4,7 @@ import { initReactI18next, useTranslation } from 'react-i18next'
 export const LANGUAGES = { en: 'English', zh: '中文' } as const
 export type Language = keyof typeof LANGUAGES
 
-const KEPT = 'cairn.language'
+const KEPT = 'keepstone.language'
 
 void i18next.use(initReactI18next).init({
   lng: chosen(),

@@ -14,7 +14,7 @@ export function Empty({
 }) {
   return (
     <Stack align="center" gap="sm" className={classes.empty}>
-      <img src="/static/cairn.svg" alt="" width={72} height={72} className={classes.stones} />
+      <img src="/static/keepstone.svg" alt="" width={72} height={72} className={classes.stones} />
       <Title order={2} size="h3" ta="center">
         {title}
       </Title>

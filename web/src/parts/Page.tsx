@@ -16,7 +16,7 @@ export function Page({
   children: ReactNode
   width?: number | string
 }) {
-  useDocumentTitle(`${title} · Cairn`)
+  useDocumentTitle(`${title} · Keepstone`)
   return (
     <Box maw={width} mx="auto" px={{ base: 'md', sm: 'xl' }} py={{ base: 'md', sm: 'lg' }}>
       <Group justify="space-between" align="flex-start" mb="md" gap="sm">

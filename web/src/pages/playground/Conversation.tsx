@@ -59,7 +59,7 @@ export function Conversation({
   const [draft, setDraft] = useState<CapsuleDraft | null>(null)
   const attached = useAttached()
   const [out, setOut] = useSessionStorage<LeftOutMemory[]>({
-    key: `cairn.without.${chat ?? 'new'}`,
+    key: `keepstone.without.${chat ?? 'new'}`,
     defaultValue: [],
   })
   const all = (chat && messages.data) || []

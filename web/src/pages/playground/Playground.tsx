@@ -29,7 +29,7 @@ export default function Playground() {
   const narrow = useMediaQuery('(max-width: 36em)', false, NOW)
   const wide = useMediaQuery('(min-width: 90em)', true, NOW)
   const title = chat.data && (chat.data.title || words('unnamed'))
-  useDocumentTitle(`${title ?? words('title')} · Cairn`)
+  useDocumentTitle(`${title ?? words('title')} · Keepstone`)
 
   if (workspaces.isError) return <Failed error={workspaces.error} retry={() => workspaces.refetch()} />
   if (place.chat && chat.isError) return <Failed error={chat.error} retry={() => place.openChat(undefined)} />

@@ -31,7 +31,7 @@ export const usePricingWords = defineWords('pricing', {
     backA: 'For 30 days, from the trash, by yourself. After that it is gone for good.',
     trainQ: 'Are models trained on what I keep?',
     trainA:
-      'Cairn trains no model. What you keep lies in this server’s own database. Where a language model was set up, it reads what it needs for an answer, and no more.',
+      'Keepstone trains no model. What you keep lies in this server’s own database. Where a language model was set up, it reads what it needs for an answer, and no more.',
     exportQ: 'How do I take everything with me?',
     exportA:
       'Settings → Data → Download archive: one JSON file with all capsules, their history and your tags. It can be read back here or elsewhere.',
@@ -69,7 +69,7 @@ export const usePricingWords = defineWords('pricing', {
     backA: '30 天内可以自己从回收站恢复。之后就彻底删除了。',
     trainQ: '我保存的内容会用来训练模型吗？',
     trainA:
-      'Cairn 不训练任何模型。你保存的内容在此服务器自己的数据库里。如果配置了语言模型，它只读取回答所需的部分。',
+      'Keepstone 不训练任何模型。你保存的内容在此服务器自己的数据库里。如果配置了语言模型，它只读取回答所需的部分。',
     exportQ: '怎样带走全部内容？',
     exportA: '设置 → 数据 → 下载存档：一个 JSON 文件，包含全部胶囊、历史和标签。可以在这里或别处读回。',
     conversationQ: '为什么是胶囊，而不是对话？',

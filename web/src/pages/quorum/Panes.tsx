@@ -40,7 +40,7 @@ export function Panes({
   const { names } = useModels()
   const narrow = useMediaQuery('(max-width: 48em)', false, { getInitialValueInEffect: false })
   const [chosen, setChosen] = useLocalStorage({
-    key: 'cairn.quorum.models',
+    key: 'keepstone.quorum.models',
     defaultValue: { left: '', right: '' },
     getInitialValueInEffect: false,
   })

@@ -19,7 +19,7 @@ const CHAT = /^chat_[a-z0-9]{24}$/
 /** Two models on one question. Where both chats are kept, the address leads back to them. */
 export default function Quorum() {
   const words = useQuorumWords()
-  useDocumentTitle(`${words('title')} · Cairn`)
+  useDocumentTitle(`${words('title')} · Keepstone`)
   const models = useModels()
   const workspaces = useWorkspaces()
   const [query, setQuery] = useSearchParams()
@@ -35,7 +35,7 @@ export default function Quorum() {
     setSession((before) => before + 1)
   }, [left, right])
   const [kept, setKept] = useLocalStorage({
-    key: 'cairn.quorum.place',
+    key: 'keepstone.quorum.place',
     defaultValue: { memory: true, workspace: '' },
     getInitialValueInEffect: false,
   })

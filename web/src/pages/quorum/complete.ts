@@ -18,9 +18,9 @@ export async function* complete(
   signal: AbortSignal,
 ): AsyncGenerator<Piece> {
   const body = { stream: true, messages: asked.messages, ...(asked.model ? { model: asked.model } : {}) }
-  const headers: Record<string, string> = { 'x-cairn-memory': asked.memory ? 'inject' : 'off' }
-  if (asked.memory && asked.chat) headers['x-cairn-chat'] = asked.chat
-  else if (asked.memory && asked.workspace) headers['x-cairn-workspace'] = asked.workspace
+  const headers: Record<string, string> = { 'x-keepstone': asked.memory ? 'inject' : 'off' }
+  if (asked.memory && asked.chat) headers['x-keepstone-chat'] = asked.chat
+  else if (asked.memory && asked.workspace) headers['x-keepstone-workspace'] = asked.workspace
   for await (const { data } of events('/v1/chat/completions', body, signal, headers)) {
     if (data === '[DONE]') return
     const chunk = JSON.parse(data) as Chunk

@@ -3,10 +3,10 @@ import { defineWords } from '@/app/words'
 export const useRoomsWords = defineWords('rooms', {
   en: {
     title: 'Rooms',
-    about: 'People and agents talk; Cairn composes what each agent reads before it answers.',
+    about: 'People and agents talk; Keepstone composes what each agent reads before it answers.',
     emptyTitle: 'No room yet',
     empty:
-      'A room is where people and agents talk. Cairn keeps what is said, sums it up, and hands an agent the right part of it when it is to answer. Look at an example, or begin with + on an agent of your own.',
+      'A room is where people and agents talk. Keepstone keeps what is said, sums it up, and hands an agent the right part of it when it is to answer. Look at an example, or begin with + on an agent of your own.',
     chooseTitle: 'Choose a conversation',
     choose: 'Rooms are shared with who is in them. Direct messages are between you and one agent.',
     makeExample: 'Make an example room',
@@ -153,10 +153,10 @@ export const useRoomsWords = defineWords('rooms', {
   },
   zh: {
     title: '房间',
-    about: '人和智能体在此交谈；每个智能体回答前读到的内容，由 Cairn 组织。',
+    about: '人和智能体在此交谈；每个智能体回答前读到的内容，由 Keepstone 组织。',
     emptyTitle: '还没有房间',
     empty:
-      '房间是人和智能体交谈的地方。Cairn 保存所说的话、做出摘要，并在智能体要回答时把合适的部分交给它。可以先看一个示例，或者点 + 创建自己的智能体。',
+      '房间是人和智能体交谈的地方。Keepstone 保存所说的话、做出摘要，并在智能体要回答时把合适的部分交给它。可以先看一个示例，或者点 + 创建自己的智能体。',
     chooseTitle: '选择一段对话',
     choose: '房间由其中的成员共享；私聊只在你和一个智能体之间。',
     makeExample: '创建示例房间',

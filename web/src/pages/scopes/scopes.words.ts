@@ -4,7 +4,7 @@ export const useScopesWords = defineWords('scopes', {
   en: {
     title: 'Scopes',
     about:
-      'A scope is one conversation, as long as you like, that Cairn keeps word for word and answers from.',
+      'A scope is one conversation, as long as you like, that Keepstone keeps word for word and answers from.',
     scope: 'Scope',
     scopeHint: 'Any name you pick. What is ingested under it is found under it, and nowhere else.',
     scopePlaceholder: 'team-chat-1',
@@ -14,7 +14,7 @@ export const useScopesWords = defineWords('scopes', {
     ingest: 'Ingest',
     emptyTitle: 'Try a conversation that answers',
     empty:
-      'Give Cairn a conversation under a name of yours. Then ask it something: the answer comes with the lines it stands on, or says that nothing there answers it.',
+      'Give Keepstone a conversation under a name of yours. Then ask it something: the answer comes with the lines it stands on, or says that nothing there answers it.',
     makeExample: 'Fill in an example',
     openOwn: 'Use a scope of my own',
     question: 'Question',
@@ -33,9 +33,9 @@ export const useScopesWords = defineWords('scopes', {
     answer: 'Answer',
     abstained: 'Not enough evidence',
     abstainedAbout:
-      'Nothing in this scope answers the question, so Cairn says so instead of guessing. What came nearest is below.',
+      'Nothing in this scope answers the question, so Keepstone says so instead of guessing. What came nearest is below.',
     abstainedNothing:
-      'Nothing in this scope answers the question, so Cairn says so instead of guessing. It may be empty, or speak of other things.',
+      'Nothing in this scope answers the question, so Keepstone says so instead of guessing. It may be empty, or speak of other things.',
     evidence: 'Evidence',
     people: 'About the people',
     context: 'Context for a prompt',
@@ -68,7 +68,7 @@ export const useScopesWords = defineWords('scopes', {
   },
   zh: {
     title: '范围',
-    about: '一个范围就是一段对话，长短不限：Cairn 逐字保存，并据此回答。',
+    about: '一个范围就是一段对话，长短不限：Keepstone 逐字保存，并据此回答。',
     scope: '范围',
     scopeHint: '名字由你定。存入这个名字的内容，只在这个名字下找得到。',
     scopePlaceholder: 'team-chat-1',
@@ -78,7 +78,7 @@ export const useScopesWords = defineWords('scopes', {
     ingest: '存入',
     emptyTitle: '试试能回答问题的对话',
     empty:
-      '给一段对话起个名字，交给 Cairn。然后向它提问：回答会附上所依据的原话；如果其中没有答案，它会直说。',
+      '给一段对话起个名字，交给 Keepstone。然后向它提问：回答会附上所依据的原话；如果其中没有答案，它会直说。',
     makeExample: '填入一个示例',
     openOwn: '使用自己的范围',
     question: '问题',
@@ -96,8 +96,9 @@ export const useScopesWords = defineWords('scopes', {
     explain: '说明每条的理由',
     answer: '回答',
     abstained: '依据不足',
-    abstainedAbout: '这个范围里没有能回答该问题的内容，Cairn 不会猜测。下面是最接近的内容。',
-    abstainedNothing: '这个范围里没有能回答该问题的内容，Cairn 不会猜测。它可能是空的，或者谈的是别的事。',
+    abstainedAbout: '这个范围里没有能回答该问题的内容，Keepstone 不会猜测。下面是最接近的内容。',
+    abstainedNothing:
+      '这个范围里没有能回答该问题的内容，Keepstone 不会猜测。它可能是空的，或者谈的是别的事。',
     evidence: '依据',
     people: '相关的人',
     context: '可放进提示词的上下文',

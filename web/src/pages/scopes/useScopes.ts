@@ -8,7 +8,7 @@ const KEPT = 8
 export function useScopes(): [string[], (scope: string) => void] {
   const who = useMe()?.user?.id ?? 'nobody'
   const [scopes, setScopes] = useLocalStorage<string[]>({
-    key: `cairn.scopes.${who}`,
+    key: `keepstone.scopes.${who}`,
     defaultValue: [],
     getInitialValueInEffect: false,
   })

@@ -14,7 +14,7 @@ export function Data({ owner }: { owner: boolean }) {
         <Button
           component="a"
           href="/v1/memory/export"
-          download="cairn-capsules.json"
+          download="keepstone-capsules.json"
           leftSection={<IconDownload size={16} aria-hidden />}
         >
           {words('exportDo')}

@@ -9,7 +9,7 @@ export const MEMORIES = { capsules: '/v1/mcp', graphs: '/v1/graph/mcp' } as cons
 export type Memory = keyof typeof MEMORIES
 
 const pretty = (value: unknown) => JSON.stringify(value, null, 2)
-const named = (memory: Memory) => (memory === 'capsules' ? 'cairn' : 'cairn-graph')
+const named = (memory: Memory) => (memory === 'capsules' ? 'keepstone' : 'keepstone-graph')
 
 /** Whether a key may be sent there as it is: to this machine, or under https. */
 export function isPrivate(url: string): boolean {

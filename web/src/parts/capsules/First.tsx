@@ -14,7 +14,7 @@ export function First({ id, onClose }: { id: string | null; onClose: () => void 
         <Modal.Body>
           <Stack align="center" gap="md" py="lg" px="sm">
             <div className={classes.glow}>
-              <img src="/static/cairn.svg" alt="" width={96} height={96} className={classes.stones} />
+              <img src="/static/keepstone.svg" alt="" width={96} height={96} className={classes.stones} />
             </div>
             <Title order={2} size="h3" ta="center">
               {words('first')}

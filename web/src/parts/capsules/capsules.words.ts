@@ -38,7 +38,7 @@ export const useCapsuleWords = defineWords('capsules', {
     look: 'Open in Recall',
     first: 'Your first capsule',
     firstText:
-      'This is the first stone of your cairn. Whatever you keep from now on can be found again by its words or by what it means, from every chat.',
+      'This is the first stone of your keepstone. Whatever you keep from now on can be found again by its words or by what it means, from every chat.',
     firstLook: 'See it in Recall',
     firstGo: 'Carry on',
     discard: 'Discard your changes?',

@@ -5,9 +5,11 @@ import { useChatWords } from './chat.words'
 import classes from './NoModel.module.css'
 
 const VARIABLES = {
-  openai: 'CAIRN_LLM_PROVIDER=openai\nCAIRN_LLM_API_KEY=sk-…\nCAIRN_LLM_MODEL=gpt-4o-mini',
-  anthropic: 'CAIRN_LLM_PROVIDER=anthropic\nCAIRN_LLM_API_KEY=sk-ant-…\nCAIRN_LLM_MODEL=claude-haiku-4-5',
-  local: 'CAIRN_LLM_PROVIDER=openai\nCAIRN_LLM_BASE_URL=http://127.0.0.1:11434/v1\nCAIRN_LLM_MODEL=llama3.2',
+  openai: 'KEEPSTONE_LLM_PROVIDER=openai\nKEEPSTONE_LLM_API_KEY=sk-…\nKEEPSTONE_LLM_MODEL=gpt-4o-mini',
+  anthropic:
+    'KEEPSTONE_LLM_PROVIDER=anthropic\nKEEPSTONE_LLM_API_KEY=sk-ant-…\nKEEPSTONE_LLM_MODEL=claude-haiku-4-5',
+  local:
+    'KEEPSTONE_LLM_PROVIDER=openai\nKEEPSTONE_LLM_BASE_URL=http://127.0.0.1:11434/v1\nKEEPSTONE_LLM_MODEL=llama3.2',
 } as const
 type Provider = keyof typeof VARIABLES
 

@@ -27,11 +27,11 @@ export const useChatWords = defineWords('chat', {
     attach: 'Attach a capsule',
     noModelTitle: 'Connect a language model to get answers',
     noModel:
-      'Set these variables where Cairn runs and start it again. Until then what you write, remember and upload is kept, and everything can be found.',
+      'Set these variables where Keepstone runs and start it again. Until then what you write, remember and upload is kept, and everything can be found.',
     provider: 'Provider',
     local: 'Local',
     localHint: 'Ollama, llama.cpp, vLLM and anything else that speaks OpenAI’s protocol.',
-    keyHint: 'The key stays on the server: nobody who uses Cairn gets to see it.',
+    keyHint: 'The key stays on the server: nobody who uses Keepstone gets to see it.',
     copyVariables: 'Copy these variables',
   },
   zh: {
@@ -58,11 +58,11 @@ export const useChatWords = defineWords('chat', {
     attach: '附上一个胶囊',
     noModelTitle: '连接一个语言模型，才会有回答',
     noModel:
-      '在运行 Cairn 的地方设置下面的变量，然后重新启动。在此之前，您写下、记住和上传的内容都会保存，也都能搜索到。',
+      '在运行 Keepstone 的地方设置下面的变量，然后重新启动。在此之前，您写下、记住和上传的内容都会保存，也都能搜索到。',
     provider: '服务商',
     local: '本机',
     localHint: 'Ollama、llama.cpp、vLLM，以及任何兼容 OpenAI 协议的服务。',
-    keyHint: '密钥只留在服务器上，使用 Cairn 的人都看不到它。',
+    keyHint: '密钥只留在服务器上，使用 Keepstone 的人都看不到它。',
     copyVariables: '复制这些变量',
   },
 })

@@ -20,7 +20,7 @@ const modelsQuery = queryOptions({
 export function useModels(): { names: string[]; connected: boolean; pending: boolean } {
   const { data, isPending, isError } = useQuery(modelsQuery)
   const names = (data ?? [])
-    .filter((one) => one.owned_by !== 'cairn')
+    .filter((one) => one.owned_by !== 'keepstone')
     .flatMap((one) => (typeof one.id === 'string' ? [one.id] : []))
   return { names, connected: names.length > 0 || isPending || isError, pending: isPending }
 }

@@ -39,7 +39,7 @@ function curl(path: string, body: unknown): string {
   const quoted = JSON.stringify(body, null, 2).replaceAll("'", "'\\''")
   return [
     `curl ${location.origin}${path} \\`,
-    '  -H "Authorization: Bearer $CAIRN_API_KEY" \\',
+    '  -H "Authorization: Bearer $KEEPSTONE_API_KEY" \\',
     "  -H 'Content-Type: application/json' \\",
     `  -d '${quoted}'`,
   ].join('\n')

@@ -1,0 +1,205 @@
+"""Who calls, with what, and who else is in the account."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from keepstone_client.binding import D, Resource, operation, paged
+from keepstone_client.core import Page, Request, at, filled, into, nothing, page_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    id: str
+    name: str
+    plan: str
+    credits: int | None  # None: not counted
+    timezone: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class User:
+    id: str
+    email: str
+    name: str
+    role: str
+    is_admin: bool
+    timezone: str
+    language: str
+    cold_tier: bool
+    weekly_digest: bool
+    has_password: bool
+    created_at: datetime
+    last_login_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Who a credential is. `user` is None for a service key that names nobody."""
+
+    account: Account
+    user: User | None
+    via: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    id: str
+    name: str
+    user_id: str | None  # None for a service key
+    prefix: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewKey(Key):
+    key: str  # the secret, shown this once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    id: str
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime
+    address: str | None
+    user_agent: str | None
+    current: bool = False  # the one that asks
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditLine:
+    id: str
+    at: datetime
+    user_id: str | None
+    via: str
+    credential_id: str | None
+    action: str
+    object_id: str | None
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    token: str
+    token_type: str
+    expires_in: int
+    expires_at: datetime
+
+
+class Me(Resource[D]):
+    @operation
+    def get(self) -> Request[Identity]:
+        """Who this client is."""
+        return Request(method="GET", path="/v1/me", parse=into(Identity))
+
+    @operation
+    def update(
+        self,
+        *,
+        name: str | None = None,
+        timezone: str | None = None,
+        language: str | None = None,
+        cold_tier: bool | None = None,
+        weekly_digest: bool | None = None,
+    ) -> Request[User]:
+        body = filled(name=name, timezone=timezone, language=language, cold_tier=cold_tier, weekly_digest=weekly_digest)
+        return Request(method="PATCH", path="/v1/me", parse=into(User), json=body)
+
+    @operation
+    def update_account(self, *, name: str | None = None, timezone: str | None = None) -> Request[Account]:
+        """For owners."""
+        body = filled(name=name, timezone=timezone)
+        return Request(method="PATCH", path="/v1/account", parse=into(Account), json=body)
+
+    @operation
+    def token(self) -> Request[Token]:
+        """A JWT that stands for this credential, for an hour or as the server is set."""
+        return Request(method="POST", path="/auth/token", parse=into(Token))
+
+    @operation
+    def set_password(self, new: str, *, current: str | None = None) -> Request[None]:
+        """Ends all other sessions of the user."""
+        body = filled(current=current, new=new)
+        return Request(method="POST", path="/auth/password", parse=nothing, json=body)
+
+
+class Users(Resource[D]):
+    """The people of the account."""
+
+    @paged
+    def list(self, *, page_size: int | None = None) -> Request[Page[User]]:
+        return Request(method="GET", path="/v1/users", parse=page_of(User), params=filled(limit=page_size))
+
+    @operation
+    def create(self, email: str, *, name: str = "", role: str = "member", password: str | None = None) -> Request[User]:
+        body = filled(email=email, name=name, role=role, password=password)
+        return Request(method="POST", path="/v1/users", parse=into(User), json=body)
+
+    @operation
+    def get(self, user_id: str) -> Request[User]:
+        return Request(method="GET", path=f"/v1/users/{at(user_id)}", parse=into(User))
+
+    @operation
+    def update(
+        self,
+        user_id: str,
+        *,
+        name: str | None = None,
+        timezone: str | None = None,
+        language: str | None = None,
+        cold_tier: bool | None = None,
+        weekly_digest: bool | None = None,
+        role: str | None = None,
+    ) -> Request[User]:
+        body = filled(
+            name=name, timezone=timezone, language=language, cold_tier=cold_tier, weekly_digest=weekly_digest, role=role
+        )
+        return Request(method="PATCH", path=f"/v1/users/{at(user_id)}", parse=into(User), json=body)
+
+    @operation
+    def erase(self, user_id: str) -> Request[None]:
+        """Them and all that is theirs, for good."""
+        return Request(method="DELETE", path=f"/v1/users/{at(user_id)}", parse=nothing)
+
+
+class Keys(Resource[D]):
+    @paged
+    def list(self, *, page_size: int | None = None) -> Request[Page[Key]]:
+        return Request(method="GET", path="/v1/keys", parse=page_of(Key), params=filled(limit=page_size))
+
+    @operation
+    def create(self, name: str, *, service: bool = False, expires_at: datetime | None = None) -> Request[NewKey]:
+        body = filled(name=name, service=service, expires_at=expires_at)
+        return Request(method="POST", path="/v1/keys", parse=into(NewKey), json=body)
+
+    @operation
+    def get(self, key_id: str) -> Request[Key]:
+        return Request(method="GET", path=f"/v1/keys/{at(key_id)}", parse=into(Key))
+
+    @operation
+    def revoke(self, key_id: str) -> Request[None]:
+        return Request(method="DELETE", path=f"/v1/keys/{at(key_id)}", parse=nothing)
+
+
+class Sessions(Resource[D]):
+    """Browsers that are signed in."""
+
+    @paged
+    def list(self, *, page_size: int | None = None) -> Request[Page[Session]]:
+        return Request(method="GET", path="/v1/sessions", parse=page_of(Session), params=filled(limit=page_size))
+
+    @operation
+    def end(self, session_id: str) -> Request[None]:
+        return Request(method="DELETE", path=f"/v1/sessions/{at(session_id)}", parse=nothing)
+
+
+class Audit(Resource[D]):
+    @paged
+    def list(self, *, page_size: int | None = None) -> Request[Page[AuditLine]]:
+        """Who did what, the newest first."""
+        return Request(method="GET", path="/v1/audit", parse=page_of(AuditLine), params=filled(limit=page_size))

@@ -1,0 +1,333 @@
+"""Capsules: what a person keeps on purpose."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from keepstone_client.binding import D, Resource, operation, paged
+from keepstone_client.core import Page, Request, as_is, at, filled, into, items_of, nothing, page_of
+
+Mode = Literal["literal", "semantic", "hybrid"]
+_CAPSULES = "/v1/memory/capsules"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    chat_id: str | None = None
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capsule:
+    id: str
+    title: str
+    content_md: str
+    kind: str
+    tags: tuple[str, ...]
+    project_id: str | None
+    source: Source | None
+    metadata: dict[str, Any]
+    size_bytes: int
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    accessed_at: datetime
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Similar:
+    id: str
+    title: str
+    similarity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedCapsule(Capsule):
+    similar: tuple[Similar, ...]  # of the last week and nearly the same: merge them?
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit(Capsule):
+    relevance: float | None = None  # only when something was searched for
+    snippet: str | None = None  # HTML text with <mark>
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapsuleVersion:
+    version: int
+    change: str
+    title: str
+    content_md: str
+    tags: tuple[str, ...]
+    metadata: dict[str, Any]
+    changed_by: str | None
+    changed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tag:
+    tag: str
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    start: str
+    count: int
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapsuleMap:
+    """`made_at` is None while it is being made."""
+
+    made_at: datetime | None
+    points: tuple[dict[str, Any], ...]
+    clusters: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Title:
+    title: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    code: str
+    phrase: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """A part of a conversation that is worth keeping; `messages` are places in what was sent."""
+
+    messages: tuple[int, ...]
+    text: str
+    score: float
+    reasons: tuple[Reason, ...]
+    title: str
+    tags: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapsuleUsage:
+    plan: str
+    bytes_used: int
+    quota_bytes: int | None  # None: no limit
+    count: int
+    in_trash: int
+    in_cold: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digest:
+    since: datetime
+    until: datetime
+    count: int
+    kinds: dict[str, int]
+    topics: tuple[str, ...]
+    capsules: tuple[Capsule, ...]
+    rediscover: tuple[Capsule, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    imported: int
+    skipped: int  # were there already
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deleted:
+    deleted: int
+
+
+class Capsules(Resource[D]):
+    @operation
+    def create(
+        self,
+        content_md: str,
+        *,
+        title: str | None = None,
+        kind: str = "note",
+        tags: Sequence[str] = (),
+        project_id: str | None = None,
+        source: Source | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Request[CreatedCapsule]:
+        """Keep something. Without a title one is made."""
+        told = filled(chat_id=source.chat_id, message_id=source.message_id) if source else None
+        body = filled(
+            content_md=content_md, title=title, kind=kind, tags=list(tags), project_id=project_id, source=told,
+            metadata=metadata,
+        )  # fmt: skip
+        return Request(method="POST", path=_CAPSULES, parse=into(CreatedCapsule), json=body)
+
+    @operation
+    def search(
+        self,
+        query: str,
+        *,
+        mode: Mode = "hybrid",
+        tag: str | None = None,
+        kind: str | None = None,
+        project_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> Request[Page[Hit]]:
+        """The best first. By words and by meaning, unless `mode` says otherwise."""
+        asked = filled(q=query, mode=mode, limit=limit, cursor=cursor)
+        return Request(
+            method="GET",
+            path=_CAPSULES,
+            parse=page_of(Hit),
+            params={**asked, **_wanted(tag, kind, project_id, since, until)},
+        )
+
+    @paged
+    def list(
+        self,
+        *,
+        tag: str | None = None,
+        kind: str | None = None,
+        project_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Request[Page[Hit]]:
+        """All of them, the newest first."""
+        params = {**filled(limit=page_size), **_wanted(tag, kind, project_id, since, until)}
+        return Request(method="GET", path=_CAPSULES, parse=page_of(Hit), params=params)
+
+    @operation
+    def get(self, capsule_id: str) -> Request[Capsule]:
+        return Request(method="GET", path=f"{_CAPSULES}/{at(capsule_id)}", parse=into(Capsule))
+
+    @operation
+    def update(
+        self,
+        capsule_id: str,
+        *,
+        title: str | None = None,
+        content_md: str | None = None,
+        kind: str | None = None,
+        tags: Sequence[str] | None = None,
+        project_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Request[Capsule]:
+        """What is left out stays; the version before stays in its history."""
+        body = filled(
+            title=title, content_md=content_md, kind=kind, tags=tags, project_id=project_id, metadata=metadata
+        )
+        return Request(method="PATCH", path=f"{_CAPSULES}/{at(capsule_id)}", parse=into(Capsule), json=body)
+
+    @operation
+    def delete(self, capsule_id: str) -> Request[None]:
+        """Into the trash, for 30 days."""
+        return Request(method="DELETE", path=f"{_CAPSULES}/{at(capsule_id)}", parse=nothing)
+
+    @operation
+    def restore(self, capsule_id: str) -> Request[Capsule]:
+        """Out of the trash."""
+        return Request(method="POST", path=f"{_CAPSULES}/{at(capsule_id)}/restore", parse=into(Capsule))
+
+    @operation
+    def recover(self, capsule_id: str) -> Request[Capsule]:
+        """Out of the cold tier."""
+        return Request(method="POST", path=f"{_CAPSULES}/{at(capsule_id)}/recover", parse=into(Capsule))
+
+    @operation
+    def history(self, capsule_id: str) -> Request[tuple[CapsuleVersion, ...]]:
+        """Every version, the latest first."""
+        return Request(method="GET", path=f"{_CAPSULES}/{at(capsule_id)}/history", parse=items_of(CapsuleVersion))
+
+    @paged
+    def trash(self, *, page_size: int | None = None) -> Request[Page[Hit]]:
+        return Request(method="GET", path="/v1/memory/trash", parse=page_of(Hit), params=filled(limit=page_size))
+
+    @paged
+    def cold(self, *, page_size: int | None = None) -> Request[Page[Hit]]:
+        """What was moved out of the way when the plan was full."""
+        return Request(method="GET", path="/v1/memory/cold", parse=page_of(Hit), params=filled(limit=page_size))
+
+    @operation
+    def delete_all(self) -> Request[Deleted]:
+        """Everything into the trash."""
+        body = {"confirm": "delete-all"}
+        return Request(method="POST", path=f"{_CAPSULES}/delete-all", parse=into(Deleted), json=body)
+
+    @operation
+    def tags(self) -> Request[tuple[Tag, ...]]:
+        return Request(method="GET", path=f"{_CAPSULES}/tags", parse=items_of(Tag))
+
+    @operation
+    def timeline(self, *, bucket: Literal["day", "week", "month"] | None = None) -> Request[tuple[Span, ...]]:
+        """How many, and about what, in each day, week or month."""
+        return Request(method="GET", path=f"{_CAPSULES}/timeline", parse=items_of(Span), params=filled(bucket=bucket))
+
+    @operation
+    def map(self) -> Request[CapsuleMap]:
+        """Points in a plane, what is alike close together. Below 30 capsules: Conflict."""
+        return Request(method="GET", path=f"{_CAPSULES}/constellation", parse=into(CapsuleMap))
+
+    @operation
+    def related(self, text: str, *, project_id: str | None = None) -> Request[tuple[Hit, ...]]:
+        """What fits to a text that is being written."""
+        params = filled(text=text, project_id=project_id)
+        return Request(method="GET", path=f"{_CAPSULES}/related", parse=items_of(Hit), params=params)
+
+    @operation
+    def merge(self, ids: Sequence[str], *, into_id: str) -> Request[Capsule]:
+        """Several into one of them; the others go to the trash."""
+        body = {"ids": ids, "into": into_id}
+        return Request(method="POST", path=f"{_CAPSULES}/merge", parse=into(Capsule), json=body)
+
+    @operation
+    def title(self, content_md: str) -> Request[Title]:
+        """A title and tags for a text; nothing is kept."""
+        body = {"content_md": content_md}
+        return Request(method="POST", path=f"{_CAPSULES}/title", parse=into(Title), json=body, repeatable=True)
+
+    @operation
+    def curate(self, messages: Sequence[Mapping[str, str]], *, refine: bool = False) -> Request[tuple[Segment, ...]]:
+        """What of a conversation is worth keeping. Each message has `role` and `content`, or `speaker` and `text`."""
+        return Request(
+            method="POST",
+            path=f"{_CAPSULES}/curate",
+            parse=items_of(Segment, "segments"),
+            json={"messages": messages, "refine": refine},
+            repeatable=True,
+        )
+
+    @operation
+    def usage(self) -> Request[CapsuleUsage]:
+        return Request(method="GET", path="/v1/memory/usage", parse=into(CapsuleUsage))
+
+    @operation
+    def digest(self) -> Request[Digest]:
+        """The last week."""
+        return Request(method="GET", path="/v1/memory/digest", parse=into(Digest))
+
+    @operation
+    def export_archive(self) -> Request[dict[str, Any]]:
+        """Everything with its history, as `import_archive` takes it."""
+        return Request(method="GET", path="/v1/memory/export", parse=as_is, timeout=600)
+
+    @operation
+    def import_archive(self, archive: Mapping[str, Any]) -> Request[Imported]:
+        """What is there already is skipped."""
+        held = {name: archive[name] for name in ("format", "version", "capsules") if name in archive}
+        return Request(
+            method="POST", path="/v1/memory/import", parse=into(Imported), json=held, repeatable=True, timeout=600
+        )
+
+
+def _wanted(
+    tag: str | None, kind: str | None, project_id: str | None, since: datetime | None, until: datetime | None
+) -> dict[str, Any]:
+    return filled(tag=tag, kind=kind, project_id=project_id, **{"from": since, "to": until})

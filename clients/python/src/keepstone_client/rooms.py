@@ -1,0 +1,516 @@
+"""Rooms, direct messages, the agents in them, and what is remembered of people and projects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from keepstone_client.binding import D, Resource, operation, paged
+from keepstone_client.core import Page, Request, at, filled, into, items_of, nothing, page_of
+
+Tier = Literal["thread", "session", "day", "week", "compaction"]
+FactScope = Literal["user", "project", "room", "global"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    slug: str
+    name: str
+    context_window: int
+    instructions: str
+    created_by: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Participant:
+    user_id: str
+    name: str
+    email: str
+    role: str
+    joined_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    id: str
+    name: str
+    project_id: str | None
+    participants: tuple[Participant, ...]
+    agents: tuple[str, ...]
+    created_at: datetime
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Utterance:
+    id: str
+    user: str | None
+    agent: str | None
+    name: str
+    text: str
+    ts: datetime
+    thread_id: str | None
+    attachments: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thread:
+    id: str
+    title: str
+    message_count: int
+    opened_at: datetime
+    closed_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    id: str
+    tier: str
+    thread_id: str | None
+    content: str
+    starts_at: datetime
+    ends_at: datetime
+    message_count: int
+    source_ids: tuple[str, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoomMemory:
+    id: str
+    type: str
+    text: str
+    user_id: str  # who said it; `*` for nobody in particular
+    agent_id: str  # which agent remembers it; `*` for all
+    run_id: str
+    visibility: str
+    metadata: dict[str, Any]
+    source_message_id: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landmark:
+    id: str
+    text: str
+    source_type: str
+    source_message_id: str | None
+    user_id: str | None
+    superseded_by: str | None
+    superseded_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptMessage:
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    layer: str
+    name: str
+    tokens: int
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    prompt: int
+    window: int
+    ratio: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    run_ids: tuple[str, ...]
+    visibility: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composed:
+    """A prompt, and what it is made of."""
+
+    messages: tuple[PromptMessage, ...]
+    sections: tuple[Section, ...]
+    tokens: Tokens
+    compacted: bool
+    filter: Filter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    id: str
+    scope_kind: str
+    scope_id: str
+    key: str
+    value: Any
+    visibility: str
+    valid_from: datetime
+    valid_to: datetime | None
+    recorded_at: datetime
+    recorded_by: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    id: str
+    name: str
+    created_at: datetime
+
+
+class Agents(Resource[D]):
+    @operation
+    def create(
+        self, slug: str, name: str, *, context_window: int | None = None, instructions: str = ""
+    ) -> Request[Agent]:
+        body = filled(slug=slug, name=name, context_window=context_window, instructions=instructions)
+        return Request(method="POST", path="/v1/agents", parse=into(Agent), json=body)
+
+    @paged
+    def list(self, *, page_size: int | None = None) -> Request[Page[Agent]]:
+        return Request(method="GET", path="/v1/agents", parse=page_of(Agent), params=filled(limit=page_size))
+
+    @operation
+    def get(self, slug: str) -> Request[Agent]:
+        return Request(method="GET", path=f"/v1/agents/{at(slug)}", parse=into(Agent))
+
+    @operation
+    def update(
+        self,
+        slug: str,
+        *,
+        name: str | None = None,
+        context_window: int | None = None,
+        instructions: str | None = None,
+    ) -> Request[Agent]:
+        body = filled(name=name, context_window=context_window, instructions=instructions)
+        return Request(method="PATCH", path=f"/v1/agents/{at(slug)}", parse=into(Agent), json=body)
+
+    @operation
+    def delete(self, slug: str) -> Request[None]:
+        return Request(method="DELETE", path=f"/v1/agents/{at(slug)}", parse=nothing)
+
+
+class Rooms(Resource[D]):
+    @operation
+    def create(
+        self,
+        name: str,
+        *,
+        project_id: str | None = None,
+        participants: Sequence[str] = (),
+        agents: Sequence[str] = (),
+    ) -> Request[Room]:
+        """`participants` by id or e-mail address; whoever makes it is one."""
+        body = filled(name=name, project_id=project_id, participants=participants, agents=agents)
+        return Request(method="POST", path="/v1/rooms", parse=into(Room), json=body)
+
+    @paged
+    def list(self, *, deleted: bool = False, page_size: int | None = None) -> Request[Page[Room]]:
+        params = filled(deleted=deleted or None, limit=page_size)
+        return Request(method="GET", path="/v1/rooms", parse=page_of(Room), params=params)
+
+    @operation
+    def get(self, room_id: str) -> Request[Room]:
+        return Request(method="GET", path=_room(room_id), parse=into(Room))
+
+    @operation
+    def rename(self, room_id: str, name: str) -> Request[Room]:
+        return Request(method="PATCH", path=_room(room_id), parse=into(Room), json={"name": name})
+
+    @operation
+    def delete(self, room_id: str) -> Request[None]:
+        """Into the trash, for 30 days."""
+        return Request(method="DELETE", path=_room(room_id), parse=nothing)
+
+    @operation
+    def restore(self, room_id: str) -> Request[Room]:
+        return Request(method="POST", path=f"{_room(room_id)}/restore", parse=into(Room))
+
+    @operation
+    def add_participant(self, room_id: str, user: str) -> Request[Room]:
+        """By id or e-mail address."""
+        return Request(method="POST", path=f"{_room(room_id)}/participants", parse=into(Room), json={"user": user})
+
+    @operation
+    def remove_participant(self, room_id: str, user_id: str) -> Request[None]:
+        return Request(method="DELETE", path=f"{_room(room_id)}/participants/{at(user_id)}", parse=nothing)
+
+    @operation
+    def add_agent(self, room_id: str, agent: str) -> Request[Room]:
+        return Request(method="POST", path=f"{_room(room_id)}/agents", parse=into(Room), json={"agent": agent})
+
+    @operation
+    def remove_agent(self, room_id: str, agent: str) -> Request[None]:
+        return Request(method="DELETE", path=f"{_room(room_id)}/agents/{at(agent)}", parse=nothing)
+
+    @operation
+    def say(
+        self,
+        room_id: str,
+        text: str,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        ts: datetime | None = None,
+        thread_id: str | None = None,
+        attachments: Sequence[Mapping[str, Any]] = (),
+        id: str | None = None,
+    ) -> Request[Utterance]:
+        """`user` or `agent` says it; without either, you. With an `id` of yours, the same again changes nothing."""
+        return _said(_room(room_id), text, user, agent, ts, thread_id, attachments, id)
+
+    @paged
+    def messages(
+        self,
+        room_id: str,
+        *,
+        thread_id: str | None = None,
+        latest_first: bool = False,
+        page_size: int | None = None,
+    ) -> Request[Page[Utterance]]:
+        params = filled(thread_id=thread_id, latest_first=latest_first or None, limit=page_size)
+        return Request(method="GET", path=f"{_room(room_id)}/messages", parse=page_of(Utterance), params=params)
+
+    @operation
+    def working(self, room_id: str) -> Request[tuple[Utterance, ...]]:
+        """The last messages, as the next prompt has them."""
+        return Request(method="GET", path=f"{_room(room_id)}/working", parse=items_of(Utterance))
+
+    @operation
+    def open_thread(self, room_id: str, *, title: str = "") -> Request[Thread]:
+        return Request(method="POST", path=f"{_room(room_id)}/threads", parse=into(Thread), json={"title": title})
+
+    @paged
+    def threads(self, room_id: str, *, page_size: int | None = None) -> Request[Page[Thread]]:
+        params = filled(limit=page_size)
+        return Request(method="GET", path=f"{_room(room_id)}/threads", parse=page_of(Thread), params=params)
+
+    @operation
+    def close_thread(self, room_id: str, thread_id: str) -> Request[Thread]:
+        """It is summed up afterwards."""
+        return Request(method="POST", path=f"{_room(room_id)}/threads/{at(thread_id)}/close", parse=into(Thread))
+
+    @paged
+    def summaries(
+        self, room_id: str, *, tier: Tier | None = None, page_size: int | None = None
+    ) -> Request[Page[Summary]]:
+        params = filled(tier=tier, limit=page_size)
+        return Request(method="GET", path=f"{_room(room_id)}/summaries", parse=page_of(Summary), params=params)
+
+    @paged
+    def memories(
+        self, room_id: str, *, agent: str | None = None, page_size: int | None = None
+    ) -> Request[Page[RoomMemory]]:
+        params = filled(agent=agent, limit=page_size)
+        return Request(method="GET", path=f"{_room(room_id)}/memories", parse=page_of(RoomMemory), params=params)
+
+    @operation
+    def add_landmark(self, room_id: str, text: str, *, supersedes: Sequence[str] = ()) -> Request[Landmark]:
+        """Pinned in every prompt. `supersedes` are landmarks that it takes the place of."""
+        return _pinned(_room(room_id), text, supersedes)
+
+    @operation
+    def landmarks(self, room_id: str, *, superseded: bool = False) -> Request[tuple[Landmark, ...]]:
+        params = filled(superseded=superseded or None)
+        return Request(method="GET", path=f"{_room(room_id)}/landmarks", parse=items_of(Landmark), params=params)
+
+    @operation
+    def compose(
+        self, room_id: str, text: str, *, agent: str, user: str | None = None, context_window: int | None = None
+    ) -> Request[Composed]:
+        """The prompt with which this agent answers this message. What is said is not kept by this."""
+        body = filled(agent=agent, message=filled(user=user, text=text), context_window=context_window)
+        return Request(method="POST", path=f"{_room(room_id)}/compose", parse=into(Composed), json=body, timeout=180)
+
+
+class Directs(Resource[D]):
+    """What one user and one agent say to each other. `agent` is its slug."""
+
+    @operation
+    def say(
+        self,
+        agent: str,
+        text: str,
+        *,
+        by_agent: bool = False,
+        ts: datetime | None = None,
+        attachments: Sequence[Mapping[str, Any]] = (),
+        id: str | None = None,
+    ) -> Request[Utterance]:
+        """You say it, or the agent does. With an `id` of yours, the same again changes nothing."""
+        return _said(_direct(agent), text, None, agent if by_agent else None, ts, None, attachments, id)
+
+    @paged
+    def messages(
+        self, agent: str, *, latest_first: bool = False, page_size: int | None = None
+    ) -> Request[Page[Utterance]]:
+        params = filled(latest_first=latest_first or None, limit=page_size)
+        return Request(method="GET", path=f"{_direct(agent)}/messages", parse=page_of(Utterance), params=params)
+
+    @operation
+    def working(self, agent: str) -> Request[tuple[Utterance, ...]]:
+        return Request(method="GET", path=f"{_direct(agent)}/working", parse=items_of(Utterance))
+
+    @paged
+    def summaries(
+        self, agent: str, *, tier: Tier | None = None, page_size: int | None = None
+    ) -> Request[Page[Summary]]:
+        params = filled(tier=tier, limit=page_size)
+        return Request(method="GET", path=f"{_direct(agent)}/summaries", parse=page_of(Summary), params=params)
+
+    @paged
+    def memories(self, agent: str, *, page_size: int | None = None) -> Request[Page[RoomMemory]]:
+        params = filled(limit=page_size)
+        return Request(method="GET", path=f"{_direct(agent)}/memories", parse=page_of(RoomMemory), params=params)
+
+    @operation
+    def add_landmark(self, agent: str, text: str, *, supersedes: Sequence[str] = ()) -> Request[Landmark]:
+        return _pinned(_direct(agent), text, supersedes)
+
+    @operation
+    def landmarks(self, agent: str, *, superseded: bool = False) -> Request[tuple[Landmark, ...]]:
+        params = filled(superseded=superseded or None)
+        return Request(method="GET", path=f"{_direct(agent)}/landmarks", parse=items_of(Landmark), params=params)
+
+    @operation
+    def compose(
+        self, agent: str, text: str, *, project_id: str | None = None, context_window: int | None = None
+    ) -> Request[Composed]:
+        body = filled(message={"text": text}, project_id=project_id, context_window=context_window)
+        return Request(method="POST", path=f"{_direct(agent)}/compose", parse=into(Composed), json=body, timeout=180)
+
+
+class Profiles(Resource[D]):
+    """What agents remember of a person, wherever they meet."""
+
+    @operation
+    def remember(
+        self,
+        user_id: str,
+        text: str,
+        *,
+        type: str = "fact",
+        agent: str | None = None,
+    ) -> Request[RoomMemory]:
+        """For all agents, unless one is named."""
+        body = filled(text=text, type=type, agent=agent)
+        return Request(method="POST", path=f"/v1/profiles/{at(user_id)}/memories", parse=into(RoomMemory), json=body)
+
+    @paged
+    def memories(self, user_id: str, *, page_size: int | None = None) -> Request[Page[RoomMemory]]:
+        return Request(
+            method="GET",
+            path=f"/v1/profiles/{at(user_id)}/memories",
+            parse=page_of(RoomMemory),
+            params=filled(limit=page_size),
+        )
+
+
+class Projects(Resource[D]):
+    @operation
+    def create(self, name: str) -> Request[Project]:
+        return Request(method="POST", path="/v1/projects", parse=into(Project), json={"name": name})
+
+    @paged
+    def list(self, *, page_size: int | None = None) -> Request[Page[Project]]:
+        return Request(method="GET", path="/v1/projects", parse=page_of(Project), params=filled(limit=page_size))
+
+    @operation
+    def remember(
+        self,
+        project_id: str,
+        text: str,
+        *,
+        type: str = "fact",
+        agent: str | None = None,
+    ) -> Request[RoomMemory]:
+        body = filled(text=text, type=type, agent=agent)
+        return Request(method="POST", path=f"/v1/projects/{at(project_id)}/memories", parse=into(RoomMemory), json=body)
+
+    @paged
+    def memories(self, project_id: str, *, page_size: int | None = None) -> Request[Page[RoomMemory]]:
+        return Request(
+            method="GET",
+            path=f"/v1/projects/{at(project_id)}/memories",
+            parse=page_of(RoomMemory),
+            params=filled(limit=page_size),
+        )
+
+
+class Facts(Resource[D]):
+    """Exact values with their history. The scope `global` has the id `global`."""
+
+    @operation
+    def list(
+        self, scope_kind: FactScope, scope_id: str = "global", *, as_of: datetime | None = None
+    ) -> Request[tuple[Fact, ...]]:
+        params = filled(scope_kind=scope_kind, scope_id=scope_id, as_of=as_of)
+        return Request(method="GET", path="/v1/facts", parse=items_of(Fact), params=params)
+
+    @operation
+    def put(
+        self,
+        scope_kind: FactScope,
+        scope_id: str,
+        key: str,
+        value: Any,
+        *,
+        visibility: Literal["shared", "private"] = "shared",
+    ) -> Request[Fact]:
+        """Any JSON value; the one before stays in its history."""
+        body = {"value": value, "visibility": visibility}
+        return Request(method="PUT", path=_fact(scope_kind, scope_id, key), parse=into(Fact), json=body)
+
+    @operation
+    def get(self, scope_kind: FactScope, scope_id: str, key: str, *, as_of: datetime | None = None) -> Request[Fact]:
+        params = filled(as_of=as_of)
+        return Request(method="GET", path=_fact(scope_kind, scope_id, key), parse=into(Fact), params=params)
+
+    @operation
+    def delete(self, scope_kind: FactScope, scope_id: str, key: str) -> Request[None]:
+        """It holds no longer; its history stays."""
+        return Request(method="DELETE", path=_fact(scope_kind, scope_id, key), parse=nothing)
+
+    @operation
+    def history(self, scope_kind: FactScope, scope_id: str, key: str) -> Request[tuple[Fact, ...]]:
+        return Request(method="GET", path=f"{_fact(scope_kind, scope_id, key)}/history", parse=items_of(Fact))
+
+
+def _room(room_id: str) -> str:
+    return f"/v1/rooms/{at(room_id)}"
+
+
+def _direct(agent: str) -> str:
+    return f"/v1/dms/{at(agent)}"
+
+
+def _fact(scope_kind: str, scope_id: str, key: str) -> str:
+    return f"/v1/facts/{at(scope_kind)}/{at(scope_id)}/{at(key)}"
+
+
+def _said(
+    place: str,
+    text: str,
+    user: str | None,
+    agent: str | None,
+    ts: datetime | None,
+    thread_id: str | None,
+    attachments: Sequence[Mapping[str, Any]],
+    own_id: str | None,
+) -> Request[Utterance]:
+    body = filled(
+        text=text, user=user, agent=agent, ts=ts, thread_id=thread_id, attachments=attachments or None, id=own_id
+    )
+    return Request(
+        method="POST", path=f"{place}/messages", parse=into(Utterance), json=body, repeatable=own_id is not None
+    )
+
+
+def _pinned(place: str, text: str, supersedes: Sequence[str]) -> Request[Landmark]:
+    body = {"text": text, "supersedes": supersedes}
+    return Request(method="POST", path=f"{place}/landmarks", parse=into(Landmark), json=body)

@@ -1,3 +1,0 @@
-"""Cairn: long-term memory for AI chats and agents."""
-
-__version__ = "0.1.0"

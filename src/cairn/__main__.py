@@ -1,5 +1,0 @@
-"""`python -m cairn` is the `cairn` command."""
-
-from cairn.cli import main
-
-main()

@@ -1,1 +1,0 @@
-"""The pages Cairn serves itself: login, start, API reference. Plain HTML that works without script or network."""

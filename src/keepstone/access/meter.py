@@ -1,0 +1,185 @@
+"""The meter: what a call costs, whether there is enough for it, and the ledger line that says that it was made.
+
+A billable call is paid once, when it has succeeded: `begin` before the work, `charge` in its transaction. Whatever is
+retried, and however many come at once, each call id has one line, the balance never goes below nothing, and no month
+has more queries than its plan. What language models read and wrote is noted too, by `metered`.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from keepstone.access.readscope import account_scope
+from keepstone.errors import KeepstoneError, NotFound, PaymentRequired, QuotaExceeded
+from keepstone.model.ids import random_text
+from keepstone.model.principal import Principal
+from keepstone.observe.logs import describe
+from keepstone.providers.llm import Completion, LanguageModel
+from keepstone.services import Services
+from keepstone.store import ledger
+from keepstone.store.db import Connection, DatabaseError
+from keepstone.store.ledger import Line
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Credits are taken from the balance; queries count against the plan's limit of the month."""
+
+    credits: int = 0
+    queries: int = 0
+
+
+PRICES = {"recall": Price(credits=1), "ask": Price(credits=5), "memory_recall": Price(queries=1)}
+_MODEL = "llm"
+
+
+# -------------------------------------------------------------------------------------------------- billable calls
+
+
+async def begin(
+    services: Services, conn: Connection, action: str, call_id: str | None = None, *, code: str | None = None
+) -> None:
+    """Before the work is done: is there enough? Nothing is taken yet. What has its line already may come again.
+
+    `code` is what the refusal of a query over the month's limit is called, where it is not `quota_exceeded`.
+    """
+    now, price = services.clock(), PRICES[action]
+    found = await ledger.standing(conn, month_of(now), _line_id(action, call_id) if call_id is not None else None)
+    if found is None:
+        raise NotFound("This account is gone.")
+    if found.known:
+        return
+    left = await ledger.refill(conn, month_of(now)) if price.credits and found.refill_due else found.credits
+    if price.credits and left is not None and left < price.credits:
+        raise _no_credits(services, action, left)
+    if price.queries and found.monthly_queries is not None and found.queries >= found.monthly_queries:
+        raise _no_queries(services, found.queries, found.monthly_queries, code)
+
+
+async def charge(
+    services: Services,
+    conn: Connection,
+    principal: Principal,
+    action: str,
+    call_id: str,
+    *,
+    tokens_in: int = 0,
+    tokens_out: int = 0,
+    details: dict[str, Any] | None = None,
+    code: str | None = None,
+) -> int:
+    """Take what it costs and write the line, together; the same call again takes nothing. Returns the credits.
+
+    Last in the transaction of the work: until that ends, the account's other calls wait here. Raises when there is not
+    enough, which gives the transaction up.
+    """
+    now, price = services.clock(), PRICES[action]
+    taken = await ledger.take(
+        conn,
+        Line(
+            call_id=_line_id(action, call_id), at=now, month=month_of(now), user_id=principal.user_id,
+            credential_id=principal.credential_id, action=action, queries=price.queries, credits=price.credits,
+            tokens_in=tokens_in, tokens_out=tokens_out, details=details or {},
+        ),
+    )  # fmt: skip
+    if taken is None:
+        raise NotFound("This account is gone.")
+    if taken.new and not taken.paid:
+        raise _no_credits(services, action, 0)
+    if taken.new and not taken.within:
+        raise _no_queries(services, None, None, code)
+    return price.credits
+
+
+def month_of(at: datetime) -> date:
+    return at.astimezone(UTC).date().replace(day=1)
+
+
+def next_month(at: datetime) -> datetime:
+    """When the month's limits begin anew."""
+    following = (month_of(at) + timedelta(days=31)).replace(day=1)
+    return datetime(following.year, following.month, 1, tzinfo=UTC)
+
+
+def _line_id(action: str, call_id: str) -> str:
+    """The caller picks the request id, and may use one for two kinds of call."""
+    return f"{call_id}:{action}"
+
+
+def _no_credits(services: Services, action: str, left: int) -> PaymentRequired:
+    return PaymentRequired(
+        f"This {action} costs {PRICES[action].credits} credits and {left} are left: ask the operator of this server "
+        "for more. You were not charged.",
+        upgrade_url=services.settings.pricing_url,
+    )
+
+
+def _no_queries(services: Services, used: int | None, allowed: int | None, code: str | None) -> QuotaExceeded:
+    now = services.clock()
+    resets = next_month(now)
+    details: dict[str, Any] = {"resets_at": resets.isoformat().replace("+00:00", "Z")}
+    if allowed is not None:
+        details |= {"queries": used, "monthly_queries": allowed}
+    return QuotaExceeded(
+        "The queries of this month are used up: wait for the next one, or take a larger plan.",
+        code=code,
+        details=details,
+        retry_after=(resets - now).total_seconds(),
+        upgrade_url=services.settings.pricing_url,
+    )
+
+
+# --------------------------------------------------------------------------------------------- language models
+
+
+def metered(services: Services, principal: Principal, *, room: str | None = None) -> LanguageModel | None:
+    """The language model, if there is one, at the expense of this caller; `room` is where the work belongs."""
+    return None if services.llm is None else _Metered(services, services.llm, principal, room)
+
+
+async def note_tokens(
+    services: Services,
+    principal: Principal,
+    *,
+    tokens_in: int,
+    tokens_out: int,
+    room: str | None = None,
+    estimated: bool = False,
+) -> None:
+    """A ledger line for one use of a language model. The answer is there: that it could not be noted is no fault."""
+    now = services.clock()
+    details: dict[str, Any] = ({"room": room} if room else {}) | ({"estimated": True} if estimated else {})
+    line = Line(
+        call_id=f"{_MODEL}:{random_text(24)}", at=now, month=month_of(now), user_id=principal.user_id,
+        credential_id=principal.credential_id, action=_MODEL, queries=0, credits=0, tokens_in=max(0, tokens_in),
+        tokens_out=max(0, tokens_out), details=details,
+    )  # fmt: skip
+    try:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            await ledger.take(conn, line)
+    except (KeepstoneError, DatabaseError) as fault:
+        log.warning("tokens not noted", extra=describe(fault))
+
+
+class _Metered:
+    """A language model that notes what it is used for. Whoever made the other closes it."""
+
+    def __init__(self, services: Services, model: LanguageModel, principal: Principal, room: str | None) -> None:
+        self.name = model.name
+        self._services = services
+        self._model = model
+        self._principal = principal
+        self._room = room
+
+    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
+        done = await self._model.complete(system=system, prompt=prompt, max_tokens=max_tokens)
+        await note_tokens(
+            self._services, self._principal, tokens_in=done.tokens_in, tokens_out=done.tokens_out, room=self._room
+        )
+        return done
+
+    async def close(self) -> None:
+        pass

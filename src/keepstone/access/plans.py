@@ -1,0 +1,79 @@
+"""Plans: what an account may use, as the operator sets it.
+
+Capacity counts by user, and an admin can set another for one of them; the rest counts by account.
+"""
+
+import logging
+import re
+from dataclasses import replace
+from typing import Any
+
+from keepstone.errors import Invalid, NotFound, QuotaExceeded
+from keepstone.model.account import User
+from keepstone.model.plan import PLAN_NAME, Plan
+from keepstone.services import Services
+from keepstone.settings import Settings
+from keepstone.store import plans as store
+from keepstone.store.db import Connection
+
+log = logging.getLogger(__name__)
+
+
+async def capacity(conn: Connection, user: User) -> int | None:
+    """In bytes; None is without a limit."""
+    if user.quota_bytes is not None:
+        return user.quota_bytes
+    plan = await store.of_account(conn)
+    return plan.capacity_bytes if plan is not None else 0
+
+
+def quota_exceeded(settings: Settings, *, used: int, more: int, allowed: int) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"This needs {more} bytes and {max(0, allowed - used)} of {allowed} are left: delete something, or take a "
+        "larger plan.",
+        details={"bytes_used": used, "bytes_needed": more, "quota_bytes": allowed},
+        upgrade_url=settings.pricing_url,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the operator's
+
+
+async def list_plans(services: Services) -> list[Plan]:
+    async with services.db.unscoped() as conn:
+        return await store.every(conn)
+
+
+async def on_sale(services: Services) -> list[Plan]:
+    """Those that have a price: what anybody may see, whoever they are."""
+    return [plan for plan in await list_plans(services) if plan.price is not None]
+
+
+async def get_plan(services: Services, name: str) -> Plan:
+    async with services.db.unscoped() as conn:
+        return await find(conn, name)
+
+
+async def find(conn: Connection, name: str) -> Plan:
+    plan = await store.named(conn, name)
+    if plan is None:
+        raise NotFound(f"There is no plan {name[:80]}. `keepstone plans list` shows which there are.")
+    return plan
+
+
+async def put_plan(services: Services, plan: Plan) -> Plan:
+    """Make it, or make it this. It holds from the next request on, for everybody who is on it."""
+    if re.fullmatch(PLAN_NAME, plan.name) is None:
+        raise Invalid("A plan's name is of a-z, 0-9, - and _, begins with a letter or digit and has up to 63 of them.")
+    async with services.db.unscoped() as conn:
+        await store.put(conn, plan)
+    log.info("plan set", extra={"plan": plan.name})
+    return plan
+
+
+async def change_plan(services: Services, name: str, **changes: Any) -> Plan:
+    """Set the given limits and leave the rest. One that was not there is made, behind the others."""
+    every = await list_plans(services)
+    last = max((one.position for one in every), default=0)
+    before = next((one for one in every if one.name == name), Plan(name=name, position=last + 1))
+    return await put_plan(services, replace(before, **changes))

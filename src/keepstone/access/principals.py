@@ -1,0 +1,138 @@
+"""The one place where a principal is made: from an API key, a JWT or the session cookie."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from keepstone.access.emails import plain_email
+from keepstone.access.readscope import account_scope
+from keepstone.access.secrets import parse_secret, same_hash
+from keepstone.access.tokens import token_holder
+from keepstone.errors import NotFound, RateLimited, Unauthenticated
+from keepstone.model.account import User
+from keepstone.model.ids import is_id
+from keepstone.model.plan import Rate
+from keepstone.model.principal import Principal, Via
+from keepstone.services import Services
+from keepstone.store import holders, keys, sessions, users
+from keepstone.store.holders import Holder
+
+_FREE_FAILURES = 20
+_LONGEST_DELAY = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What came with a request. `on_behalf_of` is whom a service key speaks for: an id or an e-mail address."""
+
+    authorization: str | None = None
+    session: str | None = None
+    on_behalf_of: str | None = None
+    address: str = ""
+
+
+async def authenticate(services: Services, credentials: Credentials) -> Principal:
+    """Who is calling; raises `Unauthenticated` for everybody else, later and later for those who keep guessing."""
+    guesser = f"guesses:{credentials.address}"
+    try:
+        principal = await _principal(services, credentials)
+    except Unauthenticated:
+        if credentials.authorization is None:  # an old cookie is no guess
+            raise
+        services.throttle.failed(guesser)
+        wait = services.throttle.wait(guesser, free=_FREE_FAILURES)
+        if wait > 0:
+            await asyncio.sleep(min(wait, _LONGEST_DELAY))
+            raise RateLimited("Too many wrong credentials from this address.", retry_after=wait) from None
+        raise
+    if credentials.on_behalf_of is not None:
+        return await act_for(services, principal, credentials.on_behalf_of)
+    return principal
+
+
+async def act_for(services: Services, principal: Principal, user: str) -> Principal:
+    """The same caller as one of the account's users, named by id or e-mail address.
+
+    Only a service key can be somebody else. To a user's credential anybody else does not exist.
+    """
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
+    if found is None or principal.user_id not in {None, found.id}:
+        raise NotFound("There is no such user in this account.")
+    return replace(principal, user_id=found.id, role=found.role, is_admin=found.is_admin)
+
+
+def principal_of(user: User, *, account_id: str, via: Via, credential_id: str | None = None) -> Principal:
+    """Somebody whom we know already, such as whoever has just signed in."""
+    return Principal(
+        account=user.account,
+        account_id=account_id,
+        user_id=user.id,
+        role=user.role,
+        is_admin=user.is_admin,
+        via=via,
+        credential_id=credential_id,
+    )
+
+
+def operator_in(account: int, *, account_id: str = "", user_id: str | None = None) -> Principal:
+    """The operator of the server, at work in an account from the command line."""
+    return Principal(account=account, account_id=account_id, user_id=user_id, role="owner", is_admin=True, via="cli")
+
+
+def worker_for(account: int, user_id: str | None = None) -> Principal:
+    """A background job, at work for the user who caused it: it may what they may. Without one, for the account."""
+    return Principal(account=account, account_id="", user_id=user_id, role="member", via="job")
+
+
+def biller_of(account: int, *, account_id: str) -> Principal:
+    """A payment system, which knew the secret that it shares with this server."""
+    return Principal(account=account, account_id=account_id, user_id=None, role="owner", via="webhook")
+
+
+async def _principal(services: Services, credentials: Credentials) -> Principal:
+    if credentials.authorization is not None:
+        scheme, _, text = credentials.authorization.strip().partition(" ")
+        text = text.strip()
+        if scheme.lower() not in {"bearer", "token"} or not text:
+            raise Unauthenticated("Send the header 'Authorization: Bearer' with an API key or a token.")
+        if text.startswith("ck_"):
+            return await _of_secret(services, "key", text)
+        return _of_holder(await token_holder(services, text), via="jwt")
+    if credentials.session is not None:
+        return await _of_secret(services, "session", credentials.session)
+    raise Unauthenticated("Sign in, or send the header 'Authorization: Bearer' with an API key or a token.")
+
+
+async def _of_secret(services: Services, kind: Literal["key", "session"], text: str) -> Principal:
+    """Find the row by the public part, compare the secret, note the use."""
+    secret = parse_secret("ck" if kind == "key" else "cs", text)
+    holder = None
+    if secret is not None:
+        async with services.db.unscoped() as conn:
+            holder = await holders.of_credential(conn, kind, secret.prefix)
+    if secret is None or holder is None or not same_hash(holder.secret_hash, secret.hash):
+        raise Unauthenticated(
+            "This API key is not known, has expired or was revoked."
+            if kind == "key"
+            else "This session is over: sign in again."
+        )
+    principal = _of_holder(holder, via=kind)
+    if holder.stale:
+        touch = keys.touch if kind == "key" else sessions.touch
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            await touch(conn, holder.credential_id)
+    return principal
+
+
+def _of_holder(holder: Holder, *, via: Via) -> Principal:
+    return Principal(
+        account=holder.account,
+        account_id=holder.account_id,
+        user_id=holder.user_id,
+        role=holder.role,
+        is_admin=holder.is_admin,
+        via=via,
+        credential_id=holder.credential_id,
+        rate=Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute),
+    )

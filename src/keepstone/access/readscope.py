@@ -1,0 +1,41 @@
+"""The one place where a read scope comes from. The database accepts nothing else and checks it again."""
+
+from collections.abc import Sequence
+
+from keepstone.model.principal import Principal, ReadScope, Visibility
+from keepstone.services import Services
+from keepstone.store import spaces
+
+
+def account_scope(account: int) -> ReadScope:
+    """The account's own records (users, keys, audit), and no memory at all."""
+    return ReadScope(account=account)
+
+
+def space_scope(principal: Principal, *spaces: int) -> ReadScope:
+    """Spaces that the caller's own name, or their being a member, led to."""
+    return ReadScope(account=principal.account, spaces=spaces, visibilities=("public", "shared", "private"))
+
+
+def wall_scope(principal: Principal, spaces: Sequence[int], *, private: bool) -> ReadScope:
+    """What an agent may read to answer the caller: in a room what is public or shared, alone with one user also what is
+    private to the two, but nothing that is public elsewhere.
+    """
+    seen: tuple[Visibility, ...] = ("private", "shared") if private else ("public", "shared")
+    return ReadScope(account=principal.account, spaces=tuple(spaces), visibilities=seen)
+
+
+def job_scope(account: int, *spaces: int) -> ReadScope:
+    """One space, or one with its parts, for background work on what is in it."""
+    return ReadScope(account=account, spaces=spaces, visibilities=("public", "shared", "private"))
+
+
+async def read_scope(services: Services, principal: Principal) -> ReadScope:
+    """Everything this caller may see: what is theirs, what they are a member of, and what is the account's."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await spaces.of_account(conn)
+        if principal.user_id is not None:
+            found += await spaces.readable_by(conn, principal.user_id)
+    return ReadScope(
+        account=principal.account, spaces=tuple(sorted(found)), visibilities=("public", "shared", "private")
+    )

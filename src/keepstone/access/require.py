@@ -1,0 +1,21 @@
+"""What a principal has to be for a thing; each refusal says what is missing."""
+
+from keepstone.errors import Forbidden
+from keepstone.model.principal import Principal
+
+
+def require_user(principal: Principal) -> str:
+    """The user behind the call, for what belongs to a person."""
+    if principal.user_id is None:
+        raise Forbidden("A service key has to name one of the account's users here, in X-Keepstone-User.")
+    return principal.user_id
+
+
+def require_owner(principal: Principal) -> None:
+    if principal.role != "owner":
+        raise Forbidden("Only an owner of the account may do this.")
+
+
+def require_admin(principal: Principal) -> None:
+    if not principal.is_admin:
+        raise Forbidden("Only the operator of this server may do this.")

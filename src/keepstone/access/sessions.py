@@ -1,0 +1,166 @@
+"""Signing in with a browser: by password, or by a one-time link. A session can be seen and ended by its user."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from keepstone.access.audit import record
+from keepstone.access.emails import plain_email
+from keepstone.access.passwords import hash_password, verify_password
+from keepstone.access.principals import operator_in, principal_of
+from keepstone.access.readscope import account_scope
+from keepstone.access.require import require_user
+from keepstone.access.secrets import new_secret, parse_secret
+from keepstone.errors import Invalid, NotFound, RateLimited, Unauthenticated
+from keepstone.model.account import User
+from keepstone.model.credential import Session
+from keepstone.model.ids import new_id
+from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.store import accounts, users
+from keepstone.store import sessions as store
+from keepstone.store.db import Connection
+
+LINK_LIFETIME = timedelta(hours=24)
+_FREE_BY_EMAIL = 5
+_FREE_BY_ADDRESS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browser:
+    """Where a login comes from, for the user's own list of sessions."""
+
+    address: str
+    user_agent: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    user: User
+    token: str
+    expires_at: datetime
+
+
+async def log_in(services: Services, *, email: str, password: str, browser: Browser) -> Login:
+    """A new session for the right password; whoever keeps guessing waits longer and longer."""
+    email = plain_email(email)
+    by_email, by_address = f"login:{email}", f"login-from:{browser.address}"
+    wait = max(
+        services.throttle.wait(by_email, free=_FREE_BY_EMAIL),
+        services.throttle.wait(by_address, free=_FREE_BY_ADDRESS),
+    )
+    if wait > 0:
+        raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
+    for key in (
+        by_email,
+        by_address,
+    ):  # counted before it is looked at, so that trying in parallel gains nothing
+        services.throttle.failed(key)
+    user, stored = await _by_email(services, email)
+    if not await verify_password(stored, password) or user is None:
+        raise Unauthenticated("E-mail address or password is wrong.")
+    services.throttle.forgive(by_email, all_of_them=True)
+    services.throttle.forgive(by_address)
+    async with services.db.transaction(account_scope(user.account)) as conn:
+        return await _start(services, conn, user, browser, "session.login")
+
+
+async def log_in_once(services: Services, *, token: str, browser: Browser) -> Login:
+    """A new session for a one-time link, which is used up by it."""
+    secret = parse_secret("cl", token)
+    account = None
+    if secret is not None:
+        async with services.db.unscoped() as conn:
+            account = await accounts.account_of(conn, "link", secret.prefix)
+    if secret is not None and account is not None:
+        async with services.db.transaction(account_scope(account)) as conn:
+            user_id = await store.take_link(conn, secret.prefix, secret.hash)
+            user = await users.get(conn, user_id) if user_id else None
+            if user is not None:
+                return await _start(services, conn, user, browser, "session.login_once")
+    raise NotFound("This link was used already or is too old. `keepstone login-link` prints a new one.")
+
+
+async def make_link(services: Services, user: User) -> str:
+    """The token of a one-time link for this user; the one before it stops working."""
+    secret = new_secret("cl")
+    async with services.db.transaction(account_scope(user.account)) as conn:
+        await store.insert_link(
+            conn,
+            user_id=user.id,
+            prefix=secret.prefix,
+            secret_hash=secret.hash,
+            expires_at=services.clock() + LINK_LIFETIME,
+        )
+        await record(conn, operator_in(user.account), "session.link", user.id)
+    return secret.text
+
+
+async def log_out(services: Services, principal: Principal) -> None:
+    """End the session that this call came with. Other credentials are not touched."""
+    if principal.via != "session" or principal.credential_id is None:
+        return
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await store.delete(conn, principal.credential_id)
+        await record(conn, principal, "session.logout", principal.credential_id)
+
+
+async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[Session]:
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
+    return cut_page(found, page, lambda session: (session.created_at, session.id))
+
+
+async def end_session(services: Services, principal: Principal, session_id: str) -> None:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        session = await store.get(conn, session_id)
+        if session is None or session.user_id != principal.user_id:
+            raise NotFound("There is no such session.")
+        await store.delete(conn, session_id)
+        await record(conn, principal, "session.end", session_id)
+
+
+async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
+    """Set the password; every other session of the user ends. An existing password has to be shown first."""
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        stored = await users.password_hash(conn, user_id)
+    guesses = f"password:{user_id}"
+    wait = services.throttle.wait(guesses, free=_FREE_BY_EMAIL)
+    if wait > 0:
+        raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
+    if stored is not None and not await verify_password(stored, current or ""):
+        services.throttle.failed(guesses)
+        raise Invalid("The current password is not right.")
+    password_hash = await hash_password(new)
+    keep = principal.credential_id if principal.via == "session" else None
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await users.update(conn, user_id, password_hash=password_hash)
+        await store.delete_others(conn, user_id, keep=keep)
+        await record(conn, principal, "user.password", user_id)
+
+
+async def _by_email(services: Services, email: str) -> tuple[User | None, str | None]:
+    async with services.db.unscoped() as conn:
+        account = await accounts.account_of(conn, "email", email)
+    if account is None:
+        return None, None
+    async with services.db.transaction(account_scope(account)) as conn:
+        user = await users.by_email(conn, email)
+        return user, await users.password_hash(conn, user.id) if user else None
+
+
+async def _start(services: Services, conn: Connection, user: User, browser: Browser, action: str) -> Login:
+    secret = new_secret("cs")
+    session_id = new_id("ses")
+    now = services.clock()
+    expires_at = now + timedelta(days=services.settings.session_days)
+    await store.insert(
+        conn, session_id, user_id=user.id, prefix=secret.prefix, secret_hash=secret.hash, expires_at=expires_at,
+        address=browser.address, user_agent=browser.user_agent,
+    )  # fmt: skip
+    await users.update(conn, user.id, last_login_at=now)
+    principal = principal_of(user, account_id="", via="session", credential_id=session_id)
+    await record(conn, principal, action, session_id)
+    return Login(user=user, token=secret.text, expires_at=expires_at)

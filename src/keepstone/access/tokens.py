@@ -1,0 +1,109 @@
+"""JWTs: our own, signed with the server's secret, and those of one foreign issuer, checked against its JWKS.
+
+Algorithms are pinned on both sides, and a token has to be meant for us. Ours die with the key or session they were
+minted with.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import jwt
+
+from keepstone.access.audit import record
+from keepstone.access.emails import plain_email
+from keepstone.access.readscope import account_scope
+from keepstone.errors import Invalid, Unauthenticated, Unavailable
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.store import holders
+from keepstone.store.holders import Holder
+
+_ISSUER = _AUDIENCE = "keepstone"
+_OWN_ALGORITHM = "HS256"
+_FOREIGN_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
+_REQUIRED = ["exp", "iss", "aud", "sub"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    text: str
+    expires_at: datetime
+    expires_in: int
+
+
+async def mint_token(services: Services, principal: Principal) -> Token:
+    """A JWT for this caller, good for `KEEPSTONE_JWT_MINUTES`."""
+    if principal.user_id is None:
+        raise Invalid("A token is a user's: name one of the account's users in X-Keepstone-User.")
+    if principal.credential_id is None:
+        raise Invalid("A foreign token can't be exchanged: sign in, or use an API key.")
+    lifetime = timedelta(minutes=services.settings.jwt_minutes)
+    expires_at = services.clock() + lifetime
+    claims = {
+        "iss": _ISSUER,
+        "aud": _AUDIENCE,
+        "sub": principal.user_id,
+        "cid": principal.credential_id,
+        "iat": services.clock(),
+        "exp": expires_at,
+    }
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await record(conn, principal, "token.mint", principal.user_id)
+    text = jwt.encode(claims, services.jwt_secret, algorithm=_OWN_ALGORITHM)
+    return Token(text=text, expires_at=expires_at, expires_in=int(lifetime.total_seconds()))
+
+
+async def token_holder(services: Services, text: str) -> Holder:
+    """Whose a JWT is, whoever signed it."""
+    try:
+        issuer = jwt.decode(text, options={"verify_signature": False}).get("iss")
+        if issuer == _ISSUER:
+            return await _own(services, text)
+        if issuer is not None and issuer == services.settings.oidc_issuer:
+            return await _foreign(services, text)
+    except jwt.PyJWKClientConnectionError:
+        raise Unavailable("The issuer's signing keys can't be fetched. Try again.", retry_after=5) from None
+    except jwt.ExpiredSignatureError:
+        raise Unauthenticated("This token has expired: get a new one.") from None
+    except jwt.PyJWTError:
+        pass
+    raise Unauthenticated("This token is not good here.")
+
+
+async def _own(services: Services, text: str) -> Holder:
+    claims: dict[str, Any] = jwt.decode(
+        text,
+        services.jwt_secret,
+        algorithms=[_OWN_ALGORITHM],
+        audience=_AUDIENCE,
+        issuer=_ISSUER,
+        options={"require": _REQUIRED},
+    )
+    async with services.db.unscoped() as conn:
+        holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")))
+    if holder is None:
+        raise Unauthenticated("The key or session behind this token is no longer good: sign in again.")
+    return holder
+
+
+async def _foreign(services: Services, text: str) -> Holder:
+    """By the token's subject, else by an e-mail address that the issuer says it has verified."""
+    if services.jwks is None:
+        raise Unauthenticated("This token is not good here.")
+    key = await asyncio.to_thread(services.jwks.get_signing_key_from_jwt, text)
+    claims: dict[str, Any] = jwt.decode(
+        text,
+        key,
+        algorithms=_FOREIGN_ALGORITHMS,
+        audience=services.settings.oidc_audience,
+        issuer=services.settings.oidc_issuer,
+        options={"require": _REQUIRED},
+    )
+    email = plain_email(str(claims.get("email", ""))) if claims.get("email_verified") is True else ""
+    async with services.db.unscoped() as conn:
+        holder = await holders.of_subject(conn, str(claims["sub"]), email)
+    if holder is None:
+        raise Unauthenticated("Nobody here is known under this token's subject.")
+    return holder

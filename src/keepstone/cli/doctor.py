@@ -1,0 +1,162 @@
+"""Checks one thing after the other, says what it found, and of each fault what to do.
+
+It mends nothing. A Postgres that does not run is started for the time of the check, as by any other command.
+"""
+
+import json
+import os
+import platform
+import shutil
+import stat
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+
+import psycopg
+import typer
+
+from keepstone.cli.run import in_loop, quiet_settings
+from keepstone.errors import KeepstoneError, Misconfigured
+from keepstone.postgres.cluster import data_folder
+from keepstone.postgres.programs import wheel_programs
+from keepstone.runtime import open_postgres
+from keepstone.settings import Settings
+from keepstone.store import inspect
+from keepstone.store.db import Connection, fetch_value
+from keepstone.store.migrate import pending
+from keepstone.store.requirements import check_server, pgvector_version
+
+_SECRETS = ("postgres-password", "jwt-secret", "owner-key")
+_SCARCE = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def doctor(*, as_json: bool) -> int:
+    try:
+        settings = quiet_settings()
+    except Misconfigured as fault:
+        findings = [Finding("settings", False, "not usable", fault.message)]
+    else:
+        findings = in_loop(_findings(settings))
+    healthy = all(finding.ok for finding in findings)
+    if as_json:
+        typer.echo(json.dumps({"ok": healthy, "checks": [asdict(finding) for finding in findings]}))
+    else:
+        for finding in findings:
+            typer.secho(f"{'ok  ' if finding.ok else 'FAIL'}  ", nl=False, fg="green" if finding.ok else "red")
+            typer.echo(f"{finding.check:<16} {finding.found}")
+            if finding.advice:
+                typer.echo(f"      {'':<16} → {finding.advice}")
+        typer.echo("Everything is in order." if healthy else "Something needs your hand; see above.")
+    return 0 if healthy else 1
+
+
+async def _findings(settings: Settings) -> list[Finding]:
+    findings = [_python(), *_home(settings), _disk(settings)]
+    if not settings.database_url and not data_folder(settings.home).exists():
+        return [*findings, _programs(), _server(settings)]
+    try:
+        async with open_postgres(settings) as (conninfo, supervisor):
+            how = "KEEPSTONE_DATABASE_URL" if supervisor is None else "embedded" + (
+                ", started for this check" if supervisor.owner else ", running"
+            )  # fmt: skip
+            async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10) as conn:
+                findings += [finding async for finding in _database(conn, how)]
+    except KeepstoneError as fault:
+        findings.append(Finding("database", False, "does not start", fault.message))
+    except psycopg.OperationalError:
+        findings.append(
+            Finding(
+                "database",
+                False,
+                "does not answer",
+                "Check KEEPSTONE_DATABASE_URL: host, port, user and password.",
+            )
+        )
+    findings.append(_server(settings))
+    return findings
+
+
+def _python() -> Finding:
+    good = sys.version_info >= (3, 11)
+    return Finding("python", good, platform.python_version(), "" if good else "Install Python 3.11 or newer.")
+
+
+def _home(settings: Settings) -> list[Finding]:
+    home = settings.home
+    if not home.exists():
+        return [Finding("home", True, f"{home} (not there yet; `keepstone serve` makes it)")]
+    mode = stat.S_IMODE(home.stat().st_mode)
+    found = [Finding("home", mode == 0o700, f"{home}, mode {mode:04o}", "" if mode == 0o700 else f"chmod 700 {home}")]
+    for path in (home / name for name in _SECRETS if (home / name).exists()):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        readable = os.access(path, os.R_OK)
+        advice = "" if mode == 0o600 and readable else f"chmod 600 {path}, and run as its owner."
+        found.append(Finding("secret", not advice, f"{path.name}, mode {mode:04o}", advice))
+    return found
+
+
+def _disk(settings: Settings) -> Finding:
+    place = next(path for path in (settings.home, *settings.home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    advice = "" if free > _SCARCE else "Make room: Postgres stops when the disk is full."
+    return Finding("disk", not advice, f"{free / 1024**3:.1f} GiB free", advice)
+
+
+def _programs() -> Finding:
+    """Before the first start there is no database to look at; what makes one has to be there."""
+    try:
+        programs = wheel_programs()
+    except Misconfigured as fault:
+        return Finding("database", False, "can't be made", fault.message)
+    return Finding("database", True, f"not there yet; `keepstone serve` makes it with {programs.path('postgres')}")
+
+
+async def _database(conn: Connection, how: str) -> AsyncIterator[Finding]:
+    version = await fetch_value(conn, "SHOW server_version")
+    try:
+        await check_server(conn)
+        yield Finding("database", True, f"Postgres {version}, pgvector {await pgvector_version(conn)} ({how})")
+    except Misconfigured as fault:
+        yield Finding("database", False, f"Postgres {version} ({how})", fault.message)
+        return
+    missing = await pending(conn)
+    if missing:
+        yield Finding("schema", False, f"{len(missing)} migrations are missing", "Run `keepstone migrate`.")
+        return
+    yield Finding("schema", True, "up to date")
+    unguarded = await inspect.unguarded_tables(conn)
+    held = await inspect.app_role_is_held(conn)
+    guarded = not unguarded and held
+    yield Finding(
+        "row security",
+        guarded,
+        "on for every table" if guarded else f"off: {', '.join(unguarded) or 'the server role goes past it'}",
+        "" if guarded else "Undo what was changed by hand; docs/operations.md says which roles may do what.",
+    )
+    failed = await inspect.failed_jobs(conn)
+    yield Finding(
+        "jobs", failed == 0, f"{failed} failed" if failed else "none failed",
+        "`keepstone jobs --status failed` shows them, `keepstone jobs retry` runs one again." if failed else "",
+    )  # fmt: skip
+
+
+def _server(settings: Settings) -> Finding:
+    """Information, not a fault: the doctor may well come before the server."""
+    try:
+        with urllib.request.urlopen(f"{settings.base_url}/readyz", timeout=5) as answer:  # noqa: S310
+            return Finding("server", answer.status == 200, f"ready at {settings.base_url}")
+    except urllib.error.HTTPError as fault:
+        advice = "" if fault.code == 503 else "Something else than Keepstone answers there: set KEEPSTONE_PORT."
+        return Finding("server", False, f"not ready at {settings.base_url} ({fault.code})", advice or "See /readyz.")
+    except (OSError, ValueError):
+        return Finding("server", True, f"not running at {settings.base_url}")

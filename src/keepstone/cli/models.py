@@ -1,0 +1,61 @@
+"""The weights of the built-in embedders, and changing the embedder while the server runs."""
+
+import json
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from keepstone.access.readscope import job_scope
+from keepstone.cli.run import quiet_settings, with_services
+from keepstone.engine.embed import fill_space
+from keepstone.errors import Misconfigured
+from keepstone.home import ensure_home
+from keepstone.providers import models as store
+from keepstone.providers.embedders import models_folder
+from keepstone.services import Services
+from keepstone.store import passages
+
+
+def models(*, as_json: bool) -> None:
+    settings = quiet_settings()
+    ensure_home(settings.home)
+    folder = models_folder(settings)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, object] = {}
+
+        def show(progress: store.Progress) -> None:
+            task = tasks.setdefault(progress.model, bars.add_task(progress.model, total=progress.total))
+            bars.update(task, completed=progress.done)  # pyright: ignore[reportArgumentType]
+
+        fetched = store.fetch(folder, show, settings.models_from)
+    here = sorted(store.installed(folder))
+    if as_json:
+        typer.echo(json.dumps({"installed": here, "fetched": fetched, "folder": str(folder)}))
+    else:
+        typer.echo(f"{', '.join(here)} in {folder}" + ("" if fetched else " (were there already)"))
+
+
+def reembed(*, as_json: bool) -> None:
+    async def run(services: Services) -> tuple[int, list[str]]:
+        services.embedders.need()
+        await services.embedders.load(services.settings)
+        if not services.embedders.active:
+            raise Misconfigured(f"There is no embedder: {services.embedders.status}.")
+        async with services.db.unscoped() as conn:
+            spaces = await passages.all_spaces(conn)
+        done = 0
+        with Progress(console=Console(stderr=True)) as bars:
+            for account, space in bars.track(spaces, description="Spaces"):
+                done += await fill_space(services, job_scope(account, space), space)
+        return done, [embedder.name for embedder in services.embedders.active]
+
+    done, names = with_services(run)
+    if as_json:
+        typer.echo(json.dumps({"passages": done, "models": names}))
+    else:
+        typer.echo(
+            f"{done} vectors of {', '.join(names)} were made. A server that runs with other settings serves the "
+            "old ones until it is restarted with these."
+        )

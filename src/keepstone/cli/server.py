@@ -1,0 +1,61 @@
+"""serve, worker, migrate."""
+
+from dataclasses import replace
+
+import typer
+
+from keepstone.access.firstrun import Welcome
+from keepstone.app import serve as run_server
+from keepstone.app import work as run_worker
+from keepstone.cli.run import in_loop, quiet_settings
+from keepstone.footprint import stay_small
+from keepstone.observe.logs import configure_logs
+from keepstone.runtime import open_postgres
+from keepstone.settings import Settings, read_settings
+from keepstone.store.migrate import migrate as run_migrations
+
+
+def serve(*, host: str | None, port: int | None) -> None:
+    settings = read_settings()
+    settings = replace(
+        settings, host=settings.host if host is None else host, port=settings.port if port is None else port
+    )
+    configure_logs(settings.log_level, settings.log_format)
+    stay_small()
+    in_loop(run_server(settings, _announce))
+
+
+def worker() -> None:
+    settings = read_settings()
+    configure_logs(settings.log_level, settings.log_format)
+    stay_small()
+    in_loop(run_worker(settings, lambda: typer.echo("The worker is running. Stop it with Ctrl-C.")))
+
+
+def migrate(*, as_json: bool) -> None:
+    settings = quiet_settings()
+
+    async def run() -> list[str]:
+        async with open_postgres(settings) as (conninfo, _):
+            return await run_migrations(conninfo)
+
+    applied = in_loop(run())
+    if as_json:
+        typer.echo(f'{{"applied": {len(applied)}}}')
+    else:
+        typer.echo(f"{len(applied)} applied." if applied else "The database is up to date.")
+
+
+def _announce(settings: Settings, welcome: Welcome) -> None:
+    """Where to click. On standard output; the log goes to standard error."""
+    lines = [f"\nKeepstone is running at {settings.base_url}"]
+    if welcome.link:
+        lines.append(f"  Sign in, once:   {welcome.link}")
+    if welcome.key_file:
+        lines.append(f"  First API key:   {welcome.key_file}")
+    lines += [
+        f"  API reference:   {settings.base_url}/docs",
+        f"  Data:            {(settings.database_url and 'the database of KEEPSTONE_DATABASE_URL') or settings.home}",
+        "Stop it with Ctrl-C.\n",
+    ]
+    typer.echo("\n".join(lines))

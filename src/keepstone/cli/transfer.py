@@ -1,0 +1,180 @@
+"""`keepstone import` and `keepstone export`: through the public interface of a running server, with its user's key."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from keepstone.cli.reach import address_of, is_local, key_of
+from keepstone.errors import Invalid, NotFound, Unavailable
+from keepstone.importers.delivery import Delivery, Into, bring
+from keepstone.importers.export import export_json, export_markdown
+from keepstone.importers.items import Gauge, Reading
+from keepstone.importers.journal import Journal
+from keepstone.importers.report import Report
+from keepstone.importers.server import Refused, Server
+from keepstone.importers.sources import SOURCES
+from keepstone.importers.text import digest, fields
+from keepstone.observe.logs import configure_logs
+from keepstone.settings import Settings, read_settings
+
+_TIMEOUT = httpx2.Timeout(300, connect=5)
+_PLAIN_EVERY = 5.0  # seconds, where there is no terminal
+
+
+def import_from(
+    *, source: str, reading: dict[str, Any], into: str | None, dry_run: bool, again: bool, project: str | None,
+    report_path: Path | None, url: str | None, key: str | None,
+) -> int:  # fmt: skip
+    if source not in SOURCES:
+        raise Invalid(f"There is no source {source!r}. There are: {', '.join(SOURCES)}.")
+    target = Into.parse(into)
+    settings = _settings(url, key)
+    ordered = Reading(**reading)
+    report = Report()
+    begun = time.monotonic()
+    work = _read_only(source, ordered, report) if dry_run else _import(
+        settings, source, ordered, target, report, project=project, again=again
+    )  # fmt: skip
+    try:
+        asyncio.run(work)
+    finally:
+        told = {"source": source, "dry_run": dry_run, "seconds": round(time.monotonic() - begun, 1)} | report.as_json()
+        if report_path is not None:
+            report_path.write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n")
+        _show(report, dry_run=dry_run)
+    return 0
+
+
+async def _read_only(source: str, reading: Reading, report: Report) -> None:
+    with _Shown(reading.gauge, report) as shown:
+        await bring(SOURCES[source](reading), None, report, shown.tick)
+
+
+async def _import(
+    settings: Settings, source: str, reading: Reading, into: Into, report: Report, *, project: str | None, again: bool
+) -> None:
+    async with _client(settings) as client:
+        server = Server(client, key_of(settings))
+        try:
+            me = await server.get("/v1/me")
+        except Refused:
+            raise Unavailable(f"What answers at {address_of(settings)} is not Keepstone.") from None
+        whose = str(fields(me.get("user")).get("id") or fields(me.get("account")).get("id"))
+        with _journal(settings, again, whose, source, into.place or "", into.name) as journal:
+            delivery = Delivery(
+                server=server, journal=journal, report=report, source=source, whose=whose, into=into, project_id=project
+            )
+            with _Shown(reading.gauge, report) as shown:
+                await bring(SOURCES[source](reading), delivery, report, shown.tick)
+
+
+def export_to(*, path: Path, format: str, url: str | None, key: str | None) -> int:  # noqa: A002
+    settings = _settings(url, key)
+    path = path.expanduser()
+
+    async def run() -> str:
+        async with _client(settings) as client:
+            if format == "markdown":
+                return f"{await export_markdown(client, key_of(settings), path)} capsules are in {path}."
+            return f"{await export_json(client, key_of(settings), path):,} bytes are in {path}."
+
+    if format not in {"json", "markdown"}:
+        raise Invalid("--format is json or markdown.")
+    typer.echo(asyncio.run(run()))
+    return 0
+
+
+def _settings(url: str | None, key: str | None) -> Settings:
+    settings = read_settings()
+    configure_logs("warning", settings.log_format)
+    return replace(settings, url=url.rstrip("/") if url else settings.url, api_key=key or settings.api_key)
+
+
+def _client(settings: Settings) -> httpx2.AsyncClient:
+    address = address_of(settings)
+    return httpx2.AsyncClient(base_url=address, timeout=_TIMEOUT, trust_env=not is_local(address))
+
+
+@contextmanager
+def _journal(settings: Settings, again: bool, *of: str) -> Generator[Journal]:
+    """One for each user, source and target. With `again`, a new one: the server still keeps nothing twice."""
+    path = settings.home / "imports" / f"{digest(*of)[:24]}.sqlite"
+    if again:
+        for end in ("", "-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+    try:
+        journal = Journal(path)
+    except OSError as fault:
+        raise NotFound(
+            f"{path.parent} can't be written ({fault.strerror}): set KEEPSTONE_HOME to a folder of yours."
+        ) from None
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+class _Shown:
+    """How far it is: a bar on a terminal, a line now and then elsewhere. On standard error."""
+
+    def __init__(self, gauge: Gauge, report: Report) -> None:
+        self._gauge, self._report = gauge, report
+        self._bar: Progress | None = None
+        self._task = None
+        self._told = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._bar = Progress(
+                TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+                console=Console(stderr=True), transient=True,
+            )  # fmt: skip
+            self._bar.start()
+            self._task = self._bar.add_task("reading", total=None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def tick(self) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(
+                self._task, total=self._gauge.total or None, completed=self._gauge.done, description=self._line()
+            )
+        elif time.monotonic() - self._told >= _PLAIN_EVERY:
+            self._told = time.monotonic()
+            share = f"{100 * self._gauge.done // self._gauge.total} %, " if self._gauge.total else ""
+            typer.echo(f"{share}{self._line()}", err=True)
+
+    def _line(self) -> str:
+        return ", ".join(f"{count:,} {what}" for what, count in self._report.read.items()) or "reading"
+
+
+def _show(report: Report, *, dry_run: bool) -> None:
+    lines = [("read", report.read)]
+    if not dry_run:
+        lines += [("written", report.written), ("there already", report.already_there)]
+    for name, counts in lines:
+        said = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "nothing"
+        typer.echo(f"{name + ':':<15}{said}")
+    if report.left_out.total():
+        typer.echo("left out:")
+    for reason, count in report.left_out.most_common():
+        typer.echo(f"  {count:>9,}  {reason}, such as {report.examples[reason][0]}")
+    if dry_run:
+        typer.echo("Nothing was written: this was a dry run.")

@@ -1,0 +1,223 @@
+"""Relevance as a probability: small logistic models on the search's own features, read from a file.
+
+It is the product of two: that the space speaks of what is asked at all, and, if so, that this result is what was asked
+for. `bench/calibration.py` fits both, for each view that a search can have of its results: by late interaction, by
+pooled vectors alone, by terms alone. Nothing here changes an order; it says how far to believe it.
+
+The features are few, bounded, and chosen because they hold on conversations other than those they were fitted on. What
+tells more about one set of conversations (how far the first is ahead in the late view, who speaks) tells less about
+the next.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from keepstone.engine import rank
+from keepstone.engine.rank import Candidate
+
+Floats = npt.NDArray[np.float64]
+View = Literal["late", "pooled", "terms"]
+
+# Of a result among the others, and of the question by its best results.
+RESULT: dict[View, tuple[str, ...]] = {
+    "late": ("maxsim", "covered", "place", "first", "size"),
+    "pooled": ("lead", "place", "size"),
+    "terms": ("covered", "place", "first", "size"),
+}
+QUESTION: dict[View, tuple[str, ...]] = {
+    "late": ("maxsim", "meaning", "covered", "known", "size"),
+    "pooled": ("meaning", "covered", "size"),
+    "terms": ("covered", "known", "size"),
+}
+BEST = 3  # so many results speak for the question, however many were asked for
+_FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
+_COVERED = 0.4  # more of the question's words in one turn makes it no more likely to answer
+_LEAD = 2.0
+_SIZE = 2.0  # from a hundred passages on, a scope is large
+# Where several may answer: how much of the best's evidence a result may lack to stand beside it, and from where on
+# evidence is strong enough for that, and wholly so.
+_NEAR: dict[View, float] = {"late": 0.25, "pooled": 0.1, "terms": 0.05}
+_STRONG: dict[View, tuple[float, float]] = {"late": (0.5, 0.65), "pooled": (0.45, 0.6), "terms": (0.2, 0.35)}
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The weight (idf) of the question's terms together, that of those which the space knows at all, and how many
+    passages it has: that a small space does not know a word says little.
+    """
+
+    total: float
+    known: float
+    passages: int
+
+    @property
+    def share(self) -> float:
+        unknown = 1.0 - self.known / max(self.total, 1e-9)
+        return 1.0 - unknown * min(1.0, math.log10(1 + self.passages) / 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    bias: float
+    weights: Floats
+
+    def __call__(self, rows: Floats) -> Floats:
+        return 1.0 / (1.0 + np.exp(-np.clip(rows @ self.weights + self.bias, -30.0, 30.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """For a result if the question has an answer, and for the question itself."""
+
+    result: Logistic
+    question: Logistic
+
+
+def relevance(
+    candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms, *, several: bool = False
+) -> tuple[float, list[float]]:
+    """The probability that the space speaks of it, and for each result, in its order, that it is what was asked for.
+
+    The latter never rises down the list, is never above the former, and does not depend on how many were asked for.
+    In talk one turn answers, and the second is worth less for being second. Of notes `several` may answer: what has as
+    strong evidence as the first stands beside it.
+    """
+    return judge(_models(), candidates, scores, order, terms, several=several)
+
+
+def judge(
+    models: Mapping[View, Model],
+    candidates: Sequence[Candidate],
+    scores: Floats,
+    order: Sequence[int],
+    terms: Terms,
+    *,
+    several: bool = False,
+) -> tuple[float, list[float]]:
+    """Each result by the view that believes in it most: an English model says little of a Chinese turn, or question."""
+    answerable, believed = 0.0, np.zeros(len(order), dtype=np.float64)
+    if not order:
+        return answerable, []
+    for view in views(candidates):
+        speaks_of_it = float(models[view].question(question_features(view, candidates, scores, terms))[0])
+        answerable = max(answerable, speaks_of_it)
+        rows = result_features(view, candidates, scores, order, terms)
+        if several:
+            rows = _side_by_side(view, rows, candidates, scores, order, terms)
+        if_so = models[view].result(rows)
+        seen = np.array([_sees(view, candidates[index]) for index in order])
+        believed = np.maximum(believed, np.where(seen, speaks_of_it * if_so, 0.0))
+    return answerable, [round(float(value), 4) for value in np.minimum.accumulate(believed)]
+
+
+def views(candidates: Sequence[Candidate]) -> list[View]:
+    """Those that see any of the candidates. What has no vector yet is seen by its terms alone."""
+    return [view for view in RESULT if any(_sees(view, each) for each in candidates)]
+
+
+def result_features(
+    view: View, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+) -> Floats:
+    """One row for each result in its order, one column for each of the view's names."""
+    return _rows(RESULT[view], view, candidates, scores, order, terms)
+
+
+def _side_by_side(
+    view: View, rows: Floats, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+) -> Floats:
+    """The same rows, as far as results share the first place. Their lead is that of all of them before the rest."""
+    worth = np.asarray(scores, dtype=np.float64)
+    every = _shares(view, candidates, terms)
+    rest, shares = worth[every < 0.5], every[list(order)]
+    lead = min(float(worth.max() - rest.max()), _LEAD) if len(rest) else _LEAD
+    columns = dict(zip(RESULT[view], rows.T.copy(), strict=True))
+    if "place" in columns:
+        columns["place"] *= 1.0 - shares
+    if "first" in columns:
+        columns["first"] = np.maximum(columns["first"], shares)
+    if "lead" in columns:
+        columns["lead"] = np.maximum(columns["lead"], shares * lead)
+    return np.array([columns[name] for name in RESULT[view]], dtype=np.float64).T
+
+
+def _shares(view: View, candidates: Sequence[Candidate], terms: Terms) -> Floats:
+    """How far each of them stands beside the best: 1 where it is as strong."""
+    full = _FULL_MATCH * max(terms.total, 1e-9)
+    evidence: dict[View, Callable[[Candidate], float]] = {
+        "late": lambda each: each.maxsim if each.latin else 0.0,
+        "pooled": lambda each: _meaning("pooled", each),
+        "terms": lambda each: min(each.bm25 / full, _COVERED),
+    }
+    found = np.nan_to_num(np.array([evidence[view](each) for each in candidates], dtype=np.float64))
+    lacking = 1.0 - found / max(float(found.max()), 1e-9)
+    weak, strong = _STRONG[view]
+    return np.clip(1.0 - lacking / _NEAR[view], 0.0, 1.0) * np.clip((found - weak) / (strong - weak), 0.0, 1.0)
+
+
+def question_features(view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms) -> Floats:
+    """One row: in each of the view's names the best that any of the first results has."""
+    return _rows(QUESTION[view], view, candidates, scores, rank.order(scores)[:BEST], terms).max(axis=0)[None, :]
+
+
+def _rows(
+    names: Sequence[str],
+    view: View,
+    candidates: Sequence[Candidate],
+    scores: Floats,
+    order: Sequence[int],
+    terms: Terms,
+) -> Floats:
+    chosen = [candidates[index] for index in order]
+    full = _FULL_MATCH * max(terms.total, 1e-9)
+    several = len(order)
+    columns: dict[str, Sequence[float]] = {
+        "maxsim": [each.maxsim if each.latin else 0.0 for each in chosen],
+        "meaning": [_meaning(view, each) for each in chosen],
+        "covered": [min(each.bm25 / full, _COVERED) for each in chosen],
+        "known": [terms.share] * several,
+        "place": [math.log1p(place) for place in range(several)],
+        "first": [1.0, *[0.0] * (several - 1)],
+        "lead": [_lead(scores), *[0.0] * (several - 1)],
+        "size": [min(math.log10(1 + terms.passages), _SIZE)] * several,
+    }
+    return np.nan_to_num(np.array([columns[name] for name in names], dtype=np.float64).T)
+
+
+def _sees(view: View, candidate: Candidate) -> bool:
+    late = candidate.latin and math.isfinite(candidate.maxsim)
+    if view == "late":
+        return late
+    # The English pooled vector beside its own tokens is no view of its own.
+    pooled = math.isfinite(candidate.multilingual) or (math.isfinite(candidate.pooled) and not late)
+    return pooled if view == "pooled" else not (late or pooled)
+
+
+def _meaning(view: View, candidate: Candidate) -> float:
+    if view == "pooled" and math.isfinite(candidate.multilingual):
+        return candidate.multilingual
+    return candidate.pooled if candidate.latin or view == "pooled" else 0.0
+
+
+def _lead(scores: Floats) -> float:
+    """How far the best is before the next; as far as counts where there is no other."""
+    best = np.sort(np.asarray(scores, dtype=np.float64))[::-1]
+    return min(float(best[0] - best[1]), _LEAD) if len(best) > 1 else _LEAD
+
+
+@cache
+def _models() -> Mapping[View, Model]:
+    stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
+
+    def part(view: View, name: str, names: Sequence[str]) -> Logistic:
+        found = stored[view][name]
+        return Logistic(float(found["bias"]), np.array([found["weights"][each] for each in names], dtype=np.float64))
+
+    return {view: Model(part(view, "result", RESULT[view]), part(view, "question", QUESTION[view])) for view in RESULT}

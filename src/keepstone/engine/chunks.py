@@ -1,0 +1,144 @@
+"""Where a document is cut: pieces that are read whole, each with its place in the text, its page and its heading.
+
+Owns the lengths and which ends are better than others. A chunk is a part of the whole text, to the character.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+
+from keepstone.engine.sentences import CLAUSE, END
+from keepstone.providers.parsing import Block
+
+BETWEEN = "\n\n"
+NEXT = re.compile(r"\S")
+_AHEAD = 80  # characters that are looked at to see whether a sentence ends
+_LONGEST_CLUSTER = 16
+_JOINER = "\u200d"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """`start` and `end` are characters of the whole text. Page and heading are of where most of it stands."""
+
+    text: str
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+
+
+def whole_text(blocks: Sequence[Block]) -> str:
+    """The text of a document, into which places count."""
+    return BETWEEN.join(block.text for block in blocks)
+
+
+def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> list[Chunk]:
+    """At most `size` characters each, at least 32; what is cut within a paragraph begins again up to `overlap` before.
+
+    None spans two pages or two top headings, but where one of them is too short to stand alone.
+    """
+    text = whole_text(blocks)
+    starts = _starts(blocks)
+    heads = {start for block, start in zip(blocks, starts, strict=True) if block.heading}
+    overlap = min(overlap, size // 4)
+    found: list[Chunk] = []
+    for start, end in _regions(blocks, starts, size // 8):
+        for begin, until in _cuts(text, start, end, size, overlap, heads):
+            most = _most(blocks, starts, begin, until)
+            found.append(Chunk(text=text[begin:until], start=begin, end=until, page=most.page, heading=most.heading))
+    return found
+
+
+def _starts(blocks: Sequence[Block]) -> list[int]:
+    found = [0]
+    for block in blocks:
+        found.append(found[-1] + len(block.text) + len(BETWEEN))
+    return found[:-1]
+
+
+def _regions(blocks: Sequence[Block], starts: Sequence[int], tiny: int) -> list[tuple[int, int]]:
+    """What may be one chunk. A region that is tiny takes in the next one, and the last one joins the one before."""
+    found: list[tuple[int, int]] = []
+    last: tuple[int | None, str] | None = None
+    for block, start in zip(blocks, starts, strict=True):
+        place = (block.page, (block.heading or "").partition(" > ")[0])
+        end = start + len(block.text)
+        if found and (place == last or found[-1][1] - found[-1][0] < tiny):
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+        last = place
+    if len(found) > 1 and found[-1][1] - found[-1][0] < tiny:
+        _, end = found.pop()
+        found[-1] = (found[-1][0], end)
+    return found
+
+
+def _cuts(text: str, start: int, end: int, size: int, overlap: int, heads: Container[int]) -> Iterator[tuple[int, int]]:
+    while first := NEXT.search(text, start, end):
+        begin = first.start()
+        left = end - begin
+        # What is left is shared out when it is a little more than one: no crumb at the end.
+        most = size if 2 * left > 3 * size else left if left <= size else 2 * left // 3
+        cut = end if most == left else _cut(text, begin + most // 2, begin + most, heads)
+        yield begin, begin + len(text[begin:cut].rstrip())
+        if cut == end:
+            return
+        start = cut if text.startswith(BETWEEN, cut - len(BETWEEN)) else _again(text, begin, cut - overlap, cut)
+
+
+def _cut(text: str, low: int, high: int, heads: Container[int]) -> int:
+    """The best place to end: after a paragraph, a sentence, a line, a word, a clause; or else anywhere."""
+    paragraph = text.rfind(BETWEEN, low, high)
+    if paragraph >= 0:
+        before = text.rfind(BETWEEN, low, paragraph) + len(BETWEEN)
+        return before if before in heads and before > low else paragraph + len(BETWEEN)  # a heading is not left behind
+    ends = [match.end() for match in END.finditer(text, low, high + _AHEAD) if match.end() <= high]
+    if ends:
+        return ends[-1]
+    line = text.rfind("\n", low, high)
+    if line >= 0:
+        return line + 1
+    for at in range(high, low, -1):
+        if text[at - 1].isspace() or text[at : at + 1].isspace():
+            return at
+    clauses = [match.end() for match in CLAUSE.finditer(text, low, high)]
+    return clauses[-1] if clauses else _between(text, low, high)
+
+
+def _again(text: str, begin: int, low: int, high: int) -> int:
+    """Where the next one begins: with a sentence, if one begins in what may be said again; else with a word."""
+    for match in END.finditer(text, low, high):
+        if NEXT.search(text, match.end(), high):
+            return match.end()
+    for at in range(low, high):
+        if text[at].isspace():
+            return at
+    return _between(text, begin, low)
+
+
+def _between(text: str, low: int, high: int) -> int:
+    """A place not inside of what is seen as one character: a letter with its accents, a joined emoji."""
+    for at in range(high, max(low, high - _LONGEST_CLUSTER), -1):
+        if not (_continues(text[at : at + 1]) or text[at - 1] == _JOINER):
+            return at
+    return high
+
+
+def _continues(character: str) -> bool:
+    return character != "" and (
+        unicodedata.category(character) in {"Mn", "Mc", "Me"}
+        or character == _JOINER
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # the colour of a skin
+        or "\udc00" <= character <= "\udfff"
+    )
+
+
+def _most(blocks: Sequence[Block], starts: Sequence[int], begin: int, until: int) -> Block:
+    """The block in which most of a chunk stands."""
+    first = bisect_right(starts, begin) - 1
+    touched = range(first, bisect_right(starts, until - 1))
+    return blocks[max(touched, key=lambda at: min(until, starts[at] + len(blocks[at].text)) - max(begin, starts[at]))]

@@ -1,0 +1,163 @@
+"""The vectors of passages: made after the write, in batches, by every embedder in use; and the indexes over them.
+
+No connection is held while an embedder works. All of it can run twice.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keepstone.engine.index import spoken
+from keepstone.engine.late import pack
+from keepstone.errors import UpstreamError
+from keepstone.footprint import give_back
+from keepstone.model.message import NewPassage
+from keepstone.model.principal import ReadScope
+from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.services import Services
+from keepstone.store import passages, vectors
+from keepstone.store.db import Connection
+from keepstone.store.passages import Pending
+
+LARGE = 10_000  # passages: from here on, reading a space through takes twice as long as asking an index
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The beginning of something as the embedder for its script sees it."""
+
+    model: str
+    embedding: Embedding
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """What an embedder has still to read."""
+
+    embedder: Embedder
+    wanted: list[Pending]
+
+
+async def embed_space(services: Services, scope: ReadScope, space: int) -> int:
+    """Give every passage of the space that still lacks them its vectors. Returns how many got theirs."""
+    services.embedders.need()
+    done = 0
+    while services.embedders.active:
+        async with services.db.transaction(scope) as conn:
+            waiting = await passages.pending(conn, space, limit=_BATCH)
+            gaps = await _gaps(conn, services, space, waiting)
+        await _close(services, scope, space, gaps, done_with=waiting)
+        done += len(waiting)
+        # What came meanwhile has a job of its own, which will find more of it together.
+        if len(waiting) < _BATCH:
+            break
+    if done:
+        give_back()
+    return done
+
+
+async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
+    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made."""
+    made, last = 0, 0
+    while True:
+        async with services.db.transaction(scope) as conn:
+            batch = await passages.after(conn, space, last, limit=_BATCH)
+            gaps = await _gaps(conn, services, space, batch)
+        if not batch:
+            return made
+        await _close(services, scope, space, gaps)
+        made += sum(len(gap.wanted) for gap in gaps)
+        last = batch[-1].passage
+
+
+async def read_first(services: Services, cut: Sequence[NewPassage]) -> First | None:
+    """Before it is stored, to see whether the same is there; None while there is no embedder."""
+    if not cut:
+        return None
+    fitting = [each for each in services.embedders.active if each.multilingual == cut[0].foreign]
+    for embedder in fitting or services.embedders.active[:1]:
+        try:
+            return First(embedder.name, (await embedder.embed([spoken(cut[0].speaker, cut[0].text)]))[0])
+        except UpstreamError:
+            return None
+    return None
+
+
+async def keep_first(conn: Connection, space: int, cut: Sequence[NewPassage], first: First | None) -> None:
+    """With what was just stored: whoever comes next can find it by meaning. The rest is a job's."""
+    if first is None or not cut:
+        return
+    passage = await passages.number(conn, space, cut[0].source_kind, cut[0].source_id)
+    await _store(conn, space, first.model, [(passage, first.embedding)])
+
+
+async def index_space(services: Services, scope: ReadScope, space: int) -> None:
+    """Give a space that has grown large an index of meanings for each of its sets of vectors."""
+    async with services.db.transaction(scope) as conn:
+        missing = await vectors.without_index(conn, space, at_least=LARGE)
+    for one in missing:
+        async with services.db.as_owner() as owner:
+            await vectors.build_index(owner, space, one)
+
+
+async def lacks_index(services: Services, scope: ReadScope, space: int) -> bool:
+    """Whether there is something to do for `index_space`."""
+    async with services.db.transaction(scope) as conn:
+        return bool(await vectors.without_index(conn, space, at_least=LARGE))
+
+
+async def has_passages(services: Services) -> bool:
+    """Whether there is anything to find on this server."""
+    async with services.db.unscoped() as conn:
+        return await passages.any_at_all(conn)
+
+
+async def await_vectors(services: Services) -> int:
+    """Let everything wait that an embedder in use has not seen: stored before it was there, or under another one."""
+    async with services.db.unscoped() as conn:
+        return sum([await passages.await_vectors_of(conn, embedder.name) for embedder in services.embedders.active])
+
+
+async def _gaps(conn: Connection, services: Services, space: int, waiting: Sequence[Pending]) -> list[_Gap]:
+    """For each embedder in use those of the passages that have no vector of it."""
+    sets = await vectors.serving_sets(conn) if waiting else {}
+    found: list[_Gap] = []
+    for embedder in services.embedders.active:
+        wanted = list(waiting)
+        if wanted and embedder.name in sets:
+            ids = [item.passage for item in waiting]
+            missing = await vectors.without_vectors(conn, space, sets[embedder.name], ids)
+            wanted = [item for item in waiting if item.passage in missing]
+        if wanted:
+            found.append(_Gap(embedder, wanted))
+    return found
+
+
+async def _close(
+    services: Services, scope: ReadScope, space: int, gaps: Sequence[_Gap], *, done_with: Sequence[Pending] = ()
+) -> None:
+    """Embed and store. What one embedder has made is kept when another fails; then nothing is done with."""
+    texts = [[spoken(item.speaker, item.text) for item in gap.wanted] for gap in gaps]
+    work = [gap.embedder.embed(some) for gap, some in zip(gaps, texts, strict=True)]
+    results = await asyncio.gather(*work, return_exceptions=True)
+    faults = [result for result in results if isinstance(result, BaseException)]
+    async with services.db.transaction(scope) as conn:
+        for gap, made in zip(gaps, results, strict=True):
+            if not isinstance(made, BaseException):
+                numbers = [item.passage for item in gap.wanted]
+                await _store(conn, space, gap.embedder.name, list(zip(numbers, made, strict=True)))
+        if done_with and not faults:
+            await passages.mark_embedded(conn, space, [item.passage for item in done_with])
+    if faults:
+        raise faults[0]
+
+
+async def _store(conn: Connection, space: int, model: str, made: Sequence[tuple[int, Embedding]]) -> None:
+    await vectors.store_vectors(
+        conn,
+        space,
+        await vectors.vector_set(conn, model, len(made[0][1].pooled)),
+        {passage: one.pooled for passage, one in made},
+        {passage: pack(one.tokens.vectors) for passage, one in made if one.tokens is not None},
+    )

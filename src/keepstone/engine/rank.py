@@ -1,0 +1,256 @@
+"""Rank: from what is known of each candidate to an order.
+
+Owns the formula, its weights, who is named in a question, and what counts as the same thing said twice. It must not
+fetch: candidates come with their features, from the database or from the harness in `bench/quality.py`. The weights are
+set by hand; rankers that were learned did better on one set and worse on the others.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from keepstone.engine import terms
+
+Floats = npt.NDArray[np.float64]
+
+MISSING = float("nan")
+SAME = 0.97
+
+_NAME = re.compile(r"[^\W_]+(?:[-'’][^\W_]{2,})*")
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i['’]m|i['’]ve|i['’]d|me|my|mine|myself|ich|mich|mir|meine?[nmrs]?|je|moi|mon|mes|yo|mis?)\b|我",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)  # not frozen: hundreds are made for each question, and that would take a millisecond more
+class Candidate:
+    """What is known of a passage that may answer. A feature that is missing (NaN) is neither for nor against it.
+
+    `position` counts the turns of a session, so that neighbours are one apart; `links` are the places, among the
+    candidates, of those that it answers or is answered by. `spoken` is 1 for a person named in the question, `near` is
+    the time's nearness, `fresh` how new it is where that was asked for, `latin` whether an English model can read it.
+    """
+
+    session: Hashable
+    position: int
+    chars: int
+    bm25: float = 0.0
+    maxsim: float = MISSING
+    pooled: float = MISSING
+    multilingual: float = MISSING
+    spoken: float = 0.0
+    near: float = 0.0
+    fresh: float = 0.0
+    latin: bool = True
+    links: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each feature and each step counts. 0 switches it off, and changes nothing else.
+
+    The defaults are for English, and as they were confirmed on conversations that nothing was tuned on. A little more
+    of pooled, speaker, neighbour and session does better on the parts of LoCoMo and QMSum in the bench, by less than
+    chance would.
+    """
+
+    maxsim: float = 1.0
+    bm25: float = 0.2
+    pooled: float = 0.2
+    multilingual: float = 0.0
+    # In place of maxsim and pooled for a passage in a script that the English model can't read.
+    foreign: float = 1.0
+    speaker: float = 0.5
+    time: float = 0.5
+    fresh: float = 0.3
+    neighbour: float = 0.3
+    session: float = 0.2
+    length: float = 0.3
+    # Up to here a passage is not long.
+    chars: int = 400
+
+    def without(self, *steps: str) -> "Weights":
+        return replace(self, **dict.fromkeys(steps, 0.0))
+
+
+ENGLISH = Weights()
+# Languages in Latin letters: their names and loan words make MaxSim of some use, and the English pooled vector of none.
+# Much weight for the multilingual vector is also what lets a German question find an English passage.
+EUROPEAN = Weights(maxsim=0.5, bm25=0.5, pooled=0.0, multilingual=1.0)
+# Other scripts, of which the English model knows nothing.
+OTHER = Weights(maxsim=0.0, bm25=1.0, pooled=0.0, multilingual=1.0)
+
+
+def weights_for(language: str) -> Weights:
+    """The weights for a question in this language (`terms.guess`)."""
+    if language == "en":
+        return ENGLISH
+    return EUROPEAN if language in terms.LATIN else OTHER
+
+
+def z(values: npt.ArrayLike) -> Floats:
+    """Standard scores among what is known; 0 for what is missing, and for all when they don't differ."""
+    known = np.asarray(values, dtype=np.float64)
+    mask = np.isfinite(known)
+    scores = np.zeros(known.shape, dtype=np.float64)
+    if mask.any():
+        centred = known[mask] - known[mask].mean()
+        spread = float(centred.std())
+        # A spread that is only rounding would blow up noise.
+        if spread > 1e-9 * max(1.0, float(np.abs(known[mask]).max())):
+            scores[mask] = centred / spread
+    return scores
+
+
+def base(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
+    """What each candidate is worth by itself."""
+    latin = np.array([each.latin for each in candidates], dtype=bool)
+    score = np.zeros(len(candidates), dtype=np.float64)
+    words = z(_column(candidates, "bm25"))
+    score += weights.bm25 * words
+    if weights.maxsim:
+        score += weights.maxsim * _told(_column(candidates, "maxsim"), latin, words)
+    if weights.pooled:
+        score += weights.pooled * _told(_column(candidates, "pooled"), latin, words)
+    share = np.where(latin, weights.multilingual, max(weights.foreign, weights.multilingual))
+    if share.any():
+        score += share * z(_column(candidates, "multilingual"))
+    if weights.speaker:
+        score += weights.speaker * _column(candidates, "spoken")
+    if weights.time:
+        score += weights.time * _column(candidates, "near")
+    if weights.fresh:
+        score += weights.fresh * _column(candidates, "fresh")
+    return score
+
+
+def _told(values: Floats, readable: npt.NDArray[np.bool_], words: Floats) -> Floats:
+    """Standard scores of what a model says of the passages that it can read. Of one whose vectors are still to come,
+    when others have theirs, its words have to speak.
+    """
+    known = np.where(readable, values, MISSING)
+    return np.where(readable & np.isnan(values) & np.isfinite(known).any(), words, z(known))
+
+
+def scores(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
+    """What each candidate is worth among the others: also by what is said around it, and less for great length."""
+    alone = base(candidates, weights)
+    score = alone.copy()
+    if weights.neighbour:
+        score += weights.neighbour * neighbours(candidates, alone)
+    if weights.session:
+        score += weights.session * in_session(candidates, alone)
+    if weights.length:
+        long = np.maximum(_column(candidates, "chars"), weights.chars) / weights.chars
+        score -= weights.length * np.log(long)
+    return score
+
+
+def neighbours(candidates: Sequence[Candidate], alone: Floats) -> Floats:
+    """The best of the turns before and after and of those linked to it, among the candidates; 0, the mean, for none."""
+    place = {(each.session, each.position): index for index, each in enumerate(candidates)}
+    values = alone.tolist()
+    best = np.zeros(len(candidates), dtype=np.float64)
+    for index, each in enumerate(candidates):
+        beside = (place.get((each.session, each.position - 1)), place.get((each.session, each.position + 1)))
+        found = [values[other] for other in (*beside, *each.links) if other is not None]
+        if found:
+            best[index] = max(found)
+    return best
+
+
+def in_session(candidates: Sequence[Candidate], alone: Floats) -> Floats:
+    """The best of the session that each candidate is from."""
+    best: dict[Hashable, float] = {}
+    for each, value in zip(candidates, alone, strict=True):
+        best[each.session] = max(best.get(each.session, -np.inf), float(value))
+    return np.array([best[each.session] for each in candidates], dtype=np.float64)
+
+
+def order(values: npt.ArrayLike) -> list[int]:
+    """Indices from the best; what is equal stays as it came."""
+    return [int(index) for index in np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")]
+
+
+def sessions(candidates: Sequence[Candidate], values: npt.ArrayLike) -> list[Hashable]:
+    """Sessions from the best; a session is worth its best turn."""
+    return list(dict.fromkeys(candidates[index].session for index in order(values)))
+
+
+def collapse(
+    ranked: Sequence[int],
+    texts: Sequence[str],
+    speakers: Sequence[str],
+    pooled: npt.NDArray[np.float32] | None = None,
+    threshold: float = SAME,
+) -> list[int]:
+    """The ranked indices without what repeats a better one: the same words, or nearly the same by the same speaker.
+
+    `pooled` has a unit vector for each text; without it only the words are compared.
+    """
+    kept: list[int] = []
+    seen: set[str] = set()
+    said: dict[str, list[int]] = {}
+    for index in ranked:
+        text = normalised(texts[index])
+        if text in seen:
+            continue
+        before = said.setdefault(speakers[index], [])
+        if pooled is not None and before and float((pooled[before] @ pooled[index]).max()) >= threshold:
+            continue
+        seen.add(text)
+        before.append(index)
+        kept.append(index)
+    return kept
+
+
+def normalised(text: str) -> str:
+    """A text without what makes no difference: case, width, spaces, punctuation. Never empty for a text that isn't."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(re.findall(r"\w+", folded)) or folded.strip()
+
+
+def named(question: str, speakers: Collection[str], asker: str | None = None) -> frozenset[str]:
+    """Which of the speakers a question is about: those it names, and whoever asks when it says "I"."""
+    said = _NAME.findall(re.sub(r"['’]s\b", "", question))
+    # In a question without capitals nobody is written with one.
+    capitals = any(word[0].isupper() for word in said[1:]) or not any(word.islower() for word in said)
+    names = {word.casefold() for word in said if _may_be_name(word, capitals)}
+    found = {speaker for speaker in speakers if _in_full(speaker, said, question)}
+    # "Professor E" is not about Professor B.
+    names -= {part.casefold() for speaker in found for part in _NAME.findall(speaker)}
+    found |= {speaker for speaker in speakers if _in_part(speaker, names)}
+    if asker is not None and asker in speakers and _FIRST_PERSON.search(question):
+        found.add(asker)
+    return frozenset(found)
+
+
+def _may_be_name(word: str, capitals: bool) -> bool:
+    if terms.is_stop(word):
+        return False
+    return not capitals or not word[0].islower()
+
+
+def _in_full(speaker: str, said: Sequence[str], question: str) -> bool:
+    if terms.dense(speaker):
+        return len(speaker) > 1 and speaker in question
+    parts = _NAME.findall(speaker)
+    return len(parts) > 1 and f" {' '.join(parts)} ".casefold() in f" {' '.join(said)} ".casefold()
+
+
+def _in_part(speaker: str, names: set[str]) -> bool:
+    parts = [part.casefold() for part in _NAME.findall(speaker)]
+    if any(len(part) > 1 and part in names for part in parts):
+        return True
+    # Mel is Melanie. Only for the first part: family names are not cut.
+    return any(3 <= len(name) < len(parts[0]) and parts[0].startswith(name) for name in names) if parts else False
+
+
+def _column(candidates: Sequence[Candidate], feature: str) -> Floats:
+    return np.fromiter(map(attrgetter(feature), candidates), dtype=np.float64, count=len(candidates))

@@ -1,0 +1,114 @@
+"""Sentences: a text with markdown in it as plain lines and sentences, and a phrase cut to a length.
+
+Owns what markdown is taken off and where a sentence ends. It must not judge what is said, and it must not reword: what
+comes out stands in the text, but for the marks and for the ellipsis of a cut.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from keepstone.engine import terms
+
+FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+BARRIER = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?P<text>.*)$|\s*(?:\*\*|__)(?P<bold>[^*_]+?)[:：]?(?:\*\*|__)[:：]?\s*$")
+UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*$")
+# What stands before the words of a line: a quote, a bullet, a number, a box to tick.
+LEAD = re.compile(r"(?:\s*(?:>+|[-*+•·](?=\s)|\d{1,3}[.)、](?=\s|[^\d\s])|\[[ xX]\](?=\s)))+\s*")
+PICTURE = re.compile(r"!\[([^\]]*)\]\([^)\s]*\)")
+LINK = re.compile(r"\[([^\]]+)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
+TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
+MARK = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~|`+")
+RULE = re.compile(r"[\s|:=*_#>+.-]*")
+# A full stop ends a sentence when a space and no small letter follows, and no short form stands before it.
+END = re.compile(
+    r"[。！？…]+[”」』）)]{0,3}|(?<!\b[A-Z\d])(?<!\b\d\d)(?<!\b(?:Mr|Dr|St|Nr|ca|vs))(?<!\b(?:Mrs|e\.g|i\.e|z\.B|bzw|"
+    r"etc|usw))[.!?]{1,9}[\"'”’)\]]{0,3}(?=\s+[^\sa-z]|\s*$)"
+)
+CLAUSE = re.compile(r"[,;:，；：、]|\s[–—-]\s|—|\s\(|（")
+STOP = re.compile(r"[\n。！？]|(?<!\b\d)(?<!\b\d\d)[.!?](?=\s|$)")
+SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its marks. A line that is all bold is a heading too, mostly of a part."""
+
+    text: str
+    heading: Literal["", "marked", "bold"] = ""
+    item: bool = False
+
+
+def lines(markdown: str) -> list[Line]:
+    """The lines that say something, without code, unless code is all there is."""
+    found = list(_lines(FENCE.sub("\n", markdown)))
+    return found or list(_lines(BARRIER.sub("", markdown)))
+
+
+def sentences(line: str) -> list[str]:
+    """The sentences of a plain line, each with its closing mark."""
+    ends = [0, *(match.end() for match in END.finditer(line)), len(line)]
+    found = (line[start:end].strip() for start, end in pairwise(ends))
+    return [each for each in found if each]
+
+
+def around(text: str, place: int) -> tuple[int, int]:
+    """Where the sentence or line that holds a place begins and ends; cheap, and so only about right."""
+    start = max(text.rfind(mark, 0, place) for mark in "\n。！？") + 1
+    for stop in STOP.finditer(text, start, place):
+        start = stop.end()
+    match = STOP.search(text, place)
+    return start, match.end() if match else len(text)
+
+
+def unspaced(text: str) -> bool:
+    """Whether so many letters are of a script without spaces that fewer characters say as much."""
+    return not text.isascii() and 4 * len(terms.DENSE.findall(text)) > sum(map(str.isalpha, text))
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters: cut after a clause where there is one late enough, else after a word with "…"."""
+    text = SPACES.sub(" ", text).strip()
+    if len(text) <= limit:
+        return text
+    clauses = [match.start() for match in CLAUSE.finditer(text, limit // 2, limit + 1) if match.start() <= limit]
+    for cut in reversed(clauses):
+        # Not inside of brackets.
+        if text.count("(", 0, cut) == text.count(")", 0, cut) and text.count("（", 0, cut) == text.count("）", 0, cut):
+            return text[:cut].rstrip()
+    kept = text[: limit - 1]
+    if not terms.DENSE.match(text[limit - 1]):
+        # A word is not cut, unless it is longer than half of all.
+        whole = re.sub(r"[^\s\u3000-\u9fff]*$", "", kept) or kept
+        kept = whole if len(whole) > limit // 2 else kept
+    words = kept.split()
+    while len(words) > 3 and terms.is_stop(words[-1].strip(","), terms.guess(text)):
+        words.pop()
+    return " ".join(words).rstrip(" ,;:，；：、-–—(") + "…"
+
+
+def unmarked(line: str) -> str:
+    """One line without the marks of markdown."""
+    line = LEAD.sub("", line, count=1) if LEAD.match(line) else line
+    line = LINK.sub(r"\1", PICTURE.sub(r"\1", line))
+    return SPACES.sub(" ", MARK.sub("", TAG.sub("", line)).replace("|", " ")).strip()
+
+
+def _lines(text: str) -> Iterator[Line]:
+    raw = text.splitlines()
+    for line, below in zip(raw, [*raw, ""][1:], strict=True):
+        if RULE.fullmatch(line):
+            continue
+        heading = HEADING.match(line)
+        inner = unmarked(((heading["text"] or "").rstrip("# ") or heading["bold"] or "") if heading else line)
+        if inner:
+            marked = heading["text"] if heading else UNDERLINE.match(below) and not LEAD.match(line)
+            yield Line(inner, "marked" if marked else "bold" if heading else "", _is_item(line))
+
+
+def _is_item(line: str) -> bool:
+    """Whether a line is one of a list or of a table."""
+    return bool(LEAD.match(line)) or line.count("|") > 1

@@ -1,0 +1,129 @@
+"""From the passages that came near to turns with their features: what `rank` orders.
+
+A turn that was cut into windows is as good as the best of them. Fetches nothing; all it needs comes with the passages.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from keepstone.engine.rank import MISSING, Candidate
+from keepstone.store.candidates import Placed
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Turns in the order in which they were said; `owner` is the turn of each passage."""
+
+    windows: list[list[Placed]]
+    owner: list[int]
+    passages: Sequence[Placed]
+
+    def best(self, values: Mapping[int, float], otherwise: float = MISSING) -> Floats:
+        """For each turn the best value of its passages."""
+        best = np.full(len(self.windows), MISSING)
+        np.fmax.at(best, self.owner, [values.get(passage.passage, MISSING) for passage in self.passages])
+        return np.where(np.isnan(best), otherwise, best)
+
+    def telling(self, index: int, *values: Mapping[int, float]) -> str:
+        """The window of a turn that is the best by most of these values."""
+        windows = self.windows[index]
+        if len(windows) == 1:
+            return windows[0].text
+        places = dict.fromkeys(range(len(windows)), 0)
+        for each in values:
+            if not any(window.passage in each for window in windows):
+                continue
+            ranked = sorted(places, key=lambda place: -each.get(windows[place].passage, -1.0))
+            for points, place in enumerate(reversed(ranked)):
+                places[place] += points
+        return windows[max(places, key=lambda place: places[place])].text
+
+    def text(self, index: int) -> str:
+        """The windows of a turn that were looked at."""
+        return " … ".join(passage.text for passage in self.windows[index])
+
+
+def grouped(passages: Sequence[Placed]) -> Turns:
+    """By their source; of a document each passage stands for itself: it is looked for by its place."""
+    places: dict[tuple[str, str, int], int] = {}
+    owner = [
+        places.setdefault((one.source_kind, one.source_id, one.part * (one.source_kind == "document")), len(places))
+        for one in passages
+    ]
+    windows: list[list[Placed]] = [[] for _ in places]
+    for passage, place in zip(passages, owner, strict=True):
+        windows[place].append(passage)
+    return Turns(windows=windows, owner=owner, passages=passages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """A column for each feature, a row for each turn."""
+
+    bm25: Floats
+    maxsim: Floats
+    pooled: Floats
+    multilingual: Floats
+    near: Floats
+    fresh: Floats
+
+
+def candidates(turns: Turns, features: Features, about: frozenset[str]) -> list[Candidate]:
+    """The turns as candidates; `about` are the people that the question speaks of."""
+    columns = zip(
+        features.bm25.tolist(),
+        features.maxsim.tolist(),
+        features.pooled.tolist(),
+        features.multilingual.tolist(),
+        features.near.tolist(),
+        features.fresh.tolist(),
+        positions(turns),
+        links(turns),
+        turns.windows,
+        strict=True,
+    )
+    return [
+        Candidate(
+            session=windows[0].session,
+            position=position,
+            chars=sum(len(window.text) for window in windows),
+            bm25=bm25,
+            maxsim=maxsim,
+            pooled=pooled,
+            multilingual=multilingual,
+            spoken=1.0 if windows[0].speaker in about else 0.0,
+            near=near,
+            fresh=fresh,
+            latin=not windows[0].foreign_text,
+            links=linked,
+        )
+        for bm25, maxsim, pooled, multilingual, near, fresh, position, linked, windows in columns
+    ]
+
+
+def positions(turns: Turns) -> list[int]:
+    """Places in the conversation such that turns said one after the other are one apart, and no others."""
+    followed = {passage.before: passage.passage for passage in turns.passages if passage.before is not None}
+    followed |= {passage.passage: passage.after for passage in turns.passages if passage.after is not None}
+    found = [0] if turns.windows else []
+    for before, after in pairwise(turns.windows):
+        found.append(found[-1] + (1 if followed.get(before[-1].passage) == after[0].passage else 2))
+    return found
+
+
+def links(turns: Turns) -> list[tuple[int, ...]]:
+    """For each turn the places of those that it answers or that answer it."""
+    place = {windows[0].source_id: index for index, windows in enumerate(turns.windows)}
+    found: list[tuple[int, ...]] = [()] * len(turns.windows)
+    for index, windows in enumerate(turns.windows):
+        answered = place.get(windows[0].answers or "")
+        if answered is not None:
+            found[index] += (answered,)
+            found[answered] += (index,)
+    return found

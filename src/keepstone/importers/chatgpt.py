@@ -1,0 +1,209 @@
+"""ChatGPT's export: `conversations.json`, or several `conversations-000.json`, each conversation a tree of messages.
+
+What is on the screen is the branch that ends in `current_node`. That one is brought over; what was on other branches,
+what the system said and what tools were told is counted and left out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from keepstone.errors import Invalid
+from keepstone.importers.bundle import Bundle, open_bundle
+from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading, Turn
+from keepstone.importers.stream import elements
+from keepstone.importers.text import clean, digest, elements_of, fields, labels, moment, named, titled
+
+CONVERSATIONS = r"conversations(?:[-_]\d+)?\.json"
+_KINDS = {
+    "image_asset_pointer": "image",
+    "audio_asset_pointer": "sound or video",
+    "real_time_user_audio_video_asset_pointer": "sound or video",
+    "video_container_asset_pointer": "sound or video",
+}
+_REASONING = {"thoughts", "reasoning_recap"}
+_CONTEXTS = {
+    "user_editable_context": ("instruction", "Custom instructions", ("user_profile", "user_instructions")),
+    "model_editable_context": ("memory", "What ChatGPT remembered", ("model_set_context",)),
+}
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    with open_bundle(reading.file) as bundle:
+        names = bundle.find(CONVERSATIONS) or (bundle.find(r".*\.json") if reading.file.is_file() else [])
+        if not names:
+            raise Invalid(f"There is no conversations.json in {reading.file.name}: is it ChatGPT's export?")
+        reading.gauge.total = bundle.size(names)
+        me = reading.me or _name_of(bundle)
+        for name in names:
+            with bundle.open(name) as file:
+                for number, one in enumerate(elements(file, name, reading.gauge)):
+                    if not fields(one).get("mapping"):
+                        yield LeftOut(reason="no conversation", what=f"{name}[{number}]")
+                        continue
+                    yield from _conversation(one, me, tools=reading.tools)
+        others = [name for name in bundle.sizes if name not in names and not name.endswith((".json", ".html"))]
+        yield from (LeftOut(reason="attached file", what=name) for name in sorted(others))
+
+
+def _name_of(bundle: Bundle) -> str:
+    """`user.json` has an address and rarely a name."""
+    for name in bundle.find(r"user\.json"):
+        with bundle.open(name) as file:
+            user = fields(next(elements(file, name), None))
+        if user.get("name"):
+            return named(user["name"], "user")
+    return "user"
+
+
+@dataclass(slots=True)
+class _Read:
+    """One conversation on the way: its turns, and what does not become one."""
+
+    id: str
+    title: str
+    turns: list[Turn] = field(default_factory=list[Turn])
+    notes: list[Note] = field(default_factory=list[Note])
+    left: dict[str, int] = field(default_factory=dict[str, int])
+
+    def leave(self, reason: str, count: int = 1) -> None:
+        self.left[reason] = self.left.get(reason, 0) + count
+
+
+def _conversation(one: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item]:
+    mapping = fields(one["mapping"])
+    found = _Read(
+        id=str(one.get("conversation_id") or one.get("id") or digest(str(sorted(mapping)))),
+        title=titled(str(one.get("title") or ""), "New chat"),
+    )
+    begun = moment(one.get("create_time")) or moment(one.get("update_time"))
+    branch = _branch(mapping, one.get("current_node"))
+    last: str | None = None
+    at = begun
+    for node in branch:
+        message = fields(fields(mapping[node]).get("message"))
+        turn = _turn(found, message, me, tools=tools, otherwise=at, reply_to=last) if message else None
+        if turn is not None:
+            found.turns.append(turn)
+            last, at = turn.id, turn.at
+    elsewhere = [_said(fields(fields(mapping[node]).get("message"))) for node in mapping.keys() - set(branch)]
+    if any(elsewhere):
+        found.leave("on a branch that was not gone on with", sum(elsewhere))
+    if found.turns:
+        yield Conversation(id=found.id, title=found.title, turns=found.turns)
+    else:
+        found.leave("conversation without a message")
+    yield from (replace(note, created_at=begun) for note in found.notes)
+    for reason, count in found.left.items():
+        yield LeftOut(reason=reason, what=f"{found.title} ({found.id})", count=count)
+
+
+def _branch(mapping: dict[str, Any], current: Any) -> list[str]:
+    """From the first message to the one that is shown last. Without a good `current_node`, to the newest leaf."""
+    if current not in mapping:
+        leaves = [node for node, one in mapping.items() if not elements_of(fields(one).get("children"))]
+        current = max(leaves, key=lambda node: _time(mapping[node]), default=None)
+    found: dict[str, None] = {}
+    while isinstance(current, str) and current in mapping and current not in found:
+        found[current] = None
+        current = fields(mapping[current]).get("parent")
+    return list(reversed(found))
+
+
+def _time(node: Any) -> float:
+    at = moment(fields(fields(node).get("message")).get("create_time"))
+    return at.timestamp() if at else 0.0
+
+
+def _said(message: dict[str, Any]) -> bool:
+    """Whether somebody reading along would have seen it."""
+    role = fields(message.get("author")).get("role")
+    return role in {"user", "assistant"} and bool(_text(fields(message.get("content")))[0].strip())
+
+
+def _turn(
+    found: _Read, message: dict[str, Any], me: str, *, tools: bool, otherwise: datetime | None, reply_to: str | None
+) -> Turn | None:
+    author, content, about = (fields(message.get(name)) for name in ("author", "content", "metadata"))
+    role, kind = str(author.get("role") or ""), str(content.get("content_type") or "")
+    if kind in _CONTEXTS:
+        found.notes += _context(kind, content)
+        return None
+    text, lost = _text(content)
+    for reason in lost:
+        found.leave(reason)
+    to = str(message.get("recipient") or "all")
+    if kind in _REASONING:
+        found.leave("reasoning")
+    elif not text.strip():
+        if not lost and role in {"user", "assistant"}:
+            found.leave("empty message")
+    elif role == "system" or about.get("is_user_system_message"):
+        found.leave("system message")
+    elif about.get("is_visually_hidden_from_conversation"):
+        found.leave("hidden message")
+    elif (role == "tool" or to != "all") and not tools:
+        found.leave("said to a tool" if role == "assistant" else "said by a tool")
+    else:
+        attached = [str(fields(each).get("name") or "") for each in elements_of(about.get("attachments"))]
+        if attached:
+            found.leave("attachment", len(attached))
+        assistant = "ChatGPT" if role == "assistant" else named(author.get("name"), "tool")
+        model = about.get("model_slug")
+        return Turn(
+            id=f"chatgpt:{message.get('id') or digest(found.id, text)[:32]}"[:255],
+            speaker=me if role == "user" else assistant,
+            text=clean(text),
+            at=moment(message.get("create_time")) or otherwise,
+            reply_to=reply_to,
+            metadata={
+                "source": "chatgpt",
+                "role": role,
+                "session_id": found.id,
+                "title": found.title,
+                **({"model": clean(str(model))} if model else {}),
+                **({"attachments": labels(*attached)} if attached else {}),
+            },
+        )
+    return None
+
+
+def _text(content: dict[str, Any]) -> tuple[str, list[str]]:
+    """What a content says, and the reasons why parts of it say nothing to us."""
+    kind = content.get("content_type")
+    if kind == "code":
+        language = content.get("language")
+        text = str(content.get("text") or "")
+        return (f"```{'' if language in (None, 'unknown') else language}\n{text}\n```" if text else ""), []
+    if kind == "tether_quote":
+        return "\n".join(str(content[name]) for name in ("title", "url", "text") if content.get(name)), []
+    parts = elements_of(content.get("parts"))
+    if not parts:
+        return str(content.get("text") or content.get("result") or ""), []
+    texts: list[str] = []
+    lost: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        one = fields(part)
+        if isinstance(one.get("text"), str):  # what was said aloud, among others
+            texts.append(one["text"])
+        elif one:
+            lost.append(_KINDS.get(str(one.get("content_type")), "part of an unknown kind"))
+    return "\n\n".join(text for text in texts if text), lost
+
+
+def _context(kind: str, content: dict[str, Any]) -> list[Note]:
+    """What its owner told ChatGPT of themselves. It stands in every conversation and is kept once."""
+    sort, title, names = _CONTEXTS[kind]
+    text = "\n\n".join(str(content[name]) for name in names if isinstance(content.get(name), str) and content[name])
+    if not text.strip():
+        return []
+    return [
+        Note(
+            id=f"{kind}:{digest(text)}", title=title, content_md=clean(text), kind=sort, tags=["chatgpt"],
+            metadata={"source": "chatgpt"},
+        )
+    ]  # fmt: skip

@@ -1,0 +1,338 @@
+"""Items to where they belong: conversations into a scope, notes into capsules, or both into capsules or a workspace.
+
+All conversations of a source go into one scope, because a scope is what recall looks through: so one question reaches
+the whole history. Each stays together as a session of its own. Everything has an id that follows from the source's, so
+what is sent twice is there once.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+
+from keepstone.errors import Invalid, NotFound, QuotaExceeded
+from keepstone.importers.items import Archived, Conversation, Item, LeftOut, Note, Turn
+from keepstone.importers.journal import Journal
+from keepstone.importers.markdown import parts_of
+from keepstone.importers.report import Report
+from keepstone.importers.server import Refused, Server
+from keepstone.importers.text import digest, elements_of, fields, named, titled, wire_time
+
+Place = Literal["scope", "capsules", "workspace"]
+Piece = TypeVar("Piece")
+MOST_TURNS, MOST_CAPSULES = 1_000, 100
+MOST_BYTES = 4 * 1024 * 1024
+LARGEST_MESSAGE = 8 * 1024 * 1024
+LARGEST_MEMORY = 64 * 1024  # characters: what is longer goes to a workspace as a file
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Into:
+    """Where to: `name` is that of the scope, or the name or id of the workspace."""
+
+    place: Place | None = None
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Into":
+        place, _, name = (text or "").partition(":")
+        match place:
+            case "":
+                return cls()
+            case "scope" | "workspace" | "capsules":
+                return cls(place=place, name=name.strip())
+            case _:
+                raise Invalid("--into is scope, scope:NAME, capsules, workspace or workspace:NAME.")
+
+
+@dataclass(slots=True)
+class Batch:
+    """What goes with the next call: wire forms, and which items are whole with it."""
+
+    pieces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    bytes: int = 0
+    arrived: dict[str, str] = field(default_factory=dict[str, str])
+
+    def add(self, piece: dict[str, Any]) -> None:
+        self.pieces.append(piece)
+        self.bytes += len(json.dumps(piece, ensure_ascii=False).encode())
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One import under way. `whose` is the user of the key: what two people of an account import are two things."""
+
+    server: Server
+    journal: Journal
+    report: Report
+    source: str
+    whose: str
+    into: Into = field(default_factory=Into)
+    project_id: str | None = None
+    workspace_id: str = ""
+    _turns: Batch = field(default_factory=Batch)
+    _capsules: Batch = field(default_factory=Batch)
+    _projects: dict[str, str] | None = None
+
+    @property
+    def scope(self) -> str:
+        return self.into.name if self.into.place == "scope" and self.into.name else self.source
+
+    async def take(self, item: Item) -> None:
+        self.report.count(item)
+        match item:
+            case Conversation() if self.into.place in {None, "scope"}:
+                await self._conversation(item)
+            case Conversation():
+                for part in parts_of(as_note(item)):
+                    await self._note(part)
+            case Note():
+                for part in parts_of(item):
+                    await self._note(part)
+            case Archived():
+                await self._archived(item)
+            case LeftOut():
+                pass
+
+    async def finish(self) -> None:
+        await self._send_turns()
+        await self._send_capsules()
+
+    # ----------------------------------------------------------------------------------------- conversations to a scope
+
+    async def _conversation(self, one: Conversation) -> None:
+        key, seal = f"talk:{one.id}", digest(*(text for turn in one.turns for text in (turn.id, turn.text)))
+        if self.journal.digest(key) == seal:
+            self.report.already_there["messages"] += len(one.turns)
+            return
+        for turn in one.turns:
+            if len(turn.text.encode()) > LARGEST_MESSAGE:
+                self.report.leave("message of more than 8 MB", f"{turn.id} in {one.title}")
+                continue
+            if len(self._turns.pieces) >= MOST_TURNS or self._turns.bytes >= MOST_BYTES:
+                await self._send_turns()
+            self._turns.add(wire_turn(turn))
+        self._turns.arrived[key] = seal
+
+    async def _send_turns(self) -> None:
+        batch, self._turns = self._turns, Batch()
+
+        async def send(turns: list[dict[str, Any]]) -> None:
+            done = await self.server.post("/v1/ingest", {"scope_id": self.scope, "transcript": turns})
+            self.report.written["messages"] += done["ingested"]
+            self.report.already_there["messages"] += len(turns) - done["ingested"]
+
+        await self._in_halves(batch.pieces, send, lambda turn: str(turn["id"]))
+        self.journal.note(batch.arrived.items())
+
+    async def _in_halves(
+        self, pieces: list[Piece], send: Callable[[list[Piece]], Awaitable[None]], name: Callable[[Piece], str]
+    ) -> None:
+        """What the server refuses in one is sent in two, until the one that it refuses is alone: that is left out."""
+        if not pieces:
+            return
+        try:
+            await send(pieces)
+        except (QuotaExceeded, Refused) as fault:
+            if len(pieces) > 1:
+                half = len(pieces) // 2
+                await self._in_halves(pieces[:half], send, name)
+                await self._in_halves(pieces[half:], send, name)
+            elif isinstance(fault, QuotaExceeded):
+                raise
+            else:
+                self.report.leave(f"refused: {fault.message}", name(pieces[0]))
+
+    # -------------------------------------------------------------------------------- notes to capsules, or a workspace
+
+    async def _note(self, note: Note) -> None:
+        capsule = self._capsule(note)
+        seal = digest(json.dumps({name: capsule[name] for name in ("title", "content_md", "kind", "tags")}))
+        key = f"note:{note.id}"
+        before = self.journal.digest(key)
+        if seal in {before, self._capsules.arrived.get(key)}:  # what stands in every conversation is on its way already
+            self.report.already_there["notes"] += 1
+        elif self.into.place == "workspace":
+            await self._remember(note, key, seal)
+        elif before is not None:
+            await self._change(note, capsule, key, seal)
+        else:
+            await self._put(capsule, key, seal)
+
+    async def _put(self, capsule: dict[str, Any], key: str, seal: str) -> None:
+        if len(self._capsules.pieces) >= MOST_CAPSULES or self._capsules.bytes >= MOST_BYTES:
+            await self._send_capsules()
+        self._capsules.add(capsule)
+        self._capsules.arrived[key] = seal
+
+    async def _send_capsules(self) -> None:
+        batch, self._capsules = self._capsules, Batch()
+
+        async def send(capsules: list[dict[str, Any]]) -> None:
+            live = [one for one in capsules if not (one.get("deleted_at") or one.get("cold_at"))]
+            away = [one for one in capsules if one.get("deleted_at") or one.get("cold_at")]
+            done = await self.server.post(
+                "/v1/memory/import", {"format": "keepstone-archive", "version": 1, "capsules": live, "put_away": away}
+            )
+            self.report.written["notes"] += done["imported"]
+            self.report.already_there["notes"] += done["skipped"]
+
+        await self._in_halves(batch.pieces, send, lambda one: str(one.get("title") or one.get("id")))
+        self.journal.note(batch.arrived.items())
+
+    async def _change(self, note: Note, capsule: dict[str, Any], key: str, seal: str) -> None:
+        """It was brought over before and is another now: a new version, and the one before stays in the history."""
+        await self._send_capsules()
+        changes = {name: capsule[name] for name in ("title", "content_md", "kind", "tags", "metadata")}
+        try:
+            await self.server.patch(f"/v1/memory/capsules/{capsule['id']}", changes)
+        except Refused as fault:
+            reason = "changed there, deleted here" if fault.status == 404 else f"refused: {fault.message}"
+            self.report.leave(reason, note.title)
+            return
+        self.report.written["changed notes"] += 1
+        self.journal.note([(key, seal)])
+
+    async def _remember(self, note: Note, key: str, seal: str) -> None:
+        """A memory of the workspace, or a file of it if it is long. What says the same is there once."""
+        await self._find_workspace()
+        path = f"/v1/workspaces/{self.workspace_id}"
+        try:
+            if len(note.content_md) <= LARGEST_MEMORY:
+                saved = await self.server.post(f"{path}/memories", {"content": note.content_md, "category": note.kind})
+                there = bool(saved.get("deduplicated"))
+            else:
+                name = named(note.title.replace("/", "-").replace("\\", "-")[:200], "note") + ".md"
+                await self.server.upload(f"{path}/files", name, note.content_md)
+                there = False
+        except Refused as fault:
+            self.report.leave(f"refused: {fault.message}", note.title)
+            return
+        (self.report.already_there if there else self.report.written)["notes"] += 1
+        self.journal.note([(key, seal)])
+
+    async def _find_workspace(self) -> None:
+        if self.workspace_id:
+            return
+        cursor: dict[str, Any] = {}
+        while True:
+            page = await self.server.get("/v1/workspaces", limit=200, **cursor)
+            for one in map(fields, elements_of(page.get("items"))):
+                wanted = self.into.name in {one["id"], one["name"]} if self.into.name else one["is_default"]
+                if wanted:
+                    self.workspace_id = str(one["id"])
+                    return
+            if not page.get("has_more"):
+                raise NotFound(f"There is no workspace {self.into.name!r}: make it first, or name another.")
+            cursor = {"cursor": page["next_cursor"]}
+
+    def _capsule(self, note: Note) -> dict[str, Any]:
+        made = note.created_at or note.updated_at or datetime.now(UTC)
+        changed = max(made, note.updated_at or made)
+        return {
+            "id": capsule_id(self.whose, self.source, note.id),
+            "title": note.title,
+            "content_md": note.content_md,
+            "kind": note.kind,
+            "tags": note.tags,
+            "project_id": self.project_id,
+            "metadata": note.metadata,
+            "version": 1,
+            "created_at": wire_time(made),
+            "updated_at": wire_time(changed),
+            "accessed_at": wire_time(changed),
+        }
+
+    # ------------------------------------------------------------------------------------------- capsules of an archive
+
+    async def _archived(self, item: Archived) -> None:
+        if self.into.place not in {None, "capsules"}:
+            raise Invalid("An archive of capsules goes into capsules.")
+        one = item.capsule
+        if not str(one.get("content_md") or ""):
+            self.report.leave("without a text", str(one.get("title") or one.get("id")))
+            return
+        capsule: dict[str, Any] = {"kind": "note", "tags": [], "metadata": {}}
+        capsule |= {name: value for name, value in one.items() if name in _ARCHIVED and value is not None}
+        capsule["project_id"] = self.project_id or await self._project(one.get("project_id"), item.project)
+        for name in ("updated_at", "accessed_at"):
+            capsule.setdefault(name, capsule.get("created_at"))
+        seal = digest(json.dumps(capsule, sort_keys=True))
+        key = f"capsule:{one.get('id')}"
+        if self.journal.digest(key) == seal:
+            self.report.already_there["notes"] += 1
+            return
+        await self._put(capsule, key, seal)
+
+    async def _project(self, project_id: Any, name: str | None) -> str | None:
+        """The same project, else one of the same name, else a new one of that name."""
+        if not project_id and not name:
+            return None
+        if self._projects is None:
+            self._projects = {}
+            cursor: dict[str, Any] = {}
+            while True:
+                page = await self.server.get("/v1/projects", limit=200, **cursor)
+                for one in map(fields, elements_of(page.get("items"))):
+                    self._projects[str(one["id"])] = str(one["id"])
+                    self._projects.setdefault(f"name:{one['name']}", str(one["id"]))
+                if not page.get("has_more"):
+                    break
+                cursor = {"cursor": page["next_cursor"]}
+        known = self._projects.get(str(project_id)) or self._projects.get(f"name:{name}")
+        if known is None and name:
+            known = str((await self.server.post("/v1/projects", {"name": name[:255]}))["id"])
+            self._projects[f"name:{name}"] = known
+        if known is None:
+            self.report.leave("project that is not here; the capsule is kept without it", str(project_id))
+        return known
+
+
+_ARCHIVED = {"id", "title", "content_md", "kind", "tags", "source", "metadata", "version", "created_at", "updated_at",
+             "accessed_at", "history", "deleted_at", "cold_at"}  # fmt: skip
+
+
+async def bring(items: Iterable[Item], delivery: Delivery | None, report: Report, tick: Callable[[], None]) -> None:
+    """All of them, one after the other. Without a delivery they are only counted: a dry run."""
+    for item in items:
+        if delivery is None:
+            report.count(item)
+        else:
+            await delivery.take(item)
+        tick()
+    if delivery is not None:
+        await delivery.finish()
+
+
+def wire_turn(turn: Turn) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": turn.id, "speaker": turn.speaker, "text": turn.text, "metadata": turn.metadata}
+    if turn.at is not None:
+        found["ts"] = wire_time(turn.at)
+    if turn.reply_to is not None:
+        found["reply_to"] = turn.reply_to
+    return found
+
+
+def as_note(one: Conversation) -> Note:
+    """A conversation to be read: who said what, and when."""
+    said = "\n\n".join(
+        f"**{turn.speaker}**{f' ({turn.at:%Y-%m-%d %H:%M})' if turn.at else ''}:\n\n{turn.text}" for turn in one.turns
+    )
+    times = [turn.at for turn in one.turns if turn.at is not None]
+    return Note(
+        id=f"talk:{one.id}", title=titled(one.title, "Conversation"), content_md=said, kind="conversation",
+        created_at=min(times, default=None), updated_at=max(times, default=None),
+        metadata={"conversation_id": one.id, "messages": len(one.turns)},
+    )  # fmt: skip
+
+
+def capsule_id(whose: str, source: str, key: str) -> str:
+    """The same for the same thing, another for everybody else's."""
+    number = int(digest(whose, source, key), 16)
+    letters: list[str] = []
+    for _ in range(24):
+        number, place = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[place])
+    return "cap_" + "".join(letters)

@@ -1,0 +1,177 @@
+"""Folders of Markdown: an Obsidian vault, `MEMORY.md` and `CLAUDE.md`, or what `keepstone export --format markdown` wrote.
+
+A file is a note; its folders and `#tags` are tags. `MEMORY.md` and `CLAUDE.md` are a note a section. What is larger
+than a capsule may be is cut at its headings.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from keepstone.errors import Invalid, NotFound
+from keepstone.importers.front import archived, front_and_body
+from keepstone.importers.items import Item, LeftOut, Note, Reading
+from keepstone.importers.text import clean, cleaned, elements_of, labels, moment, titled
+from keepstone.model.capsule import LARGEST_CONTENT
+
+_SECTIONS = {"MEMORY.MD", "CLAUDE.MD", "AGENTS.MD", "GEMINI.MD"}
+_SUFFIXES = {".md", ".markdown", ".mdx"}
+_TAG = re.compile(r"(?<![\w#/&])#([^\W\d][\w/-]*|\d+[\w/-]*[^\W\d][\w/-]*)")
+_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_FENCE = re.compile(r"^[ ]{0,3}(```|~~~)")
+_CREATED = ("created", "created_at", "date", "date created", "creation date")
+_UPDATED = ("updated", "updated_at", "modified", "date modified", "last_modified")
+_LARGEST_FILE = 64 * 1024 * 1024
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    root = reading.file
+    if not root.exists():
+        raise NotFound(f"There is no {root}.")
+    files = [root] if root.is_file() else list(_files(root))
+    if not any(path.suffix.lower() in _SUFFIXES for path in files):
+        raise Invalid(f"There is no Markdown file in {root}.")
+    reading.gauge.total = sum(path.stat().st_size for path in files)
+    for path in files:
+        name = path.name if path == root else path.relative_to(root).as_posix()
+        size = path.stat().st_size
+        if path.suffix.lower() not in _SUFFIXES:
+            yield LeftOut(reason="no Markdown", what=name)
+        elif size > _LARGEST_FILE:
+            yield LeftOut(reason="file of more than 64 MB", what=name)
+        else:
+            yield from _file(path, name)
+        reading.gauge.done += size
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """In the order of their names; not what is hidden, as `.obsidian` and `.trash` are, nor links out of the folder."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(folder, name)
+            if not name.startswith(".") and not path.is_symlink() and path.is_file():
+                yield path
+
+
+def _file(path: Path, name: str) -> Iterator[Item]:
+    whole = path.read_bytes().decode("utf-8-sig", "replace")
+    front, body = front_and_body(whole)
+    if front is not None and "keepstone" in front:
+        own = archived(front, body)
+        yield own or LeftOut(reason="its front matter is no longer that of a capsule", what=name)
+        return
+    if front is None:
+        yield LeftOut(reason="front matter that is no YAML, kept as text", what=name)
+        front, body = {}, whole
+    if not body.strip():
+        yield LeftOut(reason="empty file", what=name)
+        return
+    place = PurePosixPath(name)
+    stat = path.stat()
+    made = _time(front, _CREATED) or datetime.fromtimestamp(stat.st_mtime, UTC)
+    aliases = [clean(str(alias)) for alias in elements_of(front.get("aliases"))]
+    about: dict[str, Any] = {"source": "markdown", "path": clean(name)} | ({"aliases": aliases} if aliases else {})
+    rest = {key: value for key, value in front.items() if key not in {"tags", "tag", "title", "kind", "aliases"}}
+    if rest:
+        about["front_matter"] = cleaned(rest)
+    note = Note(
+        id=name,
+        title=titled(str(front.get("title") or place.stem), place.stem),
+        content_md=clean(body).strip("\r\n"),
+        kind=clean(str(front.get("kind") or "note")).strip()[:50] or "note",
+        tags=labels(*_front_tags(front), *_TAG.findall(_CODE.sub(" ", body)), *place.parent.parts),
+        created_at=made,
+        updated_at=_time(front, _UPDATED),
+        metadata=about,
+    )
+    if place.name.upper() in _SECTIONS:
+        yield from _sections(note)
+    else:
+        yield from parts_of(note)
+
+
+def _front_tags(front: dict[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name in ("tags", "tag"):
+        value = front.get(name)
+        found += re.split(r"[,\s]+", value) if isinstance(value, str) else [str(one) for one in elements_of(value)]
+    return found
+
+
+def _time(front: dict[str, Any], names: tuple[str, ...]) -> datetime | None:
+    lower = {str(key).lower(): value for key, value in front.items()}
+    for name in names:
+        value = lower.get(name)
+        at = moment(value.isoformat() if isinstance(value, date) and not isinstance(value, datetime) else value)
+        if at is not None:
+            return at
+    return None
+
+
+def _sections(note: Note) -> Iterator[Note]:
+    """A file of memories: a note for each section, called as its heading."""
+    seen: dict[str, int] = {}
+    for heading, text in sections(note.content_md):
+        if not _HEADING.sub("", text.strip()).strip():
+            continue  # a heading alone
+        label = heading or note.title
+        seen[label] = seen.get(label, 0) + 1
+        key = f"{note.id}#{label}" + (f"#{seen[label]}" if seen[label] > 1 else "")
+        part = Note(
+            id=key, title=titled(label, note.title), content_md=text.strip("\r\n"), kind="memory",
+            tags=labels(*note.tags, PurePosixPath(note.id).stem), created_at=note.created_at,
+            updated_at=note.updated_at, metadata=note.metadata | ({"heading": heading} if heading else {}),
+        )  # fmt: skip
+        yield from parts_of(part)
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """A text cut before each of its headings, none of which stands in a block of code."""
+    found: list[tuple[str, list[str]]] = [("", [])]
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        opened = _FENCE.match(line)
+        if opened:
+            fence = "" if fence == opened[1] else fence or opened[1]
+        heading = None if fence else _HEADING.match(line.rstrip("\r\n"))
+        if heading:
+            found.append((heading[1], []))
+        found[-1][1].append(line)
+    return [(heading, "".join(lines)) for heading, lines in found if "".join(lines).strip()]
+
+
+def parts_of(note: Note) -> Iterator[Note]:
+    """The note, or, if it is larger than a capsule may be, as few parts as it takes, cut at headings if it has some."""
+    if len(note.content_md.encode()) <= LARGEST_CONTENT:
+        yield note
+        return
+    pieces: list[str] = []
+    for _, text in sections(note.content_md):
+        for piece in _cut(text):
+            if pieces and len((pieces[-1] + piece).encode()) <= LARGEST_CONTENT:
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
+    for number, piece in enumerate(pieces, 1):
+        yield Note(
+            id=f"{note.id}#part-{number}", title=titled(f"{note.title[:480]} ({number})", note.title), content_md=piece,
+            kind=note.kind, tags=note.tags, created_at=note.created_at, updated_at=note.updated_at,
+            metadata=note.metadata | {"part": number, "parts": len(pieces)},
+        )  # fmt: skip
+
+
+def _cut(text: str) -> Iterator[str]:
+    """In pieces that fit, at the end of a paragraph, a line, or wherever it has to be."""
+    most = LARGEST_CONTENT // 4  # characters, of four bytes at most
+    while len(text.encode()) > LARGEST_CONTENT:
+        head = text[:most]
+        end = next((at + len(mark) for mark in ("\n\n", "\n", " ") if (at := head.rfind(mark)) > most // 2), most)
+        yield text[:end]
+        text = text[end:]
+    if text.strip():
+        yield text

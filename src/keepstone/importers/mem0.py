@@ -1,0 +1,124 @@
+"""mem0: over the API of its platform or of a server, or out of its Postgres, a table with a `payload` of JSON."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+import httpx2
+
+from keepstone.errors import Invalid, NotFound, Unauthenticated, UpstreamError
+from keepstone.importers.items import Item, LeftOut, Note, Reading
+from keepstone.importers.tables import is_postgres, open_tables
+from keepstone.importers.text import clean, cleaned, elements_of, fields, first_line, labels, moment, titled
+
+_PAGE = 100
+_OWNERS = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
+# What mem0 keeps for itself, beside what its users gave it.
+_OWN = {
+    *_OWNERS, "id", "data", "memory", "text", "hash", "created_at", "updated_at", "categories", "metadata", "score",
+    "text_lemmatized", "role", "expiration_date", "linked_memory_ids", "structured_attributes", "attributed_to",
+}  # fmt: skip
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    if is_postgres(reading.path):
+        memories = _from_postgres(reading)
+    elif reading.path.startswith(("http://", "https://")):
+        memories = _from_api(reading)
+    else:
+        raise Invalid(
+            "mem0 is read from an address or a database: give https://api.mem0.ai with --token, the address of a "
+            "server of yours, or postgresql://…"
+        )
+    for one in memories:
+        yield _note(one, reading.of)
+
+
+def _note(one: dict[str, Any], of: str | None) -> Item:
+    key, text = str(one.get("id")), str(one.get("memory") or one.get("data") or one.get("text") or "")
+    owners = {name: str(one[name]) for name in _OWNERS if one.get(name)}
+    if of and of not in owners.values():
+        return LeftOut(reason="of another user", what=key)
+    if {"entity_type", "linked_memory_ids"} <= one.keys():
+        return LeftOut(reason="entity of the graph", what=key)
+    if not text.strip():
+        return LeftOut(reason="without a text", what=key)
+    given = fields(one.get("metadata")) | {name: value for name, value in one.items() if name not in _OWN}
+    return Note(
+        id=key, title=titled(first_line(text), "Memory"), content_md=clean(text), kind="memory",
+        tags=labels("mem0", *elements_of(one.get("categories"))), created_at=moment(one.get("created_at")),
+        updated_at=moment(one.get("updated_at")),
+        metadata={"source": "mem0", "id": key} | cleaned(owners) | ({"metadata": cleaned(given)} if given else {}),
+    )  # fmt: skip
+
+
+def _from_postgres(reading: Reading) -> Iterator[dict[str, Any]]:
+    with open_tables(reading.path) as tables:
+        there = [name for name in tables.names("id", "payload") if not name.endswith(("_entities", "migrations"))]
+        if reading.table is None and len(there) != 1:
+            raise Invalid(
+                f"Name the table of mem0 with --table; with a payload there are: {', '.join(there) or 'none'}."
+            )
+        for row in tables.rows(reading.table or there[0]):
+            payload = row.get("payload")
+            try:
+                read_in = fields(json.loads(payload) if isinstance(payload, str) else payload)
+            except ValueError:
+                read_in = {}
+            yield read_in | {"id": str(row["id"])}
+
+
+def _from_api(reading: Reading) -> Iterator[dict[str, Any]]:
+    """By the platform's present listing, by its former one, or by that of a server: the first that is there."""
+    headers = {"Authorization": f"Token {reading.token}", "X-API-Key": reading.token} if reading.token else {}
+    everybody = {"OR": [{name: "*"} for name in _OWNERS[:4]]}
+    filters: dict[str, Any] = {"AND": [{"user_id": reading.of}]} if reading.of else everybody
+    of = {"user_id": reading.of} if reading.of else {}
+    with httpx2.Client(base_url=reading.path.rstrip("/"), headers=headers, timeout=60, follow_redirects=True) as client:
+        for method, path, params, body in (
+            ("POST", "/v3/memories/", {}, {"filters": filters}),
+            ("GET", "/v1/memories/", of, None),
+            ("GET", "/memories", of, None),
+        ):
+            first = _ask(client, method, path, params | {"page": 1, "page_size": _PAGE}, body)
+            if first is not None:
+                yield from _pages(client, method, path, params, body, first)
+                return
+    raise NotFound(f"{reading.path} lists no memories: is it mem0? Its platform is https://api.mem0.ai.")
+
+
+def _pages(
+    client: httpx2.Client, method: str, path: str, params: dict[str, Any], body: Any, answer: Any
+) -> Iterator[dict[str, Any]]:
+    page = 1
+    while True:
+        listed = cast("list[Any]", answer) if isinstance(answer, list) else elements_of(fields(answer).get("results"))
+        yield from map(fields, listed)
+        if not listed or not fields(answer).get("next"):
+            return
+        page += 1
+        answer = _ask(client, method, path, params | {"page": page, "page_size": _PAGE}, body)
+
+
+def _ask(client: httpx2.Client, method: str, path: str, query: dict[str, Any], body: Any) -> Any:
+    """The answer; None when there is no such route."""
+    try:
+        answer = (
+            client.request(method, path, params=query, json=body)
+            if body
+            else client.request(method, path, params=query)
+        )
+    except httpx2.TransportError as fault:
+        raise UpstreamError(f"mem0 can't be reached ({type(fault).__name__}): check the address.") from None
+    if answer.status_code in {404, 405}:
+        return None
+    if answer.status_code in {401, 403}:
+        raise Unauthenticated("mem0 does not take this token: give a good one with --token.")
+    if answer.status_code >= 400:
+        raise Invalid(
+            f"mem0 answers {answer.status_code}: {answer.text[:200]}. Name one user with --of if it asks for one."
+        )
+    try:
+        return answer.json()
+    except ValueError:
+        return None

@@ -1,0 +1,85 @@
+"""OpenMemory's database, SQLite or Postgres: memories with their app, categories and states."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from keepstone.errors import Invalid
+from keepstone.importers.items import Item, LeftOut, Note, Reading
+from keepstone.importers.tables import Tables, open_tables
+from keepstone.importers.text import clean, cleaned, fields, first_line, labels, moment, titled, wire_time
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    with open_tables(reading.path) as tables:
+        if "memories" not in tables.names("id", "content", "state"):
+            raise Invalid("There is no table of memories with a content and a state: is it OpenMemory's database?")
+        there = set(tables.names("id"))
+        users = {_key(row["id"]): row for row in tables.rows("users")} if "users" in there else {}
+        apps = {_key(row["id"]): str(row.get("name") or "") for row in tables.rows("apps")} if "apps" in there else {}
+        categories = _categories(tables, there)
+        states = _states(tables, there)
+        for row in tables.rows("memories"):
+            key, user = _key(row["id"]), users.get(_key(row.get("user_id")), {})
+            whose = str(user.get("user_id") or user.get("email") or _key(row.get("user_id")))
+            state, content = _state(row.get("state")), str(row.get("content") or "")
+            if reading.of and reading.of not in {whose, str(user.get("email")), str(user.get("name"))}:
+                yield LeftOut(reason="of another user", what=key)
+            elif state == "deleted":
+                yield LeftOut(reason="deleted there", what=key)
+            elif not content.strip():
+                yield LeftOut(reason="without a text", what=key)
+            else:
+                app = apps.get(_key(row.get("app_id")), "")
+                about = {"source": "openmemory", "id": key, "user": clean(whose), "app": clean(app), "state": state}
+                yield Note(
+                    id=key, title=titled(first_line(content), "Memory"), content_md=clean(content), kind="memory",
+                    tags=labels(*categories[key], app, None if state == "active" else state),
+                    created_at=moment(row.get("created_at")), updated_at=moment(row.get("updated_at")),
+                    metadata=about | _metadata(row) | ({"states": states[key]} if states[key] else {}),
+                )  # fmt: skip
+
+
+def _categories(tables: Tables, there: set[str]) -> defaultdict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    if "categories" not in there:
+        return found
+    names = {_key(row["id"]): str(row.get("name") or "") for row in tables.rows("categories")}
+    if "memory_categories" in tables.names("memory_id", "category_id"):
+        for row in tables.rows("memory_categories", order="memory_id"):
+            found[_key(row["memory_id"])].append(names.get(_key(row["category_id"]), ""))
+    return found
+
+
+def _states(tables: Tables, there: set[str]) -> defaultdict[str, list[dict[str, Any]]]:
+    """What became of each memory, the earliest first."""
+    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    if "memory_status_history" in there:
+        for row in tables.rows("memory_status_history", order="changed_at"):
+            at = moment(row.get("changed_at"))
+            change = {"from": _state(row.get("old_state")), "to": _state(row.get("new_state"))}
+            found[_key(row["memory_id"])].append(change | ({"at": wire_time(at)} if at else {}))
+    return found
+
+
+def _metadata(row: dict[str, Any]) -> dict[str, Any]:
+    value = row.get("metadata")
+    try:
+        read_in = fields(json.loads(value) if isinstance(value, str) else value)
+    except ValueError:
+        return {}
+    return {"metadata": cleaned(read_in)} if read_in else {}
+
+
+def _key(value: Any) -> str:
+    """SQLite has ids without their dashes."""
+    try:
+        return str(UUID(str(value)))
+    except ValueError:
+        return str(value)
+
+
+def _state(value: Any) -> str:
+    return str(value or "active").rsplit(".", 1)[-1]

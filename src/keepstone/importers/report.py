@@ -1,0 +1,45 @@
+"""What an import did: how much was read, written, there already, and left out for which reason."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from keepstone.importers.items import Archived, Conversation, Item, LeftOut, Note
+
+_EXAMPLES = 20
+
+
+@dataclass(slots=True)
+class Report:
+    read: Counter[str] = field(default_factory=Counter[str])
+    written: Counter[str] = field(default_factory=Counter[str])
+    already_there: Counter[str] = field(default_factory=Counter[str])
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    examples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def count(self, item: Item) -> None:
+        match item:
+            case Conversation():
+                self.read["conversations"] += 1
+                self.read["messages"] += len(item.turns)
+            case Note() | Archived():
+                self.read["notes"] += 1
+            case LeftOut():
+                self.leave(item.reason, item.what, item.count)
+
+    def leave(self, reason: str, what: str, count: int = 1) -> None:
+        self.left_out[reason] += count
+        some = self.examples.setdefault(reason, [])
+        if len(some) < _EXAMPLES:
+            some.append(what)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "read": dict(self.read),
+            "written": dict(self.written),
+            "already_there": dict(self.already_there),
+            "left_out": [
+                {"reason": reason, "count": count, "examples": self.examples[reason]}
+                for reason, count in self.left_out.most_common()
+            ],
+        }

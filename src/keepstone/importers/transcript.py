@@ -1,0 +1,104 @@
+"""Transcripts with one JSON object a line: who spoke, what they said, and when if it is known."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from keepstone.errors import Invalid, NotFound
+from keepstone.importers.items import Conversation, Item, LeftOut, Reading, Turn
+from keepstone.importers.text import clean, cleaned, digest, elements_of, fields, moment, named
+
+_SPEAKER = ("speaker", "role", "author", "from", "name", "user")
+_TEXT = ("text", "content", "message", "value", "body")
+_TIME = ("ts", "timestamp", "created_at", "create_time", "time", "date", "at")
+_ID = ("id", "message_id", "uuid")
+_CONVERSATION = ("conversation_id", "session_id", "thread_id", "chat_id")
+_OWN = {*_SPEAKER, *_TEXT, *_TIME, *_ID, "reply_to", "metadata"}
+_TOGETHER = 500  # lines that go as one
+LONGEST_LINE = 16 * 1024 * 1024
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    path = reading.file
+    if not path.exists():
+        raise NotFound(f"There is no {path}.")
+    files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+    if not files:
+        raise Invalid(f"There is no .jsonl file in {path}.")
+    reading.gauge.total = sum(file.stat().st_size for file in files)
+    for file in files:
+        yield from _file(file, path.name if file == path else file.relative_to(path).as_posix(), reading)
+
+
+def _file(file: Path, name: str, reading: Reading) -> Iterator[Item]:
+    turns: list[Turn] = []
+    part = 0
+    with file.open("rb") as lines:
+        number = 0
+        while line := lines.readline(LONGEST_LINE):
+            number += 1
+            reading.gauge.done += len(line)
+            if not line.strip():
+                continue
+            place = f"{name}:{number}"
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                yield LeftOut(reason="line of more than 16 MB", what=place)
+                while line and not line.endswith(b"\n"):
+                    line = lines.readline(LONGEST_LINE)
+                continue
+            turn = _turn(line, name, number, reading.me)
+            if isinstance(turn, str):
+                yield LeftOut(reason=turn, what=place)
+                continue
+            turns.append(turn)
+            if len(turns) == _TOGETHER:
+                yield Conversation(id=f"{name}:{part}", title=name, turns=turns)
+                turns, part = [], part + 1
+    if turns:
+        yield Conversation(id=f"{name}:{part}", title=name, turns=turns)
+
+
+def _turn(line: bytes, name: str, number: int, me: str | None) -> Turn | str:
+    """The turn, or why there is none."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return "line that is no JSON"
+    if not isinstance(said, dict):
+        return "line that is no object"
+    one = fields(said)
+    text = _text(_first(one, _TEXT))
+    if not text.strip():
+        return "line without a text"
+    speaker = named(_first(one, _SPEAKER), "unknown")
+    if me and speaker in {"user", "human"}:
+        speaker = me
+    own = _first(one, _ID)
+    at: datetime | None = moment(_first(one, _TIME))
+    # By its place and text: the same line again is the same message, and two who say "yes" are two.
+    key = f"{name}:{own}" if own not in (None, "") else f"{name}:{number}:{digest(speaker, text)[:16]}"
+    about: dict[str, Any] = {key: value for key, value in one.items() if key not in _OWN}
+    talk = _first(one, _CONVERSATION)
+    return Turn(
+        id=key if len(key) <= 255 else digest(key),
+        speaker=speaker,
+        text=clean(text),
+        at=at,
+        reply_to=f"{name}:{one['reply_to']}"[:255] if one.get("reply_to") else None,
+        metadata=cleaned(fields(one.get("metadata")) | about) | ({"session_id": str(talk)[:200]} if talk else {}),
+    )
+
+
+def _first(one: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((one[name] for name in names if one.get(name) not in (None, "")), None)
+
+
+def _text(value: Any) -> str:
+    """A text, or the texts of blocks as language models exchange them."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return _text(_first(fields(value), _TEXT))
+    return "\n\n".join(text for text in (_text(each) for each in elements_of(value)) if text)

@@ -1,0 +1,181 @@
+"""The tasks, by name. Each takes ids, never text, and works in the read scope of the account that it names."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import procrastinate
+
+from keepstone.access.readscope import account_scope, job_scope
+from keepstone.engine import embed, index
+from keepstone.memory import capsule_views, digests, room_memories, room_summaries
+from keepstone.memory import distil as distilling
+from keepstone.model.capsule import TRASH_DAYS
+from keepstone.services import Services
+from keepstone.store import (
+    accounts,
+    capsules,
+    entities,
+    items,
+    passages,
+    rooms,
+    sessions,
+    spaces,
+    users,
+    vectors,
+    workspaces,
+)
+
+GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
+# Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `keepstone jobs` shows it.
+RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
+
+
+def register_tasks(services: Services) -> None:
+    """Make the tasks known to the queue. A process that only adds jobs does not need this."""
+    app = services.queue.app
+
+    def task(work: Callable[..., Awaitable[None]]) -> None:
+        async def run(**arguments: int | str) -> None:
+            await work(services, **arguments)
+
+        app.task(name=work.__name__, retry=RETRY)(run)
+
+    def scheduled(cron: str, work: Callable[[Services], Awaitable[None]]) -> None:
+        async def run(timestamp: int) -> None:  # noqa: ARG001
+            await work(services)
+
+        app.periodic(cron=cron)(app.task(name=work.__name__, retry=RETRY)(run))
+
+    for work in (erase_user, read_space, index_space, map_vault, distil, read_room, sum_up_thread, send_digest):
+        task(work)
+    scheduled("* * * * *", embed_pending)
+    scheduled("* * * * *", sum_up_rooms)
+    scheduled("*/10 * * * *", forget_expired_logins)
+    scheduled("*/10 * * * *", purge_expired_items)
+    scheduled("17 3 * * *", remove_old_jobs)
+    scheduled("27 3 * * *", purge_memories)
+    scheduled("47 3 * * *", drop_unused_indexes)
+    scheduled("0 7 * * 1", send_digests)
+
+
+async def erase_user(services: Services, account: int, user_id: str) -> None:
+    """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
+    async with services.db.transaction(account_scope(account)) as conn:
+        places = await rooms.everywhere(conn) if services.working else []
+        await users.erase_traces(conn, user_id)
+        await users.delete_erased(conn, user_id)
+        await accounts.delete_abandoned(conn)
+    if services.working is not None:
+        await services.working.forget(account, places)
+
+
+async def read_space(services: Services, account: int, space: int) -> None:
+    """Read what is new in a space: what it says of people, and its vectors. Without an embedder those wait."""
+    scope = job_scope(account, space)
+    await asyncio.sleep(GATHERING)
+    async with services.db.transaction(scope) as conn:
+        await spaces.await_reading(conn, space, awaited=False)
+    await index.note_people(services, scope, space)
+    embedded = await embed.embed_space(services, scope, space)
+    if embedded and await embed.lacks_index(services, scope, space):
+        async with services.db.transaction(scope) as conn:
+            await services.queue.add(conn, "index_space", account=account, space=space)
+    if await capsule_views.map_is_stale(services, scope, space):
+        async with services.db.transaction(scope) as conn:
+            await services.queue.add(conn, "map_vault", account=account, space=space, one_by_one=f"map {space}")
+
+
+async def index_space(services: Services, account: int, space: int) -> None:
+    """Make the index of meanings that a large space needs."""
+    await embed.index_space(services, job_scope(account, space), space)
+
+
+async def map_vault(services: Services, account: int, space: int) -> None:
+    """Make the map of a vault."""
+    await capsule_views.make_map(services, job_scope(account, space), space)
+
+
+async def distil(services: Services, account: int, space: int, distillation: int) -> None:
+    """Read what was said or written for what is worth remembering."""
+    await distilling.distil(services, account, space, distillation)
+
+
+async def read_room(services: Services, account: int, space: int) -> None:
+    """Read what was said in a room for what its agents should remember, and make the vectors of its summaries."""
+    await room_memories.read_room(services, account, space)
+    await embed.embed_space(services, job_scope(account, space), space)
+
+
+async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:
+    await room_summaries.sum_up_thread(services, account, space, thread_id)
+
+
+async def sum_up_rooms(services: Services) -> None:
+    """Sessions, days and weeks that are over. One room that fails does not keep the others waiting."""
+    async with services.db.unscoped() as conn:
+        due = await rooms.all_due(conn)
+    failed: list[Exception] = []
+    for account, space in due:
+        try:
+            await room_summaries.sum_up(services, account, space)
+        except Exception as fault:
+            failed.append(fault)
+    if failed:
+        raise failed[0]
+
+
+async def send_digest(services: Services, account: int, user_id: str) -> None:
+    await digests.send(services, account, user_id)
+
+
+async def embed_pending(services: Services) -> None:
+    """What was left over: stored while no embedder was there."""
+    async with services.db.unscoped() as conn:
+        waiting = await passages.pending_spaces(conn)
+    for account, space in waiting:
+        await read_space(services, account, space)
+
+
+async def forget_expired_logins(services: Services) -> None:
+    """Remove sessions and one-time links that are over."""
+    async with services.db.unscoped() as conn:
+        await sessions.forget_expired(conn)
+
+
+async def purge_expired_items(services: Services) -> None:
+    """Remove the items of stores whose time is over."""
+    async with services.db.unscoped() as conn:
+        await items.purge(conn, services.clock())
+
+
+async def remove_old_jobs(services: Services) -> None:
+    """Failed jobs are kept for a month to be looked at; their arguments go with them."""
+    await services.queue.app.job_manager.delete_old_jobs(
+        nb_hours=30 * 24, include_failed=True, include_cancelled=True, include_aborted=True
+    )
+    await services.queue.forget_faults()
+
+
+async def purge_memories(services: Services) -> None:
+    """Remove what has been in the trash or the cold tier for 30 days."""
+    async with services.db.unscoped() as conn:
+        await capsules.purge(conn, TRASH_DAYS)
+        await workspaces.purge(conn, TRASH_DAYS)
+        await entities.purge(conn)
+
+
+async def drop_unused_indexes(services: Services) -> None:
+    """Remove the indexes of spaces that are gone."""
+    async with services.db.as_owner() as owner:
+        await vectors.drop_unused_indexes(owner)
+
+
+async def send_digests(services: Services) -> None:
+    """One job for everybody who wants the week by e-mail, if there is a mail server."""
+    if services.settings.smtp_url is None:
+        return
+    async with services.db.unscoped() as conn:
+        receivers = await users.digest_receivers(conn)
+    for account, user_id in receivers:
+        async with services.db.transaction(account_scope(account)) as conn:
+            await services.queue.add(conn, "send_digest", account=account, user_id=user_id)

@@ -1,0 +1,110 @@
+"""Runs the queue's jobs until told to stop: then no new one starts, and those under way may finish.
+
+A worker that loses the database begins anew. The jobs of one that was killed are put back by the next that looks.
+"""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from procrastinate import JobContext
+from procrastinate.jobs import DeleteJobCondition
+from procrastinate.middleware import AsyncCallNext
+from procrastinate.worker import Worker
+
+from keepstone.observe.logs import describe
+from keepstone.services import Services
+from keepstone.store.queue import QUEUE_AWAY
+
+log = logging.getLogger(__name__)
+
+_HEARTBEAT = 5.0
+STALLED_AFTER = 20.0
+
+
+async def run_worker(services: Services) -> None:
+    """Work until cancelled; then drain, for at most `KEEPSTONE_SHUTDOWN_SECONDS`."""
+    rescuer = asyncio.create_task(_rescue(services), name="rescue stalled jobs")
+    try:
+        while True:
+            told: dict[str, Any] = {}
+            try:
+                await _worker(services).run()
+            except Exception as fault:
+                told = describe(fault.__cause__ or fault)
+            log.warning("the worker stopped and begins anew", extra=told)
+            await asyncio.sleep(1)
+    finally:
+        rescuer.cancel()
+
+
+async def run_until_empty(services: Services) -> None:
+    """Do what is waiting, then return."""
+    await _worker(services, wait=False).run()
+
+
+async def rescue_stalled(services: Services) -> int:
+    """Put back the jobs of workers that no longer give a sign of life. Returns how many."""
+    manager = services.queue.app.job_manager
+    await manager.prune_stalled_workers(STALLED_AFTER)
+    count = 0
+    for job in await manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_AFTER):
+        await manager.retry_job(job, retry_at=datetime.now(UTC))
+        log.warning("a job was left behind and runs again", extra={"task": job.task_name, "job": job.id})
+        count += 1
+    return count
+
+
+async def _rescue(services: Services) -> None:
+    while True:
+        with suppress(*QUEUE_AWAY):
+            await rescue_stalled(services)
+        await asyncio.sleep(STALLED_AFTER / 2)
+
+
+def _worker(services: Services, *, wait: bool = True) -> Worker:
+    async def observe(call_next: AsyncCallNext, context: JobContext, worker: Worker) -> Any:  # noqa: ARG001
+        return await _observed(services, call_next, context)
+
+    return Worker(
+        services.queue.app,
+        concurrency=services.settings.worker_concurrency,
+        wait=wait,
+        shutdown_graceful_timeout=services.settings.shutdown_seconds,
+        delete_jobs=DeleteJobCondition.SUCCESSFUL,
+        install_signal_handlers=False,
+        update_heartbeat_interval=_HEARTBEAT,
+        stalled_worker_timeout=STALLED_AFTER,
+        worker_middleware=[observe],
+    )
+
+
+async def _observed(services: Services, call_next: AsyncCallNext, context: JobContext) -> Any:
+    """One log line and one count a job, without its arguments."""
+    job = context.job
+    begun = time.perf_counter()
+    outcome = "failed"
+    told: dict[str, Any] = {}
+    try:
+        with services.tracer.span(f"job {job.task_name}", {"keepstone.job.attempts": job.attempts}):
+            result = await call_next()
+    except BaseException as fault:
+        told = describe(fault)
+        if job.id is not None and isinstance(fault, Exception):
+            with suppress(*QUEUE_AWAY):
+                await services.queue.note_fault(job.id, told["error"])
+        raise
+    else:
+        outcome = "succeeded"
+        return result
+    finally:
+        seconds = time.perf_counter() - begun
+        services.metrics.jobs.labels(job.task_name, outcome).inc()
+        log.log(
+            logging.INFO if outcome == "succeeded" else logging.WARNING,
+            "job",
+            extra={"task": job.task_name, "job": job.id, "outcome": outcome, "ms": round(seconds * 1000, 1)} | told,
+        )

@@ -1,0 +1,71 @@
+"""Agents: who they are, how much they read at once, and what they are told. They are the account's."""
+
+from typing import Any
+
+from keepstone.access.audit import record
+from keepstone.access.readscope import account_scope
+from keepstone.access.require import require_owner
+from keepstone.errors import Conflict, NotFound
+from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.principal import Principal
+from keepstone.model.room import Agent
+from keepstone.services import Services
+from keepstone.store import agents as store
+from keepstone.store.db import Connection
+
+
+async def create(
+    services: Services, principal: Principal, *, slug: str, name: str, context_window: int, instructions: str
+) -> Agent:
+    now = services.clock()
+    agent = Agent(
+        slug=slug, name=name, context_window=context_window, instructions=instructions, created_by=principal.user_id,
+        created_at=now, updated_at=now,
+    )  # fmt: skip
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        if not await store.insert(conn, agent):
+            raise Conflict(f"There is an agent {slug} in this account already: change it, or take another slug.")
+        await record(conn, principal, "agent.create", slug)
+    return agent
+
+
+async def list_agents(services: Services, principal: Principal, page: PageRequest) -> Page[Agent]:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await store.page(conn, after=page.after, limit=page.limit + 1)
+    return cut_page(found, page, lambda agent: (agent.created_at, agent.slug))
+
+
+async def get(services: Services, principal: Principal, slug: str) -> Agent:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        return await find_agent(conn, slug)
+
+
+async def update(services: Services, principal: Principal, slug: str, changes: dict[str, Any]) -> Agent:
+    """By whoever made it, or an owner of the account."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        _require_maker(principal, await find_agent(conn, slug))
+        known = {name: value for name, value in changes.items() if value is not None}
+        if known:
+            await store.update(conn, slug, **known, updated_at=services.clock())
+            await record(conn, principal, "agent.update", slug, fields=",".join(sorted(known)))
+        return await find_agent(conn, slug)
+
+
+async def delete(services: Services, principal: Principal, slug: str) -> None:
+    """It answers nowhere any more. What it remembered stays where it is; made again, it is there again."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        _require_maker(principal, await find_agent(conn, slug))
+        await store.update(conn, slug, deleted_at=services.clock())
+        await record(conn, principal, "agent.delete", slug)
+
+
+async def find_agent(conn: Connection, slug: str) -> Agent:
+    agent = await store.get(conn, slug)
+    if agent is None:
+        raise NotFound("There is no such agent in this account.")
+    return agent
+
+
+def _require_maker(principal: Principal, agent: Agent) -> None:
+    if principal.user_id is None or agent.created_by != principal.user_id:
+        require_owner(principal)

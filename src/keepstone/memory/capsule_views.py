@@ -1,0 +1,218 @@
+"""Views over all of somebody's capsules: tags, usage, the timeline, the map, the week."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import numpy as np
+
+from keepstone.access.plans import capacity
+from keepstone.access.readscope import account_scope
+from keepstone.access.require import require_user
+from keepstone.engine.atlas import chart
+from keepstone.engine.titles import labels
+from keepstone.errors import Conflict, NotFound
+from keepstone.memory.capsules import look_into_vault
+from keepstone.model.capsule import Capsule
+from keepstone.model.principal import Principal, ReadScope
+from keepstone.services import Services
+from keepstone.store import accounts, users
+from keepstone.store import capsules as store
+from keepstone.store import maps as map_store
+
+Bucket = Literal["day", "week", "month"]
+MAP_FROM = 30  # capsules
+MAP_STAYS = timedelta(seconds=30)  # at least: it takes a second and more to make
+TOPICS = 5
+_WAIT_FOR_MAP = 10.0
+_LISTED = 10
+_READ_TITLES = 2_000  # of the whole timeline: to read all of a large vault's takes seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """`quota_bytes` is None without a limit."""
+
+    plan: str
+    bytes_used: int
+    quota_bytes: int | None
+    count: int
+    in_trash: int
+    in_cold: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One day, week or month of the timeline, by the date on which it begins."""
+
+    start: str
+    count: int
+    topics: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constellation:
+    made_at: datetime | None
+    points: list[dict[str, Any]]
+    clusters: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """A week in capsules, and a few of old that nobody has looked at for long."""
+
+    since: datetime
+    until: datetime
+    count: int
+    kinds: dict[str, int]
+    topics: list[str]
+    capsules: list[Capsule]
+    rediscover: list[Capsule]
+
+
+async def tags(services: Services, principal: Principal) -> list[tuple[str, int]]:
+    """Each with the number of capsules that have it, the most used first."""
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        vault = await look_into_vault(conn, principal, user_id)
+        return await store.tags(conn, vault.space)
+
+
+async def usage(services: Services, principal: Principal) -> Usage:
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        vault = await look_into_vault(conn, principal, user_id)
+        user, account = await users.get(conn, user_id), await accounts.get(conn)
+        if user is None or account is None:
+            raise NotFound("There is no such user.")
+        allowed = await capacity(conn, user)
+        away = await store.count_put_away(conn, vault.space)
+    return Usage(
+        plan=account.plan,
+        bytes_used=vault.size_bytes,
+        quota_bytes=allowed,
+        count=vault.memory_count,
+        in_trash=away[0],
+        in_cold=away[1],
+    )
+
+
+async def timeline(services: Services, principal: Principal, bucket: Bucket) -> list[Span]:
+    """How much was kept when, in the user's time zone, and what it was about; the earliest first."""
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        vault = await look_into_vault(conn, principal, user_id)
+        user = await users.get(conn, user_id)
+        spans = await store.by_date(conn, vault.space, bucket, user.timezone if user else "UTC")
+    few = max(1, _READ_TITLES // max(1, len(spans)))
+    topics = await asyncio.to_thread(labels, [span.titles[:few] for span in spans], TOPICS)
+    return [
+        Span(start=span.start, count=span.count, topics=_first(span.tags, about))
+        for span, about in zip(spans, topics, strict=True)
+    ]
+
+
+async def constellation(services: Services, principal: Principal) -> Constellation:
+    """The map. A job makes it, anew when it is looked at and something has changed since; for the first one the caller
+    waits a little.
+    """
+    user_id = require_user(principal)
+    deadline = asyncio.get_running_loop().time() + _WAIT_FOR_MAP
+    asked = False
+    while True:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            vault = await look_into_vault(conn, principal, user_id)
+            if vault.memory_count < MAP_FROM:
+                raise Conflict(f"The map needs at least {MAP_FROM} capsules, and there are {vault.memory_count}.")
+            found = await map_store.get(conn, vault.space)
+            titles = await store.titles(conn, vault.space) if found else {}
+            if found is None and not await map_store.any_vectors(conn, vault.space):
+                return Constellation(made_at=None, points=[], clusters=[])  # there is nothing to make it from yet
+            old = found is not None and services.clock() - found.made_at >= MAP_STAYS
+            if not asked and (found is None or (old and found.size != vault.memory_count)):
+                asked = True
+                await services.queue.add(
+                    conn, "map_vault", account=principal.account, space=vault.space, one_by_one=f"map {vault.space}"
+                )
+        if found is not None:
+            points = [{**point, "title": titles[point["id"]]} for point in found.points if point["id"] in titles]
+            sizes = Counter(point["cluster"] for point in points)
+            clusters = [{**one, "count": sizes[one["cluster"]]} for one in found.clusters if sizes[one["cluster"]]]
+            return Constellation(made_at=found.made_at, points=points, clusters=clusters)
+        if asyncio.get_running_loop().time() > deadline:
+            return Constellation(made_at=None, points=[], clusters=[])
+        await asyncio.sleep(0.2)
+
+
+async def map_is_stale(services: Services, scope: ReadScope, space: int) -> bool:
+    """Whether a vault has none and is large enough; or has grown, or lost, a tenth since it was made, a while ago."""
+    async with services.db.transaction(scope) as conn:
+        now, mapped, made_at = await map_store.sizes(conn, space)
+    if now < MAP_FROM or (made_at is not None and services.clock() - made_at < MAP_STAYS):
+        return False
+    return abs(now - mapped) * 10 >= max(mapped, MAP_FROM)
+
+
+async def make_map(services: Services, scope: ReadScope, space: int) -> None:
+    """Where every capsule with a vector lies. Those of the last map stay where they were, as far as they can."""
+    async with services.db.transaction(scope) as conn:
+        placed = await map_store.vectors(conn, space)
+        before = await map_store.get(conn, space)
+    if len(placed) < MAP_FROM:
+        return
+    old = {point["id"]: (point["x"], point["y"], point["cluster"]) for point in (before.points if before else [])}
+    made = await chart(np.stack([one.vector for one in placed]), [old.get(one.id) for one in placed])
+    numbers = sorted({int(label) for label in made.labels} - {-1})
+    titles = [
+        [one.title for one, label in zip(placed, made.labels, strict=True) if label == number] for number in numbers
+    ]
+    named = await asyncio.to_thread(labels, titles, 3)
+    points = [
+        {"id": one.id, "x": round(float(x), 4), "y": round(float(y), 4), "cluster": int(label)}
+        for one, (x, y), label in zip(placed, made.points, made.labels, strict=True)
+    ]
+    clusters = [
+        _cluster(number, about, [point for point in points if point["cluster"] == number])
+        for number, about in zip(numbers, named, strict=True)
+    ]
+    async with services.db.transaction(scope) as conn:
+        await map_store.put(conn, space, points, clusters)
+
+
+async def digest(services: Services, principal: Principal) -> Digest:
+    user_id = require_user(principal)
+    until = services.clock()
+    since = until - timedelta(days=7)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        vault = await look_into_vault(conn, principal, user_id)
+        wanted = store.Wanted(since=since, until=until)
+        new = await store.page(conn, vault.space, wanted, after=None, limit=1000)
+        old = await store.least_read(conn, vault.space, limit=20)
+    about = await asyncio.to_thread(labels, [[capsule.title for capsule in new]], TOPICS)
+    used = Counter(tag for capsule in new for tag in capsule.tags)
+    return Digest(
+        since=since,
+        until=until,
+        count=len(new),
+        kinds=dict(Counter(capsule.kind for capsule in new)),
+        topics=_first([tag for tag, _ in used.most_common(TOPICS)], about[0] if about else []),
+        capsules=new[:_LISTED],
+        rediscover=[capsule for capsule in old if capsule.created_at < since][:3],
+    )
+
+
+def _cluster(number: int, about: list[str], points: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "cluster": number,
+        "label": ", ".join(about),
+        "x": round(sum(point["x"] for point in points) / len(points), 4),
+        "y": round(sum(point["y"] for point in points) / len(points), 4),
+        "count": len(points),
+    }
+
+
+def _first(given: list[str], made: list[str]) -> list[str]:
+    """What people called it themselves, then what the titles say."""
+    return list(dict.fromkeys([*given, *made]))[:TOPICS]

@@ -1,0 +1,240 @@
+"""The tools that a model is offered beside the client's own: to save, to recall, to look into the workspace. They run
+here; what they give back is for the model to read.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keepstone.engine.pack import defused
+from keepstone.errors import KeepstoneError, Unavailable
+from keepstone.memory import turns
+from keepstone.memory.chat_memories import NewMemory, save
+from keepstone.memory.turns import OwnCall, Turn
+from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, Recalled, Result, find, recall
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+
+SAVE, RECALL_TOOL, SEARCH = "x_save_memory", "x_recall_memory", "x_workspace_search"
+_LONGEST = 1_200  # characters of one result: the rest can be asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """As a model is told of it: `parameters` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """`memory_id` is what was saved. A failure is told to the model, which can do better."""
+
+    text: str
+    memory_id: str | None = None
+    failed: bool = False
+
+
+def _paged(what: str) -> dict[str, Any]:
+    return {
+        "query": {"type": "string", "description": what},
+        "offset": {"type": "integer", "minimum": 0, "description": "How many results to skip, to read on."},
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_RECALLED,
+            "description": f"How many results at most; {RECALL} if not given.",
+        },
+    }
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name=SAVE,
+        description=(
+            "Remember something for later chats of this workspace: a lasting fact, preference, instruction or "
+            "decision. One statement that can be understood alone, in the user's words where possible, such as "
+            '"User prefers responses in bullet-point format". Not for small talk, not for what is already remembered.'
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "content": {"type": "string", "description": "What to remember."},
+                "category": {
+                    "type": "string",
+                    "description": "A short label: preference, fact, instruction, decision, or your own.",
+                },
+            },
+            "required": ["content"],
+        },
+    ),
+    Tool(
+        name=RECALL_TOOL,
+        description=(
+            "Look up what was remembered in earlier chats of this workspace. Ask in natural language, such as "
+            '"What formatting preferences does the user have?". Use it before saying that you do not know something '
+            "about the user or their work."
+        ),
+        parameters={
+            "type": "object",
+            "properties": _paged("What you want to know."),
+            "required": ["query"],
+        },
+    ),
+    Tool(
+        name=SEARCH,
+        description=(
+            "Search everything in this workspace at once: memories, uploaded documents and artifacts. Each result "
+            'says what and where it is, such as a page of a document. Example: "termination clause of the lease".'
+        ),
+        parameters={
+            "type": "object",
+            "properties": _paged("What you are looking for."),
+            "required": ["query"],
+        },
+    ),
+)
+
+
+async def run_tool(services: Services, principal: Principal, turn: Turn, name: str, arguments: str) -> ToolResult:
+    """Whatever a model sends: what is wrong with it is the result. Only a server out of order is an error."""
+    try:
+        given = _object(arguments)
+        if name == SAVE:
+            return await _save(services, principal, turn, given)
+        if name == RECALL_TOOL:
+            query, offset, limit = _asked(given)
+            found = await recall(services, principal, turn.workspace_id, query, offset=offset, limit=limit)
+            return ToolResult(text=recalled(found, offset))
+        if name == SEARCH:
+            query, offset, limit = _asked(given)
+            results = await find(services, principal, turn.workspace_id, query, offset=offset, limit=limit)
+            return ToolResult(text=searched(results.items, offset))
+    except Unavailable:
+        raise
+    except (KeepstoneError, ValueError) as fault:
+        told = fault.message if isinstance(fault, KeepstoneError) else str(fault)
+        return ToolResult(text=f"Error: {told}", failed=True)
+    return ToolResult(text=f"Error: there is no tool {name}.", failed=True)
+
+
+async def kept_calls(
+    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str]
+) -> dict[str, list[OwnCall]]:
+    """Ours that stood beside these of the client's, by the client's call. What was found is looked up anew: meanwhile
+    it may have been changed or deleted.
+    """
+    found: dict[str, list[OwnCall]] = {}
+    done: dict[str, str] = {}
+    for one in await turns.beside(services, principal, turn, client_calls):
+        if one.id not in done:
+            if one.memory_id is not None:
+                done[one.id] = _saved(one.memory_id, existing=False)
+            elif one.name == SAVE:
+                done[one.id] = "Nothing new was saved."
+            else:
+                done[one.id] = (await run_tool(services, principal, turn, one.name, one.arguments)).text
+        call = OwnCall(id=one.id, name=one.name, arguments=one.arguments, result=done[one.id], memory_id=one.memory_id)
+        found.setdefault(one.client_call, []).append(call)
+    return found
+
+
+def recalled(found: Sequence[Recalled], offset: int = 0) -> str:
+    """Memories as a model reads them."""
+    if not found:
+        return "# Recalled memories\n\nNothing" + (" more" if offset else "") + " was found."
+    entries = [
+        f"{number}. **{one.memory.id}** ({defused(one.memory.category or 'uncategorized')}, "
+        f"score {one.relevance:.2f})\n{_shown(one.memory.content)}"
+        for number, one in enumerate(found, offset + 1)
+    ]
+    return "\n".join(["# Recalled memories", *entries])
+
+
+def searched(found: Sequence[Result], offset: int = 0) -> str:
+    """What is in a workspace as a model reads it."""
+    if not found:
+        return "# Workspace search results\n\nNothing" + (" more" if offset else "") + " was found."
+    entries = [
+        f"{number}. **{one.id}** ({one.type}{_where(one)}, score {one.relevance:.2f})\n{_shown(one.text)}"
+        for number, one in enumerate(found, offset + 1)
+    ]
+    return "\n".join(["# Workspace search results", *entries])
+
+
+def _where(result: Result) -> str:
+    if result.type == "memory":
+        return f", {defused(result.category)}" if result.category else ""
+    place = result.place or {}
+    parts = [f' "{defused(result.title or "")}"']
+    parts += [f"page {place['page']}"] if "page" in place else []
+    parts += [f'under "{defused(place["heading"])}"'] if "heading" in place else []
+    return ",".join([parts[0], *(f" {part}" for part in parts[1:])])
+
+
+def _shown(text: str) -> str:
+    plain = defused(text)
+    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} …"
+
+
+async def _save(services: Services, principal: Principal, turn: Turn, given: dict[str, Any]) -> ToolResult:
+    content, category = given.get("content"), given.get("category")
+    if not isinstance(content, str) or not content.strip():
+        raise ValueError("give `content`, a text to remember.")
+    if category is not None and not isinstance(category, str):
+        raise ValueError("`category` is a short text, or left out.")
+    label = _storable(category or "")[:255]
+    new = NewMemory(
+        content=_storable(content), category=label if label.strip() else None, source_type="model",
+        source_message_id=turn.message_id,
+    )  # fmt: skip
+    saved = await save(services, principal, new, workspace_id=turn.workspace_id, chat_id=turn.chat_id)
+    return ToolResult(
+        text=_saved(saved.memory.id, existing=saved.existing),
+        memory_id=saved.memory.id if not saved.existing else None,
+    )
+
+
+def _saved(memory_id: str, *, existing: bool) -> str:
+    return f"Already remembered as {memory_id}." if existing else f"Saved as {memory_id}."
+
+
+def _object(arguments: str) -> dict[str, Any]:
+    try:
+        given = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        raise ValueError("the arguments are not JSON.") from None
+    if not isinstance(given, dict):
+        raise ValueError("the arguments have to be a JSON object.")  # noqa: TRY004
+    return given  # pyright: ignore[reportUnknownVariableType]
+
+
+def _asked(given: dict[str, Any]) -> tuple[str, int, int]:
+    query = given.get("query")
+    if not isinstance(query, str) or not query.strip():
+        raise ValueError("give `query`, what you want to know.")
+    return (
+        _storable(query),
+        _whole(given, "offset", 0, 0, 10_000),
+        _whole(given, "limit", RECALL, 1, MOST_RECALLED),
+    )
+
+
+def _whole(given: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
+    value = given.get(name, default)
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        value = int(value)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"`{name}` is a number.")
+    return max(least, min(most, int(value)))
+
+
+def _storable(text: str) -> str:
+    """A model may write any character, also those that are none."""
+    return text.replace("\0", "").encode(errors="replace").decode()

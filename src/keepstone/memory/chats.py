@@ -1,0 +1,178 @@
+"""Chats: made in a workspace, named, moved to another, put in the trash and brought back; and what was said in them."""
+
+from datetime import timedelta
+
+from keepstone.access.audit import record
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.require import require_user
+from keepstone.engine.index import Source, passages_of
+from keepstone.errors import NotFound
+from keepstone.memory import workspaces
+from keepstone.model.capsule import TRASH_DAYS
+from keepstone.model.chat import Chat, ChatMessage
+from keepstone.model.ids import new_id
+from keepstone.model.page import Page, PageRequest, cut_page, number_in
+from keepstone.model.principal import Principal
+from keepstone.model.workspace import Role, Workspace
+from keepstone.services import Services
+from keepstone.store import chat_memories, distillations, memories, passages
+from keepstone.store import chats as store
+from keepstone.store import workspaces as workspace_store
+from keepstone.store.db import Connection, enter
+
+VISIBILITY = "private"
+
+
+async def create(services: Services, principal: Principal, *, title: str, workspace_id: str | None) -> Chat:
+    """In this workspace; without one in the caller's default workspace."""
+    user_id = require_user(principal)
+    now = services.clock()
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+        chat = Chat(
+            id=new_id("chat"), title=title, workspace_id=workspace.id, created_by=user_id, created_at=now,
+            updated_at=now, deleted_at=None,
+        )  # fmt: skip
+        await store.insert(conn, workspace.space, chat)
+        await record(conn, principal, "chat.create", chat.id)
+    return chat
+
+
+async def list_chats(
+    services: Services, principal: Principal, page: PageRequest, *, workspace_id: str | None, deleted: bool = False
+) -> Page[Chat]:
+    """Of this workspace, or of all that the caller is in; the newest first."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        if workspace_id is None:
+            places = list((await workspaces.all_of(conn, principal)).values())
+        else:
+            places = [await workspaces.find(conn, principal, workspace_id)]
+        found = await store.page(
+            conn, [one.space for one in places], after=page.after, limit=page.limit + 1, deleted=deleted
+        )
+    return cut_page(found, page, lambda chat: (chat.created_at, chat.id))
+
+
+async def get(services: Services, principal: Principal, chat_id: str) -> Chat:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        chat, _ = await find_chat(conn, principal, chat_id)
+    return chat
+
+
+async def change(
+    services: Services, principal: Principal, chat_id: str, *, title: str | None = None, **elsewhere: str | None
+) -> Chat:
+    """Another title; and with `workspace_id`, even if that is None, another workspace. Both or nothing."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        chat, workspace = await hold_chat(conn, principal, chat_id)
+        workspaces.require_change(principal, workspace, chat.created_by)
+        if title is not None:
+            await store.update(conn, chat_id, title=title)
+            await record(conn, principal, "chat.rename", chat_id)
+        if "workspace_id" in elsewhere:
+            await _assign(conn, services, principal, chat_id, workspace, elsewhere["workspace_id"])
+        return (await find_chat(conn, principal, chat_id))[0]
+
+
+async def _assign(
+    conn: Connection,
+    services: Services,
+    principal: Principal,
+    chat_id: str,
+    before: Workspace,
+    workspace_id: str | None,
+) -> None:
+    """Move it, with what was said and remembered in it, to another workspace; without one, to the default workspace.
+    Whoever is there sees it from now on, and whoever is not no longer does.
+    """
+    after = await workspaces.find(conn, principal, workspace_id, needs="member")
+    if after.space == before.space:
+        return
+    await enter(conn, space_scope(principal, before.space, after.space))
+    if await store.others_in(conn, chat_id, str(principal.user_id)):
+        workspaces.require_role(before, "editor")  # it takes along what is not theirs
+    reading = {space: await workspace_store.hold(conn, space) for space in sorted((before.space, after.space))}
+    moved = await store.move(conn, chat_id, after.space)
+    await passages.delete(conn, before.space, "memory", moved)
+    found = await chat_memories.by_ids(conn, moved)
+    sources = [
+        Source(kind="memory", id=one.id, text=one.content, at=one.created_at, dated=False) for one in found.values()
+    ]
+    if sources:
+        cut = await passages_of(sources, services.embedders.active, visibility=VISIBILITY)
+        await passages.insert(conn, after.space, cut)
+        size = sum(len(one.content.encode()) for one in found.values())
+        await memories.count_in(conn, before.space, memories=-len(found), size=-size)
+        await memories.count_in(conn, after.space, memories=len(found), size=size)
+        await workspaces.await_reading(conn, services, principal, after.space, there=reading[after.space])
+    for number in await distillations.waiting(conn, chat_id):  # the job that is on its way looks in the old place
+        await services.queue.add(conn, "distil", account=principal.account, space=after.space, distillation=number)
+    await record(conn, principal, "chat.assign", chat_id, workspace=after.id)
+
+
+async def delete(services: Services, principal: Principal, chat_id: str) -> None:
+    """Into the trash, for 30 days. What was remembered from it stays the workspace's."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        chat, workspace = await find_chat(conn, principal, chat_id)
+        workspaces.require_change(principal, workspace, chat.created_by)
+        await store.update(conn, chat_id, deleted_at=services.clock())
+        await record(conn, principal, "chat.delete", chat_id)
+
+
+async def restore(services: Services, principal: Principal, chat_id: str) -> Chat:
+    """Back out of the trash."""
+    oldest = services.clock() - timedelta(days=TRASH_DAYS)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        chat, workspace = await find_chat(conn, principal, chat_id, deleted=True)
+        if chat.deleted_at is None or chat.deleted_at < oldest:
+            raise _not_found()
+        workspaces.require_change(principal, workspace, chat.created_by)
+        await store.update(conn, chat_id, deleted_at=None)
+        await record(conn, principal, "chat.restore", chat_id)
+        return (await find_chat(conn, principal, chat_id))[0]
+
+
+async def list_messages(services: Services, principal: Principal, chat_id: str, page: PageRequest) -> Page[ChatMessage]:
+    """In the order in which they were said."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await find_chat(conn, principal, chat_id)
+        found = await store.messages(conn, chat_id, beyond=number_in(page) or 0, limit=page.limit + 1)
+    return cut_page(found, page, lambda message: (message.created_at, str(message.seq)))
+
+
+# ------------------------------------------------------------------------------------ what other operations share
+
+
+async def find_chat(
+    conn: Connection, principal: Principal, chat_id: str, *, needs: Role = "viewer", deleted: bool = False
+) -> tuple[Chat, Workspace]:
+    """The chat and its workspace, if the caller is in it. From here on the transaction reaches what is in that."""
+    places = await workspaces.all_of(conn, principal)
+    chat = await store.get(conn, chat_id)
+    if chat is None or (chat.deleted_at is not None) != deleted or chat.workspace_id not in places:
+        raise _not_found()
+    workspace = places[chat.workspace_id]
+    workspaces.require_role(workspace, needs)
+    await enter(conn, workspaces.scope_of(principal, workspace))
+    return chat, workspace
+
+
+async def hold_chat(
+    conn: Connection, principal: Principal, chat_id: str, *, needs: Role = "viewer"
+) -> tuple[Chat, Workspace]:
+    """The same; and until the transaction ends it stays where it is, and nobody else says anything in it."""
+    while True:
+        found = await find_chat(conn, principal, chat_id, needs=needs)
+        if await store.hold(conn, chat_id):
+            return found  # else it was moved meanwhile
+
+
+async def find_message(conn: Connection, chat_id: str, message_id: str) -> ChatMessage:
+    message = await store.message(conn, chat_id, message_id)
+    if message is None:
+        raise NotFound("There is no such message in this chat.")
+    return message
+
+
+def _not_found() -> NotFound:
+    return NotFound("There is no such chat.")

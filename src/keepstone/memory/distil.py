@@ -1,0 +1,79 @@
+"""Reading what was said or written once more, for what is worth remembering: after a turn in which a tool was used, and
+over longer texts that a model wrote.
+
+By rules, or by the language model when there is one. What recall and search found is never read: only what the user
+said in the turn, or what the model wrote at its end.
+"""
+
+from keepstone.access.meter import metered
+from keepstone.access.principals import worker_for
+from keepstone.access.readscope import job_scope
+from keepstone.engine import extract
+from keepstone.engine.pack import own_words
+from keepstone.errors import Forbidden, Invalid, NotFound, UpstreamError
+from keepstone.memory.chat_memories import NewMemory, save
+from keepstone.model.chat import ChatMemory, Distillation, SourceType
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.store import chats, distillations, summaries
+
+PATIENCE = 3  # attempts with a language model that can't be reached
+LEAST = 200  # characters of what a model wrote, to be worth reading again
+_SOURCES: dict[str, SourceType] = {
+    "tool": "model",
+    "deep_think": "auto_deep_think",
+    "research": "auto_research",
+    "compaction": "auto_compaction",
+}
+
+
+async def distil(services: Services, account: int, space: int, distillation: int) -> list[ChatMemory]:
+    """Returns what is remembered now and was not before. Runs twice without harm: the second time it finds itself done,
+    and what was saved is not saved again.
+    """
+    async with services.db.transaction(job_scope(account, space)) as conn:
+        asked = await distillations.begin(conn, distillation)
+        if asked is None:
+            return []
+        chat = await chats.get(conn, asked.chat_id)
+        if asked.kind == "compaction":
+            text = await summaries.content(conn, asked.source_id)
+        else:
+            message = await chats.message(conn, asked.chat_id, asked.source_id)
+            text = message.content if message else None
+    made: list[ChatMemory] = []
+    if chat is not None and chat.deleted_at is None and text and asked.user_id is not None:
+        principal = worker_for(account, asked.user_id)
+        for found in await _extracted(services, principal, asked, own_words(text)):
+            new = NewMemory(
+                content=found.content,
+                category=found.category,
+                summary=found.summary,
+                source_type=_SOURCES[asked.kind],
+                source_message_id=asked.source_id if asked.kind != "compaction" else None,
+            )
+            try:
+                saved = await save(services, principal, new, workspace_id=chat.workspace_id, chat_id=chat.id)
+            except (NotFound, Forbidden, Invalid):
+                break  # they have left the workspace meanwhile
+            if not saved.existing:
+                made.append(saved.memory)
+    async with services.db.transaction(job_scope(account, space)) as conn:
+        await distillations.finish(conn, distillation, [memory.id for memory in made])
+    return made
+
+
+async def _extracted(
+    services: Services, principal: Principal, asked: Distillation, text: str
+) -> list[extract.Extracted]:  # fmt: skip
+    """A model that answers with something else, or not at all for a while, is done without."""
+    model = metered(services, principal)
+    if model is not None:
+        try:
+            return await extract.extract_by_model(model, text, asked.kind)
+        except UpstreamError as fault:
+            if fault.code != "not_understood" and asked.attempts < PATIENCE:
+                raise
+    if asked.kind == "tool":
+        return extract.extract_said(text)
+    return extract.extract_written(text, asked.kind)

@@ -1,0 +1,310 @@
+"""Files and artifacts of a workspace: uploaded or made, read in parts with their places, changed, put in the trash and
+brought back; every version is kept.
+
+A file is parsed before anything is stored: what can't be read is refused, and nothing is left of it.
+"""
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from keepstone.access.audit import record
+from keepstone.access.readscope import account_scope
+from keepstone.engine.chunks import chunks, whole_text
+from keepstone.engine.terms import latin, terms
+from keepstone.errors import Malformed, NotFound
+from keepstone.memory import workspaces
+from keepstone.model.capsule import TRASH_DAYS
+from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
+from keepstone.model.ids import new_id
+from keepstone.model.message import NewPassage
+from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.principal import Principal
+from keepstone.model.workspace import Workspace
+from keepstone.providers.parsing import Block
+from keepstone.services import Services
+from keepstone.store import documents as store
+from keepstone.store import passages
+from keepstone.store import workspaces as workspace_store
+from keepstone.store.db import Connection
+
+VISIBILITY = "private"
+_PREFIX: dict[Kind, Any] = {"file": "doc", "artifact": "art"}
+_WHAT: dict[Kind, str] = {"file": "file", "artifact": "artifact"}
+
+
+async def upload(
+    services: Services, principal: Principal, workspace_id: str, *, name: str, data: bytes, media_type: str | None
+) -> Document:
+    """The very same file again is the one that is there already."""
+    digest = hashlib.sha256(data).digest()
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+        there = await store.by_hash(conn, workspace.library, name, digest)
+    if there is not None:
+        return there
+    parsed = await services.parser.parse(data, name, media_type)
+    document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data))
+    return await _keep(services, principal, document, parsed.blocks, digest, data)
+
+
+async def create_artifact(
+    services: Services, principal: Principal, workspace_id: str, *, name: str, content: str, media_type: str
+) -> Document:
+    data = _checked(content)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+    document = _new(services, principal, workspace, "artifact", name, media_type, len(data))
+    return await _keep(services, principal, document, _as_blocks(content), hashlib.sha256(data).digest(), None)
+
+
+async def update_artifact(
+    services: Services,
+    principal: Principal,
+    workspace_id: str,
+    artifact_id: str,
+    *,
+    name: str | None,
+    content: str | None,
+    media_type: str | None,
+    change: str = "updated",
+) -> Document:
+    """Another version. The earlier ones stay."""
+    data = _checked(content) if content is not None else None
+    while True:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            workspace = await workspaces.find(conn, principal, workspace_id)
+            before = await _find(conn, workspace, "artifact", artifact_id)
+            workspaces.require_change(principal, workspace, before.created_by)
+            text = content if content is not None else (await _contents(conn, artifact_id)).content
+        cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            workspace = await workspaces.find(conn, principal, workspace_id)
+            await workspace_store.hold(conn, workspace.library)
+            current = await _find(conn, workspace, "artifact", artifact_id)
+            workspaces.require_change(principal, workspace, current.created_by)
+            if current.version != before.version:
+                continue  # somebody was faster: what was cut may no longer be its text
+            changes: dict[str, Any] = {"version": before.version + 1, "updated_at": services.clock()}
+            changes |= {"name": name} if name is not None else {}
+            changes |= {"media_type": media_type} if media_type is not None else {}
+            if content is not None and data is not None:
+                changes |= {"content": content, "size_bytes": len(data), "sha256": hashlib.sha256(data).digest()}
+            await store.update(conn, artifact_id, changes)
+            await store.add_version(conn, artifact_id, change, principal.user_id, None)
+            await _index(conn, services, principal, workspace, artifact_id, cut)
+            await record(conn, principal, "artifact.update", artifact_id)
+            return await _find(conn, workspace, "artifact", artifact_id)
+
+
+async def revert_artifact(
+    services: Services, principal: Principal, workspace_id: str, artifact_id: str, *, version: int
+) -> Document:
+    """The text of an earlier version as the newest one."""
+    earlier = await contents(services, principal, workspace_id, "artifact", artifact_id, version=version)
+    return await update_artifact(
+        services, principal, workspace_id, artifact_id, name=earlier.name, content=earlier.content,
+        media_type=earlier.media_type, change="reverted",
+    )  # fmt: skip
+
+
+async def list_documents(
+    services: Services, principal: Principal, workspace_id: str, kind: Kind, page: PageRequest, *, deleted: bool = False
+) -> Page[Document]:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id)
+        found = await store.page(conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted)
+    return cut_page(found, page, lambda one: (one.created_at, one.id))
+
+
+async def get(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> Document:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        return await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id)
+
+
+async def contents(
+    services: Services,
+    principal: Principal,
+    workspace_id: str,
+    kind: Kind,
+    document_id: str,
+    *,
+    version: int | None = None,
+) -> Contents:
+    """The text and, of a file, the bytes as they were uploaded."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id)
+        return await _contents(conn, document_id, version)
+
+
+async def list_chunks(
+    services: Services, principal: Principal, workspace_id: str, document_id: str, *, beyond: int, limit: int
+) -> Sequence[Chunk]:
+    """The parts of a file as they are found, each with its place."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await _find(conn, await workspaces.find(conn, principal, workspace_id), "file", document_id)
+        return await store.chunks(conn, document_id, beyond=beyond, limit=limit)
+
+
+async def versions(
+    services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str
+) -> Sequence[DocumentVersion]:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id, any_state=True)
+        return await store.versions(conn, document_id)
+
+
+async def delete(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> None:
+    """Into the trash, for 30 days."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id)
+        await workspace_store.hold(conn, workspace.library)
+        document = await _find(conn, workspace, kind, document_id)
+        workspaces.require_change(principal, workspace, document.created_by)
+        await store.update(conn, document_id, {"deleted_at": services.clock(), "version": document.version + 1})
+        await store.add_version(conn, document_id, "deleted", principal.user_id, None)
+        await passages.delete(conn, workspace.library, "document", [document_id])
+        await record(conn, principal, f"{_WHAT[kind]}.delete", document_id)
+
+
+async def restore(
+    services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str
+) -> Document:
+    """Back out of the trash: read anew from the bytes that were uploaded."""
+    oldest = services.clock() - timedelta(days=TRASH_DAYS)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id)
+        document = await _find(conn, workspace, kind, document_id, deleted=True)
+        if document.deleted_at is None or document.deleted_at < oldest:
+            raise _not_found(kind)
+        workspaces.require_change(principal, workspace, document.created_by)
+        kept = await _contents(conn, document_id)
+    blocks = _as_blocks(kept.content)
+    if kept.original is not None:
+        blocks = (await services.parser.parse(kept.original, kept.name, kept.media_type)).blocks
+    cut = await _cut(services, document_id, document.name, blocks)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id)
+        await workspace_store.hold(conn, workspace.library)
+        document = await _find(conn, workspace, kind, document_id, deleted=True)
+        await store.update(conn, document_id, {"deleted_at": None, "version": document.version + 1})
+        await store.add_version(conn, document_id, "restored", principal.user_id, None)
+        await _index(conn, services, principal, workspace, document_id, cut)
+        await record(conn, principal, f"{_WHAT[kind]}.restore", document_id)
+        return await _find(conn, workspace, kind, document_id)
+
+
+def _new(
+    services: Services, principal: Principal, workspace: Workspace, kind: Kind, name: str, media_type: str, size: int
+) -> Document:
+    now = services.clock()
+    return Document(
+        id=new_id(_PREFIX[kind]), kind=kind, name=name, media_type=media_type, version=1, size_bytes=size,
+        workspace_id=workspace.id, created_by=principal.user_id, created_at=now, updated_at=now, deleted_at=None,
+    )  # fmt: skip
+
+
+async def _keep(
+    services: Services,
+    principal: Principal,
+    document: Document,
+    blocks: Sequence[Block],
+    sha256: bytes,
+    original: bytes | None,
+) -> Document:
+    cut = await _cut(services, document.id, document.name, blocks)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, document.workspace_id, needs="member")
+        await workspace_store.hold(conn, workspace.library)
+        there = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
+        if there is not None:  # uploaded twice at the same moment
+            return there
+        await store.insert(conn, workspace.library, document, whole_text(blocks), original, sha256)
+        await _index(conn, services, principal, workspace, document.id, cut)
+        await record(conn, principal, f"{_WHAT[document.kind]}.create", document.id)
+    return replace(document, chunks=len(cut))
+
+
+async def _index(
+    conn: Connection,
+    services: Services,
+    principal: Principal,
+    workspace: Workspace,
+    document_id: str,
+    cut: Sequence[NewPassage],
+) -> None:
+    """Its parts, in place of those it had. The library is held."""
+    await passages.delete(conn, workspace.library, "document", [document_id])
+    if cut:
+        await passages.insert(conn, workspace.library, cut)
+        reading = await workspace_store.hold(conn, workspace.library)
+        await workspaces.await_reading(conn, services, principal, workspace.library, there=reading)
+
+
+async def _cut(services: Services, document_id: str, name: str, blocks: Sequence[Block]) -> list[NewPassage]:
+    """Beside the event loop: a book takes a second."""
+    services.embedders.need()
+    return await asyncio.to_thread(_passages, document_id, name, blocks, services.clock())
+
+
+def _passages(document_id: str, name: str, blocks: Sequence[Block], now: datetime) -> list[NewPassage]:
+    """A part is also found by the name of its document and the heading it stands under."""
+    found: list[NewPassage] = []
+    for part, chunk in enumerate(chunks(blocks)):
+        about = terms(f"{name.rsplit('.', 1)[0]} {chunk.heading or ''}")
+        place = {"start": chunk.start, "end": chunk.end, "page": chunk.page, "heading": chunk.heading}
+        found.append(
+            NewPassage(
+                source_kind="document", source_id=document_id, part=part, speaker=None, at=now, session=None,
+                visibility=VISIBILITY, text=chunk.text, foreign=not latin(chunk.text),
+                frequencies=dict(Counter([*terms(chunk.text), *set(about)])),
+                place={key: value for key, value in place.items() if value is not None},
+            )
+        )  # fmt: skip
+    return found
+
+
+async def _find(
+    conn: Connection,
+    workspace: Workspace,
+    kind: Kind,
+    document_id: str,
+    *,
+    deleted: bool = False,
+    any_state: bool = False,
+) -> Document:
+    document = await store.get(conn, document_id)
+    if document is None or document.kind != kind or document.workspace_id != workspace.id:
+        raise _not_found(kind)
+    if not any_state and deleted != (document.deleted_at is not None):
+        raise _not_found(kind)
+    return document
+
+
+async def _contents(conn: Connection, document_id: str, version: int | None = None) -> Contents:
+    found = await store.contents(conn, document_id, version)
+    if found is None:
+        raise NotFound("There is no such version.")
+    return found
+
+
+def _as_blocks(content: str) -> list[Block]:
+    return [Block(text=content, page=None, heading=None)] if content.strip() else []
+
+
+def _checked(content: str) -> bytes:
+    data = content.encode()
+    if len(data) > LARGEST_ARTIFACT:
+        message = "has more than 1 MB: split it, or upload it as a file"
+        raise Malformed(
+            f"content {message}. Nothing was stored.", details=[{"path": "body.content", "message": message}]
+        )
+    return data
+
+
+def _not_found(kind: Kind) -> NotFound:
+    return NotFound(f"There is no such {_WHAT[kind]} in this workspace.")

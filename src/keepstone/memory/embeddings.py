@@ -1,0 +1,91 @@
+"""Embeddings for whoever asks: made on this machine, by the models that search uses too."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keepstone.errors import Invalid, NotFound, Unavailable
+from keepstone.providers.embedder import Embedder, Floats, well_formed
+from keepstone.services import Services
+
+MOST_TEXTS = 2_048
+MOST_CHARACTERS = 1_200_000  # of all texts: what a small machine embeds in minutes, not in hours
+_CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """A vector of unit length for each text, in their order; `tokens` is a rough count."""
+
+    model: str
+    vectors: list[Floats]
+    tokens: int
+
+
+def models(services: Services) -> list[str]:
+    """Those that can be asked for at this moment."""
+    if services.embeddings_upstream is not None:
+        return [services.embeddings_upstream.model] if services.embeddings_upstream.model else []
+    return [embedder.name for embedder in services.embedders.active]
+
+
+async def embed(
+    services: Services, texts: Sequence[str], *, model: str | None = None, dimensions: int | None = None
+) -> Embedded:
+    """By this model; without a name by the one for English. A text that is longer than the model reads is read in
+    windows, and gets what they have in common.
+    """
+    embedder = _embedder(services, model)
+    if dimensions not in {None, embedder.dimension}:
+        raise Invalid(
+            f"{embedder.name} has {embedder.dimension} dimensions: leave `dimensions` out.",
+            details=[{"path": "dimensions", "message": f"must be {embedder.dimension}"}],
+        )
+    if not 1 <= len(texts) <= MOST_TEXTS or not all(texts):
+        raise _wrong_input(f"`input` must be 1 to {MOST_TEXTS} texts, none of them empty.")
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        raise _wrong_input(f"`input` has more than {MOST_CHARACTERS} characters: send it in several requests.")
+    whole = [well_formed(text) for text in texts]
+    spans = await asyncio.to_thread(lambda: [embedder.cut(text) for text in whole])
+    windows = [text[start:end] for text, parts in zip(whole, spans, strict=True) for start, end in parts]
+    made = iter(await embedder.embed(windows))
+    vectors = [_together([next(made).pooled for _ in parts], [end - start for start, end in parts]) for parts in spans]
+    tokens = sum(max(1, len(text) // _CHARACTERS_A_TOKEN) for text in texts)
+    return Embedded(model=embedder.name, vectors=vectors, tokens=tokens)
+
+
+def _embedder(services: Services, model: str | None) -> Embedder:
+    active = services.embedders.active
+    if services.settings.embeddings_provider == "none":
+        raise Unavailable(
+            "This server makes no embeddings: its operator has set KEEPSTONE_EMBEDDINGS_PROVIDER to none.",
+            code="no_embeddings",
+        )
+    if not active:
+        services.embedders.need()
+        raise Unavailable("The embedding models are being loaded. Try again.", code="loading", retry_after=5)
+    if not model:
+        return next((one for one in active if not one.multilingual), active[0])
+    found = [one for one in active if one.name == model]
+    if not found:
+        known = ", ".join(one.name for one in active)
+        raise NotFound(
+            f"There is no such embedding model here: ask for {known}.",
+            code="model_not_found",
+            details=[{"path": "model", "message": "not here"}],
+        )
+    return found[0]
+
+
+def _together(vectors: Sequence[Floats], weights: Sequence[int]) -> Floats:
+    if len(vectors) == 1:
+        return vectors[0]
+    mean: Floats = np.average(np.stack(vectors), axis=0, weights=weights).astype(np.float32)
+    length = float(np.linalg.norm(mean))
+    return mean / np.float32(length) if length else vectors[0]
+
+
+def _wrong_input(message: str) -> Invalid:
+    return Invalid(message, details=[{"path": "input", "message": message}])

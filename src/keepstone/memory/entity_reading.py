@@ -1,0 +1,75 @@
+"""What of some messages is worth remembering for the entities that they are sent for.
+
+By rules, or by the language model when there is one, as chats are read. What is a single statement, handed over alone,
+is kept as it is: whoever sends one sentence wants that remembered.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keepstone.access.meter import metered
+from keepstone.engine import extract
+from keepstone.engine import extract_refused as refused
+from keepstone.engine.pack import own_words
+from keepstone.engine.terms import DENSE
+from keepstone.errors import UpstreamError
+from keepstone.model.entity import Ids, Said
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+
+_STATEMENT = 400  # characters: what is longer is a text, not a statement
+_FEWEST_WORDS = 3
+_NO_STATEMENT = (refused.ASKED, refused.QUESTION, refused.REQUEST, refused.PLAY, refused.JOKE, refused.MACHINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """`category` is what it is taken for; without one it was kept as it is."""
+
+    content: str
+    category: str | None
+    role: str
+    name: str | None
+
+
+async def read_messages(services: Services, principal: Principal, ids: Ids, messages: Sequence[Said]) -> list[Found]:
+    """What an assistant says is about itself, so it is read only where an agent is remembered for, and no user."""
+    heard = {"user"} if ids.user_id is not None or ids.agent_id is None else {"user", "assistant"}
+    spoken = [one for one in messages if one.role in heard]
+    found = [
+        Found(content=one.content, category=one.category, role=each.role, name=each.name)
+        for each in spoken
+        for one in await _extracted(services, principal, own_words(each.content))
+    ]
+    if not found and len(messages) == 1 and spoken and is_statement(own_words(spoken[0].content)):
+        only = spoken[0]
+        return [Found(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
+    return found
+
+
+def word_for_word(messages: Sequence[Said]) -> list[Found]:
+    """Each message as it is, but for what was recalled and quoted in it. Instructions to a model are no memories."""
+    texts = [(each, own_words(each.content).strip()) for each in messages if each.role != "system"]
+    return [Found(content=text, category=None, role=each.role, name=each.name) for each, text in texts if text]
+
+
+def is_statement(text: str) -> bool:
+    """Whether it says something in one breath: no question, no errand, no greeting, nothing secret."""
+    plain = text.strip()
+    low = refused.small(plain)
+    if not plain or len(plain) > _STATEMENT or extract.has_secret(plain):
+        return False
+    if len(plain.split()) < _FEWEST_WORDS and not DENSE.search(plain):
+        return False
+    return not any(pattern.search(low) for pattern in _NO_STATEMENT)
+
+
+async def _extracted(services: Services, principal: Principal, text: str) -> list[extract.Extracted]:
+    """A model that can't be reached, or answers with something else, is done without: somebody waits for the answer."""
+    model = metered(services, principal) if text.strip() else None
+    if model is not None:
+        try:
+            return await extract.extract_by_model(model, text, "tool")
+        except UpstreamError:
+            pass
+    return extract.extract_said(text)

@@ -1,0 +1,123 @@
+"""Facts: exact typed values of a user, a project, a room or the account, with their history. They are never
+paraphrased, and no compaction touches them.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from keepstone.access.audit import record
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.require import require_user
+from keepstone.errors import Malformed, NotFound
+from keepstone.memory.projects import require_project
+from keepstone.memory.rooms import find_room
+from keepstone.model.ids import new_id
+from keepstone.model.principal import Principal
+from keepstone.model.room import Fact, ScopeKind
+from keepstone.services import Services
+from keepstone.store import facts as store
+from keepstone.store import rooms
+from keepstone.store.db import Connection, enter
+
+ANYWHERE = "global"  # how a caller may name the account's own facts
+
+
+async def put(
+    services: Services,
+    principal: Principal,
+    scope_kind: ScopeKind,
+    scope_id: str,
+    key: str,
+    value: str,
+    *,
+    visibility: str = "shared",
+) -> Fact:
+    """From now on this is the value, given as JSON text. What only one user may see is a fact of that user."""
+    if visibility == "private" and scope_kind != "user":
+        message = "only a fact of a user can be private; others are their scope's"
+        raise Malformed(f"{message}.".capitalize(), details=[{"path": "body.visibility", "message": message}])
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        scope_id = await _reach(conn, principal, scope_kind, scope_id)
+        await store.lock(conn, scope_kind, scope_id, key)
+        fact_id = new_id("fact")
+        await store.put(
+            conn, fact_id, scope_kind, scope_id, key, value, visibility=visibility, at=services.clock(),
+            by=principal.user_id,
+        )  # fmt: skip
+        await record(conn, principal, "fact.put", fact_id)
+        return _there(await store.get(conn, scope_kind, scope_id, key))
+
+
+async def get(
+    services: Services,
+    principal: Principal,
+    scope_kind: ScopeKind,
+    scope_id: str,
+    key: str,
+    *,
+    as_of: datetime | None = None,
+) -> Fact:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        scope_id = await _reach(conn, principal, scope_kind, scope_id)
+        return _there(await store.get(conn, scope_kind, scope_id, key, as_of=as_of))
+
+
+async def list_facts(
+    services: Services, principal: Principal, scope_kind: ScopeKind, scope_id: str, *, as_of: datetime | None = None
+) -> Sequence[Fact]:
+    """All that hold in this scope, or held then, by key."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        scope_id = await _reach(conn, principal, scope_kind, scope_id)
+        return await store.of_scopes(conn, [(scope_kind, scope_id)], as_of=as_of)
+
+
+async def delete(services: Services, principal: Principal, scope_kind: ScopeKind, scope_id: str, key: str) -> None:
+    """It holds no longer; what it was stays in its history."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        scope_id = await _reach(conn, principal, scope_kind, scope_id)
+        await store.lock(conn, scope_kind, scope_id, key)
+        before = _there(await store.get(conn, scope_kind, scope_id, key))
+        await store.end(conn, scope_kind, scope_id, key, services.clock())
+        await record(conn, principal, "fact.delete", before.id)
+
+
+async def history(
+    services: Services, principal: Principal, scope_kind: ScopeKind, scope_id: str, key: str
+) -> Sequence[Fact]:
+    """Every value it had, the latest first."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        scope_id = await _reach(conn, principal, scope_kind, scope_id)
+        found = await store.history(conn, scope_kind, scope_id, key)
+    if not found:
+        raise _not_found()
+    return found
+
+
+async def _reach(conn: Connection, principal: Principal, scope_kind: ScopeKind, scope_id: str) -> str:
+    """The scope's own name, if it is the caller's; from here on the transaction reaches its facts."""
+    if scope_kind == "room":
+        return (await find_room(conn, principal, scope_id)).id
+    if scope_kind == "user":
+        if scope_id != require_user(principal):
+            raise _not_found()
+        spaces = await rooms.named(conn, "profile", [scope_id])
+    elif scope_kind == "project":
+        await require_project(conn, principal, scope_id)
+        spaces = await rooms.named(conn, "project", [scope_id])
+    else:
+        scope_id = principal.account_id if scope_id == ANYWHERE else scope_id
+        spaces = await rooms.named(conn, "global", [scope_id])
+    if not spaces:
+        raise _not_found()
+    await enter(conn, space_scope(principal, *spaces))
+    return scope_id
+
+
+def _there(fact: Fact | None) -> Fact:
+    if fact is None:
+        raise _not_found()
+    return fact
+
+
+def _not_found() -> NotFound:
+    return NotFound("There is no such fact.")

@@ -1,0 +1,402 @@
+"""Rooms and direct messages: who is in them, and what is said there.
+
+To whoever is not in a room it is not there. Who joins or leaves changes what is read from then on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from keepstone.access.audit import record
+from keepstone.access.emails import plain_email
+from keepstone.access.principals import act_for
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.require import require_user
+from keepstone.errors import Conflict, Forbidden, Malformed, NotFound
+from keepstone.memory.agents import find_agent
+from keepstone.memory.projects import require_project
+from keepstone.model.account import User
+from keepstone.model.ids import is_id, new_id
+from keepstone.model.page import Page, PageRequest, cut_page, number_in
+from keepstone.model.principal import Principal
+from keepstone.model.room import WORKING, Participant, Room, Thread, Utterance
+from keepstone.services import Services
+from keepstone.store import rooms as store
+from keepstone.store import spaces, users
+from keepstone.store import workspaces as member_store
+from keepstone.store.db import Connection, enter
+
+LARGEST = 256 * 1024  # bytes of a message
+# Days are reckoned around a message, in whatever time zone: it has to have some.
+EARLIEST, LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+_NOWHERE = 0  # a space that there is not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage:
+    """`user` or `agent` says it; without either, the caller. `client_id` is the caller's own: the same again changes
+    nothing.
+    """
+
+    text: str
+    user: str | None = None
+    agent: str | None = None
+    ts: datetime | None = None
+    thread_id: str | None = None
+    attachments: tuple[dict[str, Any], ...] = ()
+    client_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A room with who is in it."""
+
+    room: Room
+    participants: Sequence[Participant]
+    agents: Sequence[str]
+
+
+# --------------------------------------------------------------------------------------------------- the places
+
+
+async def create(
+    services: Services,
+    principal: Principal,
+    *,
+    name: str,
+    project_id: str | None,
+    participants: Sequence[str],
+    agents: Sequence[str],
+) -> Described:
+    """Whoever makes it is in it, and owns it."""
+    user_id = require_user(principal)
+    room_id = new_id("room")
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await require_project(conn, principal, project_id)
+        space = await store.create(conn, room_id, name, project_id)
+        await member_store.put_member(conn, space, user_id, "owner")
+        for one in participants:
+            found = await _user(conn, one)
+            if found.id != user_id:
+                await member_store.put_member(conn, space, found.id, "member")
+        for slug in dict.fromkeys(agents):
+            await find_agent(conn, slug)
+            await store.add_agent(conn, space, slug)
+        await record(conn, principal, "room.create", room_id)
+        return await _described(conn, await find_room(conn, principal, room_id))
+
+
+async def list_rooms(
+    services: Services, principal: Principal, page: PageRequest, *, deleted: bool = False
+) -> Page[Described]:
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await store.page(conn, user_id, after=page.after, limit=page.limit + 1, deleted=deleted)
+        shown = [await _described(conn, room) for room in found]
+    return cut_page(shown, page, lambda one: (one.room.created_at, one.room.id))
+
+
+async def get(services: Services, principal: Principal, room_id: str) -> Described:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        return await _described(conn, await find_room(conn, principal, room_id))
+
+
+async def rename(services: Services, principal: Principal, room_id: str, *, name: str) -> Described:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        await member_store.rename(conn, room.space, name)
+        await record(conn, principal, "room.rename", room_id)
+        return await _described(conn, await find_room(conn, principal, room_id))
+
+
+async def delete(services: Services, principal: Principal, room_id: str) -> None:
+    """Into the trash with all that was said, for 30 days; by an owner of the room."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        await _require_owner(conn, principal, room)
+        await store.put_away(conn, room.space, away=True)
+        await record(conn, principal, "room.delete", room_id)
+
+
+async def restore(services: Services, principal: Principal, room_id: str) -> Described:
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await store.get(conn, room_id, user_id, deleted=True)
+        if room is None:
+            raise _not_found()
+        await _require_owner(conn, principal, room)
+        await store.put_away(conn, room.space, away=False)
+        await record(conn, principal, "room.restore", room_id)
+        return await _described(conn, await find_room(conn, principal, room_id))
+
+
+async def join(services: Services, principal: Principal, room_id: str, user: str) -> Described:
+    """Let somebody of the account in. Whoever is in a room may."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        found = await _user(conn, user)
+        if found.id not in {one.user_id for one in await store.participants(conn, room.space)}:
+            await member_store.put_member(conn, room.space, found.id, "member")
+            await record(conn, principal, "room.join", room_id, user=found.id)
+        return await _described(conn, room)
+
+
+async def leave(services: Services, principal: Principal, room_id: str, user_id: str) -> None:
+    """Everybody may leave; an owner may send others away. The last owner hands the room on, or deletes it."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        if user_id != principal.user_id:
+            await _require_owner(conn, principal, room)
+        await store.hold(conn, room.space)
+        present = await store.participants(conn, room.space)
+        if user_id not in {one.user_id for one in present}:
+            raise NotFound("There is no such participant.")
+        rest = [one for one in present if one.user_id != user_id]
+        if not rest:
+            raise Conflict("Nobody would be left in the room: delete it instead.")
+        if not any(one.role == "owner" for one in rest):
+            await member_store.put_member(conn, room.space, rest[0].user_id, "owner")
+        await member_store.remove_member(conn, room.space, user_id)
+        await record(conn, principal, "room.leave", room_id, user=user_id)
+
+
+async def add_agent(services: Services, principal: Principal, room_id: str, slug: str) -> Described:
+    """It remembers what is said from now on."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        await find_agent(conn, slug)
+        await store.add_agent(conn, room.space, slug)
+        await record(conn, principal, "room.agent", room_id, agent=slug)
+        return await _described(conn, room)
+
+
+async def remove_agent(services: Services, principal: Principal, room_id: str, slug: str) -> None:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        if not await store.remove_agent(conn, room.space, slug):
+            raise NotFound("There is no such agent in this room.")
+        await record(conn, principal, "room.agent_away", room_id, agent=slug)
+
+
+# ------------------------------------------------------------------------------------------------- what is said
+
+
+async def say(services: Services, principal: Principal, room_id: str, new: NewMessage) -> Utterance:
+    """In a room, as oneself or as an agent that is in it."""
+    if new.user is not None:
+        principal = await act_for(services, principal, new.user)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        if new.agent is not None and new.agent not in await store.agents(conn, room.space):
+            raise NotFound("There is no such agent in this room.")
+        before, said = await _say(conn, services, principal, room, new)
+    await _put_at_hand(services, principal, room, before, said)
+    return said
+
+
+async def say_to_agent(services: Services, principal: Principal, agent: str, new: NewMessage) -> Utterance:
+    """To an agent alone, or as that agent to its user."""
+    if new.user is not None:
+        principal = await act_for(services, principal, new.user)
+    if new.agent not in {None, agent}:
+        raise NotFound("In a direct message there is only the one agent.")
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_dm(conn, principal, agent, make=True)
+        before, said = await _say(conn, services, principal, room, new)
+    await _put_at_hand(services, principal, room, before, said)
+    return said
+
+
+async def list_messages(
+    services: Services, principal: Principal, place: str, page: PageRequest, *, thread_id: str | None = None,
+    latest_first: bool = False,
+) -> Page[Utterance]:  # fmt: skip
+    """In the order in which they were said; of the same moment, in which they came."""
+    number = number_in(page)
+    after = (page.after[0], number) if page.after and number is not None else None
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_place(conn, principal, place)
+        found = await store.messages(
+            conn, room.space, after=after, limit=page.limit + 1, thread_id=thread_id, latest_first=latest_first
+        )
+    return cut_page(found, page, lambda one: (one.ts, str(one.seq)))
+
+
+async def working(services: Services, principal: Principal, place: str) -> list[Utterance]:
+    """The last 50 that were said, in order."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_place(conn, principal, place)
+    return await at_hand(services, principal, room)
+
+
+async def at_hand(services: Services, principal: Principal, room: Room) -> list[Utterance]:
+    """From Redis, if there is one and it has all; else from what is stored, and Redis has it again."""
+    if services.working is not None:
+        found = await services.working.read(principal.account, room.space, room.last_seq)
+        if found is not None:
+            return found
+    async with services.db.transaction(space_scope(principal, room.space)) as conn:
+        # Asked for again: something may have been said meanwhile; also between these two queries.
+        current = await store.by_space(conn, room.space) or room
+        latest = await store.latest(conn, room.space, limit=WORKING)
+    if services.working is not None:
+        last = max([current.last_seq, *(one.seq for one in latest)])
+        await services.working.fill(principal.account, room.space, last, latest)
+    return latest
+
+
+# ----------------------------------------------------------------------------------------------------- threads
+
+
+async def open_thread(services: Services, principal: Principal, room_id: str, *, title: str) -> Thread:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        thread = Thread(id=new_id("thr"), title=title, message_count=0, opened_at=services.clock(), closed_at=None)
+        await store.open_thread(conn, room.space, thread)
+        await record(conn, principal, "thread.open", thread.id)
+    return thread
+
+
+async def list_threads(services: Services, principal: Principal, room_id: str, page: PageRequest) -> Page[Thread]:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        found = await store.threads(conn, room.space, after=page.after, limit=page.limit + 1)
+    return cut_page(found, page, lambda thread: (thread.opened_at, thread.id))
+
+
+async def close_thread(services: Services, principal: Principal, room_id: str, thread_id: str) -> Thread:
+    """A summary of it is made. Closed again, nothing changes."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        room = await find_room(conn, principal, room_id)
+        thread = await store.thread(conn, room.space, thread_id)
+        if thread is None:
+            raise NotFound("There is no such thread in this room.")
+        if thread.closed_at is not None:
+            return thread
+        now = services.clock()
+        await store.close_thread(conn, thread_id, now)
+        await services.queue.add(
+            conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
+            thread_id=thread_id,
+        )  # fmt: skip
+        await record(conn, principal, "thread.close", thread_id)
+    return replace(thread, closed_at=now)
+
+
+# ---------------------------------------------------------------------------------- what other operations share
+
+
+async def find_room(conn: Connection, principal: Principal, room_id: str) -> Room:
+    """The room, if the caller is in it. From here on the transaction reaches what is in it."""
+    room = await store.get(conn, room_id, require_user(principal))
+    if room is None:
+        raise _not_found()
+    await enter(conn, space_scope(principal, room.space))
+    return room
+
+
+async def find_dm(conn: Connection, principal: Principal, agent: str, *, make: bool = False) -> Room:
+    """Where the caller talks with this agent alone. Until something is said there, it is nowhere, and empty."""
+    user_id = require_user(principal)
+    found = await find_agent(conn, agent)
+    room = await store.get_dm(conn, user_id, agent)
+    if room is None and make:
+        await store.ensure_dm(conn, user_id, agent)
+        room = await store.get_dm(conn, user_id, agent)
+    if room is None:
+        room = Room(
+            id=agent, name="", space=_NOWHERE, project_id=None, agent=agent, owner=user_id,
+            created_at=found.created_at, last_at=None, last_seq=0,
+        )  # fmt: skip
+    await enter(conn, space_scope(principal, room.space))
+    return room
+
+
+async def find_place(conn: Connection, principal: Principal, place: str, *, make: bool = False) -> Room:
+    """A room by its id, or by the slug of an agent the direct messages with it."""
+    if is_id("room", place):
+        return await find_room(conn, principal, place)
+    return await find_dm(conn, principal, place, make=make)
+
+
+async def _user(conn: Connection, user: str) -> User:
+    found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
+    if found is None:
+        raise NotFound("There is no such user in this account.")
+    return found
+
+
+async def _described(conn: Connection, room: Room) -> Described:
+    return Described(
+        room=room,
+        participants=await store.participants(conn, room.space),
+        agents=await store.agents(conn, room.space),
+    )
+
+
+async def _say(
+    conn: Connection, services: Services, principal: Principal, room: Room, new: NewMessage
+) -> tuple[int | None, Utterance]:
+    """What was said, and behind which message (its `seq`); None when it was there already."""
+    if len(new.text.encode()) > LARGEST:
+        message = "has more than 256 KB: upload long texts as files"
+        raise Malformed(f"The text {message}. Nothing was stored.", details=[{"path": "body.text", "message": message}])
+    if new.ts is not None and not EARLIEST <= new.ts < LATEST:
+        message = "is not between the years 1900 and 2200"
+        raise Malformed(f"The time {message}. Nothing was stored.", details=[{"path": "body.ts", "message": message}])
+    user = await users.get(conn, require_user(principal))
+    if user is None:
+        raise NotFound("There is no such user.")
+    held = await store.hold(conn, room.space)
+    if new.client_id is not None:
+        there = await store.by_client_id(conn, room.space, new.client_id)
+        if there is not None:
+            return None, there
+    said = Utterance(
+        id=new_id("msg"), seq=0, user=None if new.agent else user.id, agent=new.agent,
+        name=new.agent or user.name or user.email.split("@", maxsplit=1)[0], text=new.text,
+        ts=new.ts or services.clock(), thread_id=new.thread_id, attachments=list(new.attachments),
+    )  # fmt: skip
+    await _in_thread(conn, services, principal, room, said)
+    seq = await store.say(conn, held or room, said, new.client_id)
+    if await spaces.claim_reading(conn, room.space):
+        await services.queue.add(
+            conn, "read_room", account=principal.account, one_by_one=f"room {room.space}", space=room.space
+        )
+    return (held or room).last_seq, replace(said, seq=seq)
+
+
+async def _in_thread(conn: Connection, services: Services, principal: Principal, room: Room, said: Utterance) -> None:
+    """A thread begins with its first message; one that has grown long gets a summary."""
+    if said.thread_id is None:
+        return
+    if await store.thread(conn, room.space, said.thread_id) is None:
+        thread = Thread(id=said.thread_id, title="", message_count=0, opened_at=said.ts, closed_at=None)
+        if not await store.open_thread(conn, room.space, thread):
+            raise NotFound("There is no such thread in this room.")
+    count = await store.grow_thread(conn, said.thread_id)
+    thread = await store.thread(conn, room.space, said.thread_id)
+    long = count > WORKING and (count - WORKING) % 25 == 1
+    if long or (thread is not None and thread.closed_at is not None):
+        await services.queue.add(
+            conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
+            thread_id=said.thread_id,
+        )  # fmt: skip
+
+
+async def _put_at_hand(
+    services: Services, principal: Principal, room: Room, before: int | None, said: Utterance
+) -> None:
+    if services.working is not None and before is not None:
+        await services.working.append(principal.account, room.space, before, said)
+
+
+async def _require_owner(conn: Connection, principal: Principal, room: Room) -> None:
+    present = {one.user_id: one.role for one in await store.participants(conn, room.space)}
+    if present.get(str(principal.user_id)) != "owner":
+        raise Forbidden("Only an owner of the room may do this: ask whoever made it.")
+
+
+def _not_found() -> NotFound:
+    return NotFound("There is no such room.")

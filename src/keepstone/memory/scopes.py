@@ -1,0 +1,280 @@
+"""Scopes: group conversations of any length. `ingest` keeps what was said, `recall` finds what matters to an arriving
+turn, `ask` answers a question from it.
+
+A scope is its user's, or for a service key that names nobody the account's. The caller picks its name.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from keepstone.access.meter import begin, charge, metered
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.engine.answer import answer
+from keepstone.engine.index import Session, Source, in_place, passages_of
+from keepstone.engine.pack import Evidence, context, depends, quoted
+from keepstone.engine.rank import named
+from keepstone.engine.search import Hit, Question, read, read_for, search
+from keepstone.errors import Invalid
+from keepstone.model.ids import new_id
+from keepstone.model.message import Kept, Message
+from keepstone.model.principal import Principal, ReadScope
+from keepstone.services import Services
+from keepstone.store import messages as message_store
+from keepstone.store import passages as passage_store
+from keepstone.store import spaces
+from keepstone.store import statements as statement_store
+from keepstone.store.candidates import Survey, find_and_survey
+from keepstone.store.db import Connection, enter
+
+LONGEST_QUESTION = 32 * 1024
+ABSTAIN_BELOW = 0.5  # of the probability that the scope speaks of it at all
+QUOTED = 3
+LONG = 2_000  # characters: of a longer message a prompt gets the parts that were found
+ASK_LIMIT = 10
+FACTS = 30
+ANSWER_TOKENS = 400
+_VISIBILITY = "private"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One row of a transcript. `id` is the caller's own: the same again changes nothing."""
+
+    speaker: str
+    text: str
+    id: str | None = None
+    ts: datetime | None = None
+    reply_to: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    new: int
+    message_ids: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody whom the turn concerns, and what holds of them, the newest first."""
+
+    speaker: str
+    facts: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    context: str
+    evidence: list[Evidence]
+    people: list[Person]
+    credits: int
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    answer: str
+    evidence: list[Evidence]
+    abstained: bool
+    credits: int
+
+
+async def ingest(services: Services, principal: Principal, scope_id: str, transcript: Sequence[Turn]) -> Ingested:
+    """Append to the scope, which is made with its first message. A plain write: no model is called."""
+    services.embedders.need()
+    now = services.clock()
+    messages = [
+        Message(
+            id=new_id("msg"),
+            client_id=turn.id,
+            speaker=turn.speaker,
+            text=turn.text,
+            at=turn.ts or now,
+            reply_to=turn.reply_to,
+            metadata=turn.metadata,
+        )
+        for turn in transcript
+    ]
+    sources = [Source(kind="message", id=one.id, text=one.text, at=one.at, speaker=one.speaker) for one in messages]
+    passages = await passages_of(sources, services.embedders.active, visibility=_VISIBILITY)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        held = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        await enter(conn, space_scope(principal, held.space))
+        stored = await message_store.insert(conn, held.space, messages, visibility=_VISIBILITY)
+        # Only what was there before, or is replied to, has to be looked up.
+        wanted = {message.client_id for message in messages if message.id not in stored}
+        wanted |= {message.reply_to for message in messages}
+        known = await message_store.ids_of(conn, held.space, [name for name in wanted if name is not None])
+        new = [message for message in messages if message.id in stored]
+        if new:
+            last = await passage_store.last_session(conn, held.space)
+            made = in_place(passages, new, Session(*last) if last else None, known)
+            if made:
+                await passage_store.insert(conn, held.space, made)
+            if not held.awaits_reading:
+                await spaces.await_reading(conn, held.space, awaited=True)
+                await services.queue.add(
+                    conn, "read_space", account=principal.account, space=held.space, one_by_one=f"space {held.space}"
+                )
+    return Ingested(
+        new=len(new),
+        message_ids=[message.id if message.id in stored else known[str(message.client_id)] for message in messages],
+    )
+
+
+async def recall(
+    services: Services,
+    principal: Principal,
+    scope_id: str,
+    *,
+    speaker: str,
+    text: str,
+    ts: datetime | None = None,
+    limit: int = 10,
+    max_tokens: int | None = None,
+    as_of: datetime | None = None,
+    min_relevance: float | None = None,
+    call_id: str,
+) -> Recalled:
+    """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
+    _check_length(text)
+    call_id = _same_call(call_id, scope_id, text)
+    question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
+    place, asked = await asyncio.gather(
+        _filled(services, principal, scope_id, "recall", call_id), read(services, question)
+    )
+    if place is None:
+        return Recalled(context="", evidence=[], people=[], credits=0)
+    asked = await read_for(services, asked, place.size)
+    async with services.db.transaction(place.scope) as conn:
+        found = await search(conn, place.scope, asked, place.size, limit=limit, floor=min_relevance)
+        evidence = await _evidence(conn, found.hits)
+        people = await _people(conn, place.space, question, evidence)
+        cost = await charge(services, conn, principal, "recall", call_id)
+    return Recalled(
+        context=context(evidence, max_tokens=max_tokens, people={one.speaker: one.facts for one in people}),
+        evidence=evidence,
+        people=people,
+        credits=cost,
+        degraded=found.degraded,
+    )
+
+
+async def ask(
+    services: Services,
+    principal: Principal,
+    scope_id: str,
+    *,
+    question: str,
+    as_of: datetime | None = None,
+    max_tokens: int | None = None,
+    call_id: str,
+) -> Answer:
+    """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
+    _check_length(question)
+    call_id = _same_call(call_id, scope_id, question)
+    wanted = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
+    place, asked = await asyncio.gather(
+        _filled(services, principal, scope_id, "ask", call_id), read(services, wanted)
+    )  # fmt: skip
+    if place is None:
+        return Answer(answer="", evidence=[], abstained=True, credits=0)
+    asked = await read_for(services, asked, place.size)
+    async with services.db.transaction(place.scope) as conn:
+        found = await search(conn, place.scope, asked, place.size, limit=ASK_LIMIT)
+        # A model judges by itself what is in the evidence; without one the features of the search have to. By terms
+        # alone they can't tell much, and what was found shares a word with the question.
+        speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
+        evidence = await _evidence(conn, found.hits if speaks_of_it else [])
+    text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
+    model = metered(services, principal)
+    if model is not None and evidence:
+        answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
+        text = answered.text or ""
+        evidence = [evidence[number] for number in answered.cited] or evidence if text else []
+    async with services.db.transaction(place.scope) as conn:
+        cost = await charge(services, conn, principal, "ask", call_id)
+    return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A scope's space, what may be read there, and how large it is."""
+
+    space: int
+    scope: ReadScope
+    size: Survey
+
+
+async def _filled(
+    services: Services, principal: Principal, scope_id: str, action: str, call_id: str
+) -> _Place | None:  # fmt: skip
+    """The scope, if anything was ever said in it; then the caller must be able to pay for the action."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        if found is None or not found[1].passages:
+            return None
+        await begin(services, conn, action, call_id)
+    space, size = found
+    return _Place(space=space, scope=space_scope(principal, space), size=size)
+
+
+async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
+    """The hits as the whole messages they are from, with what was said before where they need it."""
+    before = await message_store.preceding(conn, [hit.source_id for hit in hits if depends(hit.text)])
+    said = await message_store.by_ids(conn, [*(hit.source_id for hit in hits), *before.values()])
+
+    def shown(message: Kept, hit: Hit | None, earlier: Kept | None = None) -> Evidence:
+        return Evidence(
+            message_id=message.id,
+            id=message.client_id,
+            speaker=message.speaker,
+            text=message.text,
+            ts=message.at,
+            order=message.seq,
+            relevance=hit.relevance if hit else 0.0,
+            session=hit.session if hit else None,
+            metadata=message.metadata,
+            why=hit.why if hit else {},
+            excerpt=hit.text if hit and len(message.text) > LONG else None,
+            before=shown(earlier, None) if earlier else None,
+        )
+
+    return [
+        shown(said[hit.source_id], hit, said.get(before.get(hit.source_id, "")))
+        for hit in hits
+        if hit.source_id in said
+    ]
+
+
+async def _people(conn: Connection, space: int, question: Question, evidence: Sequence[Evidence]) -> list[Person]:
+    """Who speaks, who is named, and who is quoted first, with what holds of them at the time of the question."""
+    known = await statement_store.subjects(conn, space)
+    concerned = [
+        question.speaker,
+        *sorted(named(question.text, known, question.speaker)),
+        *(item.speaker for item in evidence[:3]),
+    ]
+    subjects = [subject for subject in dict.fromkeys(concerned) if subject in known]
+    noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
+    facts = {subject: [one.text for one in noted if one.subject == subject] for subject in subjects}
+    return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
+
+
+def _same_call(call_id: str, scope_id: str, text: str) -> str:
+    """The caller picks the request id: only the same question again is the same call."""
+    asked = hashlib.sha256("\0".join([scope_id, text]).encode()).hexdigest()
+    return f"{call_id}:{asked[:24]}"
+
+
+def _close_to_the_best(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
+
+
+def _check_length(text: str) -> None:
+    if len(text.encode()) > LONGEST_QUESTION:
+        raise Invalid("The text is longer than 32 KB: shorten it, and ingest what it should know beforehand.")

@@ -1,0 +1,484 @@
+"""Stores: values that agents put under a namespace and a key, get back word for word, and find by meaning.
+
+A store is its user's, or for a service key that names nobody the account's; it is made with its first item. All that is
+asked at once happens in one transaction and in its order: each operation sees what those before it did, and if one
+can't be done, none is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from keepstone.access.audit import record
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.engine.embed import First, keep_first, read_first
+from keepstone.engine.index import Source, passages_of
+from keepstone.engine.search import CANDIDATES, Question, Read, Style, read, read_for, search
+from keepstone.errors import Conflict, NotFound
+from keepstone.model.ids import new_id
+from keepstone.model.item import (
+    Change,
+    Delete,
+    FoundItem,
+    FoundItems,
+    Get,
+    Item,
+    ItemVersion,
+    ListNamespaces,
+    Operation,
+    Outcome,
+    Put,
+    Search,
+    Store,
+    address,
+    check_index,
+    check_namespace,
+    conditions_of,
+    expires,
+    texts_of,
+    written,
+)
+from keepstone.model.message import NewPassage
+from keepstone.model.page import Page, PageRequest, cut_page, number_in
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.store import candidates, memories, passages, spaces
+from keepstone.store import items as store
+from keepstone.store.db import Connection, enter
+
+VISIBILITY = "private"
+KIND = "store"
+FEW = 5_000  # items that pass a filter, up to which each of them is looked at
+READ_AT_ONCE = 20  # items of a batch that can be found by meaning as soon as they are stored; of more, a job reads
+_READ = 4_000
+_STYLE = Style(talk=False, several=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Put:
+    """A put with all that is made of it before the database is asked."""
+
+    asked: Put
+    text: str
+    cut: list[NewPassage]
+    first: First | None
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    asked: Search
+    conditions: list[dict[str, Any]]
+    read: Read | None
+
+
+_Prepared = _Put | Get | Delete | _Search | ListNamespaces
+
+
+@dataclass(slots=True)
+class _Left:
+    """What puts leave behind to be done for all of them together: a thousand take a fraction of the time."""
+
+    unread: list[str] = field(default_factory=list[str])  # whose passages are no longer right
+    cut: list[tuple[list[NewPassage], First | None]] = field(
+        default_factory=list[tuple[list[NewPassage], First | None]]
+    )
+    changed: dict[str, Change] = field(default_factory=dict[str, Change])
+    number: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where it happens, for whom and when."""
+
+    services: Services
+    principal: Principal
+    conn: Connection
+    space: int
+    now: datetime
+    few: int
+    left: _Left = field(default_factory=_Left)
+
+
+# ------------------------------------------------------------------------------------------------------- stores
+
+
+async def list_stores(services: Services, principal: Principal, page: PageRequest) -> Page[Store]:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await store.stores(conn, principal.user_id, after=page.after, limit=page.limit + 1)
+    return cut_page(found, page, lambda one: (one.created_at, one.name))
+
+
+async def run(
+    services: Services, principal: Principal, name: str, operations: Sequence[Operation], *, few: int = FEW
+) -> list[Outcome]:
+    """One outcome for each: an item, what was found, or namespaces; None for what is not there."""
+    prepared = await _prepare(services, principal, name, operations)
+    return await _run(services, principal, name, prepared, few=few)
+
+
+async def put(services: Services, principal: Principal, name: str, asked: Put) -> Item:
+    [made] = await run(services, principal, name, [asked])
+    assert isinstance(made, Item)  # noqa: S101  a put that can't be done raises
+    return made
+
+
+async def get(services: Services, principal: Principal, name: str, asked: Get) -> Item:
+    [found] = await run(services, principal, name, [asked])
+    if not isinstance(found, Item):
+        raise _no_item()
+    return found
+
+
+async def delete(services: Services, principal: Principal, name: str, asked: Delete) -> None:
+    """Into the trash, for 30 days."""
+    [gone] = await run(services, principal, name, [asked])
+    if gone is None:
+        raise _no_item()
+
+
+async def find(services: Services, principal: Principal, name: str, asked: Search) -> FoundItems:
+    [found] = await run(services, principal, name, [asked])
+    assert isinstance(found, FoundItems)  # noqa: S101
+    return found
+
+
+async def list_namespaces(
+    services: Services, principal: Principal, name: str, asked: ListNamespaces
+) -> list[list[str]]:  # fmt: skip
+    [found] = await run(services, principal, name, [asked])
+    assert isinstance(found, list)  # noqa: S101
+    return found
+
+
+async def list_trash(services: Services, principal: Principal, name: str, page: PageRequest) -> Page[Item]:
+    """Deleted last first."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        space = await _enter(conn, principal, name)
+        found: list[Item] = []
+        if space is not None:
+            found = await store.in_trash(conn, space, services.clock(), after=page.after, limit=page.limit + 1)
+    return cut_page(found, page, lambda item: (item.deleted_at or item.updated_at, item.id))
+
+
+async def history(
+    services: Services, principal: Principal, name: str, namespace: Sequence[str], key: str, page: PageRequest
+) -> Page[ItemVersion]:
+    """Every version, the latest first; also of what is in the trash."""
+    before = number_in(page)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        item = await _kept(conn, services, principal, name, namespace, key)
+        found = await store.versions(conn, item.id, before=before, limit=page.limit + 1)
+    return cut_page(found, page, lambda one: (one.changed_at, str(one.version)))
+
+
+async def restore(
+    services: Services,
+    principal: Principal,
+    name: str,
+    *,
+    namespace: Sequence[str],
+    key: str,
+    version: int | None = None,
+    if_version: int | None = None,
+) -> Item:
+    """What was deleted, or what an item was before: as another version, so that nothing is lost by it."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        item = await _kept(conn, services, principal, name, namespace, key)
+        if item.deleted_at is None and version is None:
+            raise Conflict("This item is not in the trash: name the version to go back to.")
+        old = await store.version(conn, item.id, version or item.version)
+    if old is None:
+        raise NotFound("This item has no such version: its history shows those that it has.")
+    options = old.options
+    asked = Put(
+        namespace=namespace, key=key, value=old.value, index=options.get("index"),
+        ttl_seconds=options.get("ttl_seconds"), if_version=if_version,
+    )  # fmt: skip
+    made = await _prepare_put(services, asked, read_now=True)
+    [back] = await _run(services, principal, name, [replace(made, change="restored")])
+    assert isinstance(back, Item)  # noqa: S101
+    return back
+
+
+# ------------------------------------------------------------------------------------- before the database is asked
+
+
+async def _prepare(
+    services: Services, principal: Principal, name: str, operations: Sequence[Operation]
+) -> list[_Prepared]:  # fmt: skip
+    puts = sum(isinstance(one, Put) for one in operations)
+    prepared = list[_Prepared]()
+    for one in operations:
+        if isinstance(one, Put):
+            prepared.append(await _prepare_put(services, one, read_now=puts <= READ_AT_ONCE))
+        elif isinstance(one, Search):
+            prepared.append(await _prepare_search(services, principal, name, one))
+        else:
+            if not isinstance(one, ListNamespaces):
+                check_namespace(one.namespace)
+            prepared.append(one)
+    return prepared
+
+
+async def _prepare_put(services: Services, asked: Put, *, read_now: bool) -> _Put:
+    check_namespace(asked.namespace)
+    check_index(asked.index)
+    text = written(asked.value)
+    services.embedders.need()
+    at, cut = services.clock(), list[NewPassage]()
+    for one in texts_of(asked.value, asked.index):
+        source = Source(kind="memory", id="", text=one, at=at, dated=False)
+        made = await passages_of([source], services.embedders.active, visibility=VISIBILITY)
+        cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
+    return _Put(asked=asked, text=text, cut=cut, first=await read_first(services, cut) if read_now else None)
+
+
+async def _prepare_search(services: Services, principal: Principal, name: str, asked: Search) -> _Search:
+    check_namespace(asked.prefix)
+    conditions = conditions_of(asked.filter)
+    if asked.query is None or not asked.query.strip():
+        return _Search(asked=asked, conditions=conditions, read=None)
+    question = await read(services, Question(text=asked.query[:_READ], speaker=None, asked_at=services.clock()))
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        found = await candidates.find_and_survey(conn, kind=KIND, name=name, owner=principal.user_id)
+    if found is not None:
+        question = await read_for(services, question, found[1])
+    return _Search(asked=asked, conditions=conditions, read=question)
+
+
+# ------------------------------------------------------------------------------------------------ in one transaction
+
+
+async def _run(
+    services: Services, principal: Principal, name: str, prepared: Sequence[_Prepared], *, few: int = FEW
+) -> list[Outcome]:
+    outcomes = list[Outcome]()
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        if any(isinstance(one, _Put) for one in prepared):
+            space = (await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)).space
+            await enter(conn, space_scope(principal, space))
+        else:
+            space = await _enter(conn, principal, name)
+            if space is None:
+                return [_nothing(one) for one in prepared]
+            if any(isinstance(one, Delete) for one in prepared):
+                await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)
+        # Read when nobody else writes any more, so that later versions have later times.
+        place = _Place(services=services, principal=principal, conn=conn, space=space, now=services.clock(), few=few)
+        for number, one in enumerate(prepared):
+            try:
+                # One after the other in time too, so that what was put last is listed first.
+                outcomes.append(await _do(replace(place, now=place.now + timedelta(microseconds=number)), one))
+            except Conflict as fault:
+                if len(prepared) > 1:
+                    fault.details = {**dict(fault.details or {}), "operation": number}
+                raise
+        await _settle(place)
+    return outcomes
+
+
+async def _do(place: _Place, one: _Prepared) -> Outcome:
+    if isinstance(one, Delete | _Search):
+        await _settle(place)
+    match one:
+        case _Put():
+            return await _keep(place, one)
+        case Get():
+            return await _get(place, one)
+        case Delete():
+            return await _delete(place, one)
+        case _Search():
+            return await (_by_meaning(place, one, one.read) if one.read else _listed(place, one))
+        case ListNamespaces():
+            return await store.namespaces(
+                place.conn, place.space, prefix=one.prefix, suffix=one.suffix, max_depth=one.max_depth, now=place.now,
+                limit=one.limit, offset=one.offset,
+            )  # fmt: skip
+
+
+def _nothing(one: _Prepared) -> Outcome:
+    """What there is to be found in a store that nobody has made."""
+    if isinstance(one, _Search):
+        return FoundItems(items=[])
+    if isinstance(one, Delete):
+        _check_version(one.if_version, None)
+    return [] if isinstance(one, ListNamespaces) else None
+
+
+async def _keep(place: _Place, made: _Put) -> Item:
+    conn, space, now, asked = place.conn, place.space, place.now, made.asked
+    where = address(asked.namespace, asked.key)
+    there = await store.at_address(conn, space, where)
+    if there is not None and _over(there, now):
+        await _remove(place, there)
+        there = None
+    live = there if there is not None and there.deleted_at is None else None
+    _check_version(asked.if_version, live)
+    if there is not None and there.id in place.left.changed:
+        await _settle(place)  # each version is kept as it was
+    options = {"index": asked.index, "ttl_seconds": asked.ttl_seconds}
+    item = Item(
+        id=there.id if there else new_id("item"), namespace=list(asked.namespace), key=asked.key, text=made.text,
+        options={name: value for name, value in options.items() if value is not None},
+        version=there.version + 1 if there else 1, updated_at=now,
+        created_at=there.created_at if there and (live or made.change) else now,
+        expires_at=expires(now, asked.ttl_seconds), deleted_at=None,
+    )  # fmt: skip
+    if there is None:
+        await store.insert(conn, space, item, where, place.principal.user_id)
+    else:
+        await store.update(conn, item)
+    left = place.left
+    if live is None or texts_of(live.value, live.index) != texts_of(asked.value, asked.index):
+        left.unread += [item.id] if there else []
+        left.cut.append(([replace(passage, source_id=item.id) for passage in made.cut], made.first))
+    left.changed[item.id] = made.change or ("updated" if live else "created")
+    left.number += 0 if live else 1
+    left.size += len(item.text.encode()) - (len(live.text.encode()) if live else 0)
+    await record(conn, place.principal, f"item.{'restore' if made.change else 'put'}", item.id)
+    return item
+
+
+async def _settle(place: _Place) -> None:
+    """The versions and passages of what was put, before anybody looks for them."""
+    conn, space, left = place.conn, place.space, place.left
+    if not left.changed:
+        return
+    for change in dict.fromkeys(left.changed.values()):
+        ids = [one for one, what in left.changed.items() if what == change]
+        await memories.add_version(conn, space, ids, change, place.principal.user_id)
+    await memories.count_in(conn, space, memories=left.number, size=left.size)
+    if left.unread:
+        await passages.delete(conn, space, "memory", left.unread)
+    if new := [passage for cut, _ in left.cut for passage in cut]:
+        await passages.insert(conn, space, new)
+        for cut, first in left.cut:
+            await keep_first(conn, space, cut, first)
+        if await spaces.claim_reading(conn, space):
+            await place.services.queue.add(
+                conn, "read_space", account=place.principal.account, space=space, one_by_one=f"space {space}"
+            )
+    left.unread, left.cut, left.changed, left.number, left.size = [], [], {}, 0, 0
+
+
+async def _remove(place: _Place, item: Item) -> None:
+    """What is over, before the job comes."""
+    await passages.delete(place.conn, place.space, "memory", [item.id])
+    await store.remove(place.conn, place.space, item.id)
+    if item.deleted_at is None:
+        await memories.count_in(place.conn, place.space, memories=-1, size=-len(item.text.encode()))
+    await record(place.conn, place.principal, "item.expire", item.id)
+
+
+async def _get(place: _Place, asked: Get) -> Item | None:
+    item = await store.at_address(place.conn, place.space, address(asked.namespace, asked.key))
+    if item is None or item.deleted_at is not None or _over(item, place.now):
+        return None
+    return (await _refreshed(place, [item]))[0] if asked.refresh_ttl else item
+
+
+async def _delete(place: _Place, asked: Delete) -> Item | None:
+    conn, space = place.conn, place.space
+    item = await store.at_address(conn, space, address(asked.namespace, asked.key))
+    if item is not None and (item.deleted_at is not None or _over(item, place.now)):
+        item = None
+    _check_version(asked.if_version, item)
+    if item is None:
+        return None
+    gone = replace(item, deleted_at=place.now, version=item.version + 1)
+    await store.update(conn, gone)
+    await memories.add_version(conn, space, [item.id], "deleted", place.principal.user_id)
+    await passages.delete(conn, space, "memory", [item.id])
+    await memories.count_in(conn, space, memories=-1, size=-len(item.text.encode()))
+    await record(conn, place.principal, "item.delete", item.id)
+    return gone
+
+
+async def _listed(place: _Place, one: _Search) -> FoundItems:
+    asked = one.asked
+    found = await store.listed(
+        place.conn, place.space, asked.prefix, one.conditions, place.now, limit=asked.limit, offset=asked.offset
+    )
+    found = await _refreshed(place, found) if asked.refresh_ttl else found
+    return FoundItems(items=[FoundItem(item=item, score=None) for item in found])
+
+
+async def _by_meaning(place: _Place, one: _Search, question: Read) -> FoundItems:
+    conn, space, asked, now = place.conn, place.space, one.asked, place.now
+    size = await candidates.survey(conn, [space])
+    if not size.passages:
+        return FoundItems(items=[])
+    wanted = asked.offset + asked.limit
+    if asked.prefix or one.conditions or await store.any_expired(conn, space, now):
+        # If more pass, enough of them are among the nearest of all, as far as those are looked at.
+        most = max(place.few, max(CANDIDATES, wanted) * size.passages // candidates.WIDEST)
+        few = await store.passages_of(conn, space, asked.prefix, one.conditions, now, most=most)
+
+        async def passes(conn: Connection, some: Sequence[int]) -> set[int]:
+            return await store.which_pass(conn, space, asked.prefix, one.conditions, now, some)
+
+        narrowed = {"passes": passes} if few is None else {"passages": tuple(few)}
+        question = replace(question, question=replace(question.question, **narrowed))
+    found = await search(
+        conn, space_scope(place.principal, space), question, size, limit=wanted, floor=asked.min_relevance,
+        enough=max(CANDIDATES, wanted), style=_STYLE,
+    )  # fmt: skip
+    hits = found.hits[asked.offset :]
+    items = await store.by_ids(conn, space, [hit.source_id for hit in hits], now)
+    if asked.refresh_ttl:
+        items = {item.id: item for item in await _refreshed(place, list(items.values()))}
+    shown = [FoundItem(item=items[hit.source_id], score=hit.relevance) for hit in hits if hit.source_id in items]
+    return FoundItems(items=shown, degraded=found.degraded)
+
+
+async def _refreshed(place: _Place, found: Sequence[Item]) -> list[Item]:
+    """What was read lasts as long again."""
+    lasting = [item.id for item in found if item.ttl_seconds is not None]
+    if lasting:
+        await store.refresh(place.conn, place.space, lasting, place.now)
+    return [replace(item, expires_at=expires(place.now, item.ttl_seconds)) for item in found]
+
+
+# -------------------------------------------------------------------------------------------------------- shared
+
+
+async def _enter(conn: Connection, principal: Principal, name: str) -> int | None:
+    """The caller's store of this name. From here on the transaction reaches what is in it."""
+    space = await spaces.find(conn, kind=KIND, name=name, owner=principal.user_id)
+    if space is not None:
+        await enter(conn, space_scope(principal, space))
+    return space
+
+
+async def _kept(
+    conn: Connection, services: Services, principal: Principal, name: str, namespace: Sequence[str], key: str
+) -> Item:
+    """There or in the trash, but not over."""
+    check_namespace(namespace)
+    space = await _enter(conn, principal, name)
+    item = None if space is None else await store.at_address(conn, space, address(namespace, key))
+    if item is None or _over(item, services.clock()):
+        raise _no_item()
+    return item
+
+
+def _over(item: Item, now: datetime) -> bool:
+    return item.expires_at is not None and item.expires_at <= now
+
+
+def _check_version(wanted: int | None, live: Item | None) -> None:
+    version = live.version if live else 0
+    if wanted is not None and wanted != version:
+        told = f"it is at version {version}" if live else "it is not there"
+        raise Conflict(
+            f"Somebody changed this item meanwhile: {told}. Get it, and put again with if_version {version}.",
+            code="version_conflict",
+            details={"version": version},
+        )
+
+
+def _no_item() -> NotFound:
+    return NotFound("There is no item under this namespace and key in this store.")

@@ -1,0 +1,231 @@
+"""One turn of a conversation with a model: what is remembered is put before it, what was said is kept where there is a
+chat, and what its tools did is read for more afterwards.
+
+Without a chat nothing is kept but what a tool saves. What was injected is marked, and is never kept as something said.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.engine.pack import own_words, remembered
+from keepstone.engine.search import Question, Read, read
+from keepstone.errors import Malformed
+from keepstone.memory import workspaces
+from keepstone.memory.chats import find_chat, hold_chat
+from keepstone.memory.workspace_search import Recalled, question, recall_read
+from keepstone.model.chat import LARGEST, ChatMessage
+from keepstone.model.ids import new_id
+from keepstone.model.principal import Principal
+from keepstone.model.workspace import Workspace
+from keepstone.services import Services
+from keepstone.store import chats as store
+from keepstone.store import distillations, tool_calls
+from keepstone.store.candidates import Survey, survey
+from keepstone.store.db import Connection
+
+MOST_INJECTED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injected:
+    id: str
+    category: str | None
+    relevance: float
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """`context` is what is put before the model, quoted and marked; empty when nothing is relevant enough.
+    `message_id` is what the user said, kept; None without a chat, or while a turn goes on.
+    """
+
+    workspace_id: str
+    chat_id: str | None
+    message_id: str | None = None
+    injected: tuple[Injected, ...] = ()
+    context: str = ""
+    mode: str = "chat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCall:
+    """A call of one of our tools, with what it gave."""
+
+    id: str
+    name: str
+    arguments: str
+    result: str
+    memory_id: str | None = None
+
+
+async def open_turn(
+    services: Services,
+    principal: Principal,
+    *,
+    workspace_id: str | None,
+    chat_id: str | None,
+    said: str,
+    inject: bool = True,
+    but: Sequence[str] = (),
+    mode: str = "chat",
+) -> Turn:
+    """Before the model is asked. What the user said is kept first, so that nothing is lost when the model is away; said
+    again after that, it is not kept twice. `but` are memories that the user does not want to see injected.
+    """
+    wanted = question(services, own_words(said)) if said and inject else None
+    (workspace, message, size), asked = await asyncio.gather(
+        _place(services, principal, workspace_id, chat_id, said), _asked(services, wanted)
+    )
+    found: list[Recalled] = []
+    if asked is not None:
+        found = await recall_read(
+            services, space_scope(principal, workspace.space), size, asked, limit=MOST_INJECTED + len(but),
+            floor=services.settings.inject_relevance,
+        )  # fmt: skip
+    found = [one for one in found if one.memory.id not in but][:MOST_INJECTED]
+    context, kept = remembered(
+        [(one.memory.created_at, one.memory.category, one.memory.content) for one in found],
+        max_tokens=services.settings.inject_tokens,
+    )
+    return Turn(
+        workspace_id=workspace.id,
+        chat_id=chat_id,
+        message_id=message.id if message else None,
+        injected=tuple(
+            Injected(
+                id=found[place].memory.id,
+                category=found[place].memory.category,
+                relevance=found[place].relevance,
+                content=found[place].memory.content,
+            )
+            for place in kept
+        ),
+        context=context,
+        mode=mode,
+    )
+
+
+async def _place(
+    services: Services, principal: Principal, workspace_id: str | None, chat_id: str | None, said: str
+) -> tuple[Workspace, ChatMessage | None, Survey]:
+    """Where the turn takes place, and how much is remembered there; with what the user said, kept, if it is a chat."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        message: ChatMessage | None = None
+        if chat_id is None:
+            workspace = await workspaces.find(conn, principal, workspace_id)
+        else:
+            if said:  # held, so that nothing is said where the chat no longer is
+                chat, workspace = await hold_chat(conn, principal, chat_id, needs="member")
+            else:
+                chat, workspace = await find_chat(conn, principal, chat_id)
+            if workspace_id not in {None, chat.workspace_id}:
+                raise Malformed(
+                    "This chat is in another workspace: leave X-Keepstone-Workspace out, or move the chat.",
+                    details=[{"path": "header.x-keepstone-workspace", "message": "not the chat's"}],
+                )
+            message = await _say(conn, services, principal, workspace.space, chat_id, said) if said else None
+        return workspace, message, await survey(conn, [workspace.space])
+
+
+async def _asked(services: Services, wanted: Question | None) -> Read | None:
+    return None if wanted is None else await read(services, wanted)
+
+
+async def close_turn(
+    services: Services,
+    principal: Principal,
+    turn: Turn,
+    *,
+    reply: str,
+    model: str | None,
+    tools: Sequence[str],
+) -> str | None:
+    """After the model has answered. Returns the id of the reply, where there is a chat to keep it in."""
+    if turn.chat_id is None:
+        return None
+    reply_id: str | None = None
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        _, workspace = await hold_chat(conn, principal, turn.chat_id, needs="member")
+        if reply:
+            metadata = {"tools": list(tools)} if tools else {}
+            metadata |= {"injected": [one.id for one in turn.injected]} if turn.injected else {}
+            metadata |= {"mode": turn.mode} if turn.mode != "chat" else {}
+            message = ChatMessage(
+                id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
+                created_at=services.clock(), metadata=metadata,
+            )  # fmt: skip
+            await store.say(conn, workspace.space, turn.chat_id, message, speaker="assistant")
+            reply_id = message.id
+        last = turn.message_id or await store.last_said(conn, turn.chat_id)
+        if tools and last is not None:
+            await await_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
+    return reply_id
+
+
+async def await_distillation(
+    conn: Connection,
+    services: Services,
+    principal: Principal,
+    space: int,
+    kind: str,
+    chat_id: str,
+    source_id: str,
+    *,
+    in_seconds: int | None = None,
+) -> int | None:
+    """Let a job read this for memories. The same is read once; then None is returned."""
+    number = await distillations.insert(
+        conn, space, kind=kind, chat_id=chat_id, source_id=source_id, user_id=principal.user_id
+    )
+    if number is not None:
+        await services.queue.add(
+            conn, "distil", account=principal.account, in_seconds=in_seconds, space=space, distillation=number
+        )
+    return number
+
+
+async def keep_calls(
+    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str], own: Sequence[OwnCall]
+) -> None:
+    """Ours that stood beside the client's, until it comes back with its results."""
+    kept = [
+        tool_calls.ToolCall(
+            client_call=call, id=one.id, position=position, name=one.name, arguments=one.arguments,
+            memory_id=one.memory_id,
+        )
+        for call in client_calls
+        for position, one in enumerate(own)
+    ]  # fmt: skip
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, turn.workspace_id)
+        await tool_calls.insert(conn, workspace.space, kept)
+
+
+async def beside(
+    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str]
+) -> list[tool_calls.ToolCall]:
+    """Ours that stood beside these."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, turn.workspace_id)
+        return await tool_calls.beside(conn, workspace.space, client_calls)
+
+
+async def _say(
+    conn: Connection, services: Services, principal: Principal, space: int, chat_id: str, said: str
+) -> ChatMessage:
+    """The chat is held."""
+    if len(said.encode()) > LARGEST:
+        message = "has more than 256 KB: upload long texts as files"
+        raise Malformed(f"The message {message}.", details=[{"path": "body.content", "message": message}])
+    last = await store.last_message(conn, chat_id)
+    if last is not None and last.role == "user" and last.content == said and last.user_id == principal.user_id:
+        return last  # never answered: sent again
+    message = ChatMessage(
+        id=new_id("msg"), seq=0, role="user", content=said, user_id=principal.user_id, model=None,
+        created_at=services.clock(),
+    )  # fmt: skip
+    await store.say(conn, space, chat_id, message, speaker="user")
+    return message

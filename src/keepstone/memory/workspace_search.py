@@ -1,0 +1,174 @@
+"""Looking into a workspace: for memories alone, or for memories, documents and artifacts together."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.engine.search import Hit, Question, Read, Style, read, read_for, search
+from keepstone.engine.snippets import snippet
+from keepstone.memory import workspaces
+from keepstone.model.chat import ChatMemory
+from keepstone.model.document import Document
+from keepstone.model.principal import Principal, ReadScope
+from keepstone.model.workspace import Workspace
+from keepstone.services import Services
+from keepstone.store import candidates, chat_memories, documents
+
+Type = Literal["memory", "document", "artifact"]
+RECALL, MOST_RECALLED = 5, 20
+# Below this nothing that was found has to do with the question. Whoever looks sees more than what is put before a
+# model unasked: also what is about as near to the question as something above it.
+WORTH_SHOWING = 0.05
+_AS_NEAR = 0.9
+_NEARNESS = ("maxsim", "meaning", "multilingual", "bm25")
+_LOOKED_AT = 50  # results at least, so that one page after the other is cut from the same list
+_READ = 4_000  # characters of a question
+_NOTES = Style(talk=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    memory: ChatMemory
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """`place` is where in a document: page, heading, and the characters from start to end."""
+
+    type: Type
+    id: str
+    title: str | None
+    text: str
+    snippet: str
+    relevance: float
+    category: str | None = None
+    place: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """`degraded` says `terms` when nothing could be found by meaning."""
+
+    items: list[Result]
+    degraded: str | None
+
+
+async def recall(
+    services: Services,
+    principal: Principal,
+    workspace_id: str | None,
+    query: str,
+    *,
+    limit: int = RECALL,
+    offset: int = 0,
+    floor: float | None = None,
+) -> list[Recalled]:
+    """The memories that the query is about, the most relevant first; with a `floor` none of less relevance."""
+    (_, scope, size), asked = await asyncio.gather(
+        _survey(services, principal, workspace_id, with_library=False), read(services, question(services, query))
+    )
+    return await recall_read(services, scope, size, asked, limit=limit, offset=offset, floor=floor)
+
+
+async def recall_read(
+    services: Services,
+    scope: ReadScope,
+    size: candidates.Survey,
+    asked: Read,
+    *,
+    limit: int,
+    offset: int = 0,
+    floor: float | None,
+) -> list[Recalled]:
+    """The same, for a question that was read and a workspace that was surveyed already."""
+    if not size.passages:
+        return []
+    asked = await read_for(services, asked, size)
+    async with services.db.transaction(scope) as conn:
+        many = offset + limit if floor is not None else max(offset + limit, _LOOKED_AT)
+        found = await search(conn, scope, asked, size, limit=many, floor=floor, style=_NOTES)
+        hits = (found.hits if floor is not None else worth_showing(found.hits))[offset : offset + limit]
+        memories = await chat_memories.by_ids(conn, [hit.source_id for hit in hits])
+    return [
+        Recalled(memory=memories[hit.source_id], relevance=hit.relevance) for hit in hits if hit.source_id in memories
+    ]
+
+
+async def find(
+    services: Services,
+    principal: Principal,
+    workspace_id: str | None,
+    query: str,
+    *,
+    limit: int = 10,
+    offset: int = 0,
+    types: Sequence[Type] = (),
+) -> Results:
+    """Memories, parts of documents and artifacts in one order, each with what and where it is."""
+    (_, scope, size), asked = await asyncio.gather(
+        _survey(services, principal, workspace_id, with_library=True), read(services, question(services, query))
+    )
+    if not size.passages:
+        return Results(items=[], degraded=None)
+    asked = await read_for(services, asked, size)
+    wanted = set(types) or {"memory", "document", "artifact"}
+    many = max(_LOOKED_AT, limit + offset if len(wanted) == 3 else 4 * (limit + offset) + 20)
+    async with services.db.transaction(scope) as conn:
+        found = await search(conn, scope, asked, size, limit=many, style=_NOTES)
+        hits = worth_showing(found.hits)
+        memories = await chat_memories.by_ids(conn, _ids(hits, "memory"))
+        papers = await documents.by_ids(conn, _ids(hits, "document"))
+    shown = [_result(hit, query, memories, papers) for hit in hits]
+    kept = [one for one in shown if one is not None and one.type in wanted]
+    return Results(items=kept[offset : offset + limit], degraded=found.degraded)
+
+
+def worth_showing(hits: Sequence[Hit]) -> list[Hit]:
+    """Relevance is the chance to be what was asked for, and falls down the list even where all are alike. So whoever
+    has twenty memories of one thing, and asks for them, gets what is as near to the question as the relevant ones.
+    """
+    sure = [hit for hit in hits if hit.relevance >= WORTH_SHOWING]
+    best = {name: max((hit.why.get(name, 0.0) for hit in sure), default=0.0) for name in _NEARNESS}
+    return [
+        hit
+        for hit in hits
+        if hit.relevance >= WORTH_SHOWING
+        or any(best[name] > 0 and hit.why.get(name, 0.0) >= _AS_NEAR * best[name] for name in _NEARNESS)
+    ]
+
+
+def question(services: Services, query: str) -> Question:
+    """Of a long text the beginning: of more than that, no search gets better."""
+    return Question(text=query[:_READ], speaker=None, asked_at=services.clock())
+
+
+async def _survey(
+    services: Services, principal: Principal, workspace_id: str | None, *, with_library: bool
+) -> tuple[Workspace, ReadScope, candidates.Survey]:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await workspaces.find(conn, principal, workspace_id)
+        spaces = (workspace.space, workspace.library) if with_library else (workspace.space,)
+        return workspace, space_scope(principal, *spaces), await candidates.survey(conn, spaces)
+
+
+def _ids(hits: Sequence[Hit], kind: str) -> list[str]:
+    return [hit.source_id for hit in hits if hit.source_kind == kind]
+
+
+def _result(hit: Hit, query: str, memories: dict[str, ChatMemory], papers: dict[str, Document]) -> Result | None:
+    if hit.source_id in memories:
+        memory = memories[hit.source_id]
+        return Result(
+            type="memory", id=memory.id, title=memory.summary, text=memory.content,
+            snippet=snippet(hit.window, query), relevance=hit.relevance, category=memory.category,
+        )  # fmt: skip
+    if hit.source_id in papers:
+        paper = papers[hit.source_id]
+        return Result(
+            type="artifact" if paper.kind == "artifact" else "document", id=paper.id, title=paper.name,
+            text=hit.window, snippet=snippet(hit.window, query), relevance=hit.relevance, place=hit.place,
+        )  # fmt: skip
+    return None

@@ -1,0 +1,206 @@
+"""Workspaces: made, named, shared, put in the trash and brought back. Everybody has a default one, for chats without a
+workspace.
+
+What is in them is its members', each as their role permits; to everybody else it is not there.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from keepstone.access.audit import record
+from keepstone.access.emails import plain_email
+from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.require import require_user
+from keepstone.errors import Conflict, Forbidden, NotFound
+from keepstone.model.capsule import TRASH_DAYS
+from keepstone.model.ids import is_id, new_id
+from keepstone.model.page import Page, PageRequest, Position, cut_page
+from keepstone.model.principal import Principal, ReadScope
+from keepstone.model.workspace import RANK, Member, Role, Workspace
+from keepstone.services import Services
+from keepstone.store import spaces, users
+from keepstone.store import workspaces as store
+from keepstone.store.db import Connection, enter
+
+DEFAULT_NAME = "Default"
+_MAY: dict[Role, str] = {
+    "viewer": "read",
+    "member": "add to it, and change what is yours",
+    "editor": "change what others added",
+    "owner": "change the workspace itself and who is in it",
+}
+
+
+async def create(services: Services, principal: Principal, *, name: str) -> Workspace:
+    """Its maker owns it."""
+    user_id = require_user(principal)
+    workspace_id = new_id("ws")
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await store.create(conn, workspace_id, name, user_id)
+        await record(conn, principal, "workspace.create", workspace_id)
+        return _there(await store.get(conn, workspace_id, user_id))
+
+
+async def list_workspaces(
+    services: Services, principal: Principal, page: PageRequest, *, deleted: bool = False
+) -> Page[Workspace]:
+    """The caller's, the newest first; among them the default one, made when it was not there."""
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        await default_workspace(conn, principal)
+        found = await (store.in_trash if deleted else store.of_user)(conn, user_id)
+    found = sorted(found, key=_position, reverse=True)
+    rest = [one for one in found if page.after is None or _position(one) < page.after]
+    return cut_page(rest[: page.limit + 1], page, _position)
+
+
+async def get(services: Services, principal: Principal, workspace_id: str) -> Workspace:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        return await find(conn, principal, workspace_id)
+
+
+async def rename(services: Services, principal: Principal, workspace_id: str, *, name: str) -> Workspace:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await find(conn, principal, workspace_id, needs="owner")
+        await store.rename(conn, workspace.space, name)
+        await record(conn, principal, "workspace.rename", workspace_id)
+        return await find(conn, principal, workspace_id)
+
+
+async def delete(services: Services, principal: Principal, workspace_id: str) -> None:
+    """Into the trash with all that is in it, for 30 days."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await find(conn, principal, workspace_id, needs="owner")
+        if workspace.is_default:
+            raise Conflict("This is the default workspace, where chats without one are kept: delete what is in it.")
+        await store.put_away(conn, workspace.space, away=True)
+        await record(conn, principal, "workspace.delete", workspace_id)
+
+
+async def restore(services: Services, principal: Principal, workspace_id: str) -> Workspace:
+    """Back out of the trash."""
+    user_id = require_user(principal)
+    oldest = services.clock() - timedelta(days=TRASH_DAYS)
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await store.get(conn, workspace_id, user_id)
+        if workspace is None or workspace.deleted_at is None or workspace.deleted_at < oldest:
+            raise NotFound("There is no such workspace in the trash.")
+        require_role(workspace, "owner")
+        await store.put_away(conn, workspace.space, away=False)
+        await record(conn, principal, "workspace.restore", workspace_id)
+        return await find(conn, principal, workspace_id)
+
+
+async def list_members(services: Services, principal: Principal, workspace_id: str) -> Sequence[Member]:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await find(conn, principal, workspace_id)
+        return await store.members(conn, workspace.space)
+
+
+async def put_member(
+    services: Services, principal: Principal, workspace_id: str, user: str, role: Role
+) -> Sequence[Member]:
+    """Let somebody of the account in, or change what they may. `user` is an id or an e-mail address."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await find(conn, principal, workspace_id, needs="owner")
+        if workspace.is_default:
+            raise Conflict("Your default workspace is yours alone: make another one to share, and move chats there.")
+        await store.hold(conn, workspace.space)
+        found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
+        if found is None:
+            raise NotFound("There is no such user in this account.")
+        await _keep_an_owner(conn, workspace, found.id, role)
+        await store.put_member(conn, workspace.space, found.id, role)
+        await record(conn, principal, "workspace.member", workspace_id, user=found.id, role=role)
+        return await store.members(conn, workspace.space)
+
+
+async def remove_member(services: Services, principal: Principal, workspace_id: str, user_id: str) -> None:
+    """An owner may send anybody away; everybody may leave."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        workspace = await find(conn, principal, workspace_id)
+        if user_id != principal.user_id:
+            require_role(workspace, "owner")
+        await store.hold(conn, workspace.space)
+        if user_id not in {one.user_id for one in await store.members(conn, workspace.space)}:
+            raise NotFound("There is no such member.")
+        await _keep_an_owner(conn, workspace, user_id, None)
+        await store.remove_member(conn, workspace.space, user_id)
+        await record(conn, principal, "workspace.leave", workspace_id, user=user_id)
+
+
+# --------------------------------------------------------------------- what the operations on what is in them share
+
+
+async def find(
+    conn: Connection, principal: Principal, workspace_id: str | None, *, needs: Role = "viewer"
+) -> Workspace:
+    """The workspace, if the caller is in it and may do that; without a name their default one. From here on the
+    transaction reaches what is in it.
+    """
+    if workspace_id is None:
+        workspace = await default_workspace(conn, principal)
+    else:
+        found = await store.get(conn, workspace_id, require_user(principal))
+        workspace = _there(None if found is None or found.deleted_at is not None else found)
+    require_role(workspace, needs)
+    await enter(conn, scope_of(principal, workspace))
+    return workspace
+
+
+async def all_of(conn: Connection, principal: Principal) -> dict[str, Workspace]:
+    """Every workspace that the caller is in, by its id. From here on the transaction reaches what is in any of them."""
+    found = await store.of_user(conn, require_user(principal))
+    await enter(conn, space_scope(principal, *(space for one in found for space in (one.space, one.library))))
+    return {workspace.id: workspace for workspace in found}
+
+
+async def default_workspace(conn: Connection, principal: Principal) -> Workspace:
+    user_id = require_user(principal)
+    found = await store.default_of(conn, user_id)
+    if found is None:
+        await store.ensure_default(conn, new_id("ws"), DEFAULT_NAME, user_id)
+        found = await store.default_of(conn, user_id)
+    return _there(found)
+
+
+def scope_of(principal: Principal, workspace: Workspace) -> ReadScope:
+    return space_scope(principal, workspace.space, workspace.library)
+
+
+def require_role(workspace: Workspace, needs: Role) -> None:
+    if RANK[workspace.role] < RANK[needs]:
+        raise Forbidden(f"Here you are a {workspace.role}: ask an owner of the workspace to let you {_MAY[needs]}.")
+
+
+def require_change(principal: Principal, workspace: Workspace, made_by: str | None) -> None:
+    """A member may change what they added themselves, an editor everything."""
+    require_role(workspace, "member" if made_by == principal.user_id else "editor")
+
+
+async def await_reading(conn: Connection, services: Services, principal: Principal, space: int, *, there: bool) -> None:
+    """A job makes the vectors, unless one is on its way already."""
+    if not there:
+        await spaces.await_reading(conn, space, awaited=True)
+        await services.queue.add(
+            conn, "read_space", account=principal.account, space=space, one_by_one=f"space {space}"
+        )
+
+
+async def _keep_an_owner(conn: Connection, workspace: Workspace, user_id: str, role: Role | None) -> None:
+    """The workspace is held, so the last two owners can't step down at the same moment."""
+    if role == "owner":
+        return
+    members = await store.members(conn, workspace.space)
+    if not any(one.role == "owner" for one in members if one.user_id != user_id):
+        raise Conflict("This is the workspace's only owner: make somebody else an owner first, or delete it.")
+
+
+def _position(workspace: Workspace) -> Position:
+    return (workspace.created_at, workspace.id)
+
+
+def _there(workspace: Workspace | None) -> Workspace:
+    if workspace is None:
+        raise NotFound("There is no such workspace.")
+    return workspace

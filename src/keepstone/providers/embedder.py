@@ -1,0 +1,80 @@
+"""What an embedder is to the rest of Keepstone: text in, vectors out, off the event loop."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """Late-interaction vectors of one text: a row for each kept word piece, of unit length, float32 [n, 128].
+
+    A span is where the whole word that the piece belongs to stands in the text that was embedded: start and end
+    characters. Stop words and punctuation have no row, so there may be none at all.
+    """
+
+    vectors: Floats
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedding:
+    """The vectors of one text: pooled, of unit length, float32 [d]; and tokens where the model gives them."""
+
+    pooled: Floats
+    tokens: Tokens | None
+
+
+class Embedder(Protocol):
+    """`name` identifies the vector space, model and version: vectors of two names are never compared.
+
+    `dimension` is that of the pooled vector; 0 where it is not known before the first call.
+    """
+
+    name: str
+    dimension: int
+    multilingual: bool
+
+    def cut(self, text: str) -> list[Span]:
+        """Character spans of overlapping windows that the model reads whole; one when the text fits."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """The embeddings, in the order of the texts. Never blocks the event loop."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def well_formed(text: str) -> str:
+    """The text without halves of characters, which no tokenizer takes; as long as before."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def cut_by_characters(text: str, window: int, overlap: int) -> list[Span]:
+    """Windows for models whose tokenizer is out of reach: between words where there are spaces."""
+    found: list[Span] = []
+    start = 0
+    while len(text) - start > window:
+        end = _boundary(text, start + window - overlap, start + window)
+        found.append((start, end))
+        start = _boundary(text, end - overlap, end - overlap // 2)
+    return [*found, (start, len(text))]
+
+
+def _boundary(text: str, earliest: int, latest: int) -> int:
+    """The last place not after `latest` where a word begins; `latest` itself where there is none."""
+    for place in range(latest, earliest, -1):
+        if text[place - 1].isspace() and not text[place].isspace():
+            return place
+    return latest

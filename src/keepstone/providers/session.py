@@ -1,0 +1,65 @@
+"""How Keepstone runs an ONNX graph: bounded threads, and memory that is given back."""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+import onnxruntime
+
+# The package tells the type checker nothing about most of what it has.
+_runtime: Any = onnxruntime
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+_THREADS = 2  # a paragraph is read a third faster than by one; a question is too short to tell
+_BACKGROUND = 5  # niceness
+
+
+def open_session(path: Path, extensions: str | None = None) -> Any:
+    """An `InferenceSession`; `extensions` is a library of custom operations that the graph needs."""
+    options = _runtime.SessionOptions()
+    options.intra_op_num_threads = _THREADS
+    options.inter_op_num_threads = 1
+    # Threads that spin while they wait take the processor from Postgres.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    # An arena keeps the largest batch that ever was. Without it no slower, as far as was measured.
+    options.enable_cpu_mem_arena = False
+    if extensions:
+        options.register_custom_ops_library(extensions)
+    return _runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+async def in_batches(
+    executor: ThreadPoolExecutor, run: Callable[[Sequence[Item]], Sequence[Made]], items: Sequence[Item],
+    chosen: Sequence[Sequence[int]],
+) -> list[Made]:  # fmt: skip
+    """What `run` makes of the items, batch by batch, in the order of the items. `chosen` are their numbers."""
+    loop = asyncio.get_running_loop()
+    made = await asyncio.gather(
+        *(loop.run_in_executor(executor, run, [items[number] for number in batch]) for batch in chosen)
+    )
+    found = dict(zip(chain(*chosen), chain(*made), strict=True))
+    return [found[number] for number in range(len(items))]
+
+
+def in_front(name: str) -> ThreadPoolExecutor:
+    """A thread for questions: somebody is waiting."""
+    return ThreadPoolExecutor(1, thread_name_prefix=name)
+
+
+def in_background(name: str) -> ThreadPoolExecutor:
+    """A thread for a backlog, which steps back when somebody is waiting."""
+    return ThreadPoolExecutor(1, thread_name_prefix=f"{name}-backlog", initializer=_step_back)
+
+
+def _step_back() -> None:
+    if sys.platform == "linux":  # elsewhere a thread has no priority of its own
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND)

@@ -1,0 +1,74 @@
+"""USE-multilingual-v3 on onnxruntime: pooled vectors in one space for 16 languages, and no token vectors.
+
+Its tokenizer is part of the graph, as a custom operation of onnxruntime-extensions.
+"""
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from keepstone.errors import Misconfigured
+from keepstone.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
+from keepstone.providers.models import USE_GRAPH
+from keepstone.providers.session import in_background, in_batches, in_front, open_session
+
+WINDOW, OVERLAP = 1_000, 120  # characters: a mean over much more says little
+BATCH, BATCH_CHARACTERS = 32, 4_000  # its memory grows with their product
+QUICK = 1_000  # characters: no more than this in all is a question, not a backlog
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[int]]:
+    """Numbers of texts of like length, so that little is padding."""
+    batch: list[int] = []
+    for number in sorted(range(len(texts)), key=lambda number: len(texts[number])):
+        longest = len(texts[number])  # so far: they come in order of length
+        if batch and (len(batch) == BATCH or (len(batch) + 1) * longest > BATCH_CHARACTERS):
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _operations() -> str:
+    """The library of custom operations. Importing its package would load all of `onnx` for nothing."""
+    spec = importlib.util.find_spec("onnxruntime_extensions")
+    places = list(spec.submodule_search_locations or []) if spec else []
+    found = [str(path) for place in places for path in Path(place).glob("_extensions_pydll*") if path.suffix != ".pyi"]
+    if not found:
+        raise Misconfigured("The package onnxruntime-extensions is not complete: install it again.")
+    return found[0]
+
+
+class Use:
+    """Loads in the constructor, which takes most of a second: not in the event loop."""
+
+    name = "USE-multilingual-v3/1"
+    dimension = 512
+    multilingual = True
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / USE_GRAPH).exists():
+            raise Misconfigured(f"{folder / USE_GRAPH} is missing: run `keepstone models` to fetch it.")
+        self._session = open_session(folder / USE_GRAPH, _operations())
+        self._backlog = in_background("use")
+        self._quick = in_front("use")
+
+    def cut(self, text: str) -> list[Span]:
+        return cut_by_characters(text, WINDOW, OVERLAP)
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        quick = len(texts) <= BATCH and sum(map(len, texts)) <= QUICK
+        return await in_batches(self._quick if quick else self._backlog, self._run, texts, list(batches(texts)))
+
+    def close(self) -> None:
+        self._quick.shutdown(cancel_futures=True)
+        self._backlog.shutdown(cancel_futures=True)
+
+    def _run(self, texts: Sequence[str]) -> list[Embedding]:
+        inputs = np.array([well_formed(text) for text in texts], dtype=object)
+        pooled: Floats = self._session.run(["outputs"], {"inputs": inputs})[0]
+        pooled /= np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-9)
+        return [Embedding(pooled=vector.copy(), tokens=None) for vector in pooled]

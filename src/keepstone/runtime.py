@@ -1,0 +1,103 @@
+"""Opens what a Keepstone process runs on, and closes it in the other order: Postgres, then the services on it.
+
+Shared by the server, the worker and the command line; knows no surface.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+
+from jwt import PyJWKClient
+
+from keepstone.home import ensure_home, secret
+from keepstone.jobs.tasks import register_tasks
+from keepstone.observe.metrics import Metrics
+from keepstone.observe.tracing import make_tracer
+from keepstone.postgres.cluster import open_cluster
+from keepstone.postgres.supervisor import Supervisor
+from keepstone.providers.embedders import Embedders, models_folder
+from keepstone.providers.llm import make_model
+from keepstone.providers.parsing import Parser
+from keepstone.providers.rates import Rates
+from keepstone.providers.tokenizer import Tokenizer
+from keepstone.providers.upstream import make_embeddings_upstream, make_upstream
+from keepstone.providers.working import RedisWorking
+from keepstone.services import Services
+from keepstone.settings import Settings
+from keepstone.store.db import Database
+from keepstone.store.migrate import migrate
+from keepstone.store.queue import Queue
+from keepstone.throttle import Throttle
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervisor | None]]:
+    """The connection string of the database, and the supervisor of the embedded one while it runs."""
+    ensure_home(settings.home)
+    if settings.database_url:
+        yield settings.database_url, None
+        return
+    supervisor = Supervisor(open_cluster(settings.home))
+    try:
+        await supervisor.start()
+        watcher = asyncio.create_task(supervisor.watch(), name="watch postgres")
+        try:
+            yield supervisor.conninfo, supervisor
+        finally:
+            watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await watcher
+    finally:
+        await supervisor.stop()
+        supervisor.close()
+
+
+@asynccontextmanager
+async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Services]:
+    """Everything that operations need, on a database that is migrated first."""
+    applied = await migrate(conninfo)
+    if applied:
+        log.info("migrated", extra={"applied": len(applied)})
+    services = Services(
+        settings=settings,
+        db=Database(conninfo, size=settings.database_pool),
+        embedders=Embedders(),
+        llm=make_model(settings),
+        upstream=make_upstream(settings),
+        embeddings_upstream=make_embeddings_upstream(settings),
+        parser=Parser(),
+        tokenizer=Tokenizer(models_folder(settings)),
+        working=RedisWorking(settings.redis_url) if settings.redis_url else None,
+        queue=Queue(conninfo),
+        clock=lambda: datetime.now(UTC),
+        throttle=Throttle(),
+        rates=Rates(settings.redis_url),
+        metrics=Metrics(),
+        tracer=make_tracer(settings.otlp_endpoint),
+        jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
+        jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
+    )
+    register_tasks(services)
+    await services.db.open()
+    await services.queue.open()
+    try:
+        yield services
+    finally:
+        services.embedders.close()
+        for one in (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates):
+            if one is not None:
+                await one.close()
+        await services.queue.close()
+        await services.db.close()
+        services.tracer.close()
+
+
+@asynccontextmanager
+async def open_all(settings: Settings) -> AsyncGenerator[Services]:
+    """Database and services together, for the command line."""
+    async with open_postgres(settings) as (conninfo, _), open_services(settings, conninfo) as services:
+        yield services

@@ -1,0 +1,42 @@
+"""What every operation is handed. Made once by the composition root, replaced whole in tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from jwt import PyJWKClient
+
+from keepstone.observe.metrics import Metrics
+from keepstone.observe.tracing import Tracer
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.llm import LanguageModel
+from keepstone.providers.parsing import Parser
+from keepstone.providers.rates import Rates
+from keepstone.providers.tokenizer import Tokenizer
+from keepstone.providers.upstream import Upstream
+from keepstone.providers.working import RedisWorking
+from keepstone.settings import Settings
+from keepstone.store.db import Database
+from keepstone.store.queue import Queue
+from keepstone.throttle import Throttle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    settings: Settings
+    db: Database
+    embedders: Embedders
+    llm: LanguageModel | None
+    upstream: Upstream | None
+    embeddings_upstream: Upstream | None
+    parser: Parser
+    tokenizer: Tokenizer
+    working: RedisWorking | None
+    queue: Queue
+    clock: Callable[[], datetime]
+    throttle: Throttle
+    rates: Rates
+    metrics: Metrics
+    tracer: Tracer
+    jwt_secret: str
+    jwks: PyJWKClient | None

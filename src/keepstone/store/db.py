@@ -1,0 +1,173 @@
+"""The pool of connections, and the one way to a transaction: with a read scope.
+
+Connections work as `keepstone_app`, which owns nothing. `transaction` tells the database the account, the spaces and the
+visibilities; the policies hold every statement to them, and outside of it a query on any table fails.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString, TypeVar, get_args
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+
+from keepstone.errors import Unavailable
+from keepstone.model.principal import ReadScope, Visibility
+
+APP_ROLE = "keepstone_app"
+WORKER_ROLE = "keepstone_worker"
+
+_RESTART_SECONDS = 2
+
+# Where the tables are; the rest is where an operator may have put the vector extension.
+SEARCH_PATH = "keepstone, public, extensions"
+
+Connection = psycopg.AsyncConnection[Any]
+DatabaseError = psycopg.Error
+Row = TypeVar("Row")
+
+_VISIBILITIES = frozenset(get_args(Visibility))
+
+
+class Database:
+    """Open it once, hand it to everything, close it last."""
+
+    def __init__(self, conninfo: str, *, size: int = 10, wait_seconds: float = 5) -> None:
+        self._conninfo = conninfo
+        self._pool = make_pool(conninfo, APP_ROLE, size=size, wait_seconds=wait_seconds)
+
+    async def open(self) -> None:
+        await self._pool.open(wait=True, timeout=30)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self, scope: ReadScope) -> AsyncGenerator[Connection]:
+        """One transaction that reaches what `scope` says. Commits at the end, rolls back on any exception."""
+        async with self.unscoped() as conn:
+            # Together in one message; the pool commits or rolls back when it gets the connection back.
+            await conn.execute(b"BEGIN;" + _set(scope))
+            yield conn
+
+    @asynccontextmanager
+    async def unscoped(self) -> AsyncGenerator[Connection]:
+        """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
+        try:
+            async with self._pool.connection() as conn:
+                yield conn
+        except (psycopg.OperationalError, PoolTimeout, PoolClosed) as fault:
+            raise Unavailable("The database is not answering. Try again.", retry_after=1) from fault
+
+    @asynccontextmanager
+    async def as_owner(self) -> AsyncGenerator[Connection]:
+        """A connection of its own that owns the tables, outside of any transaction: to make indexes, never to read."""
+        async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as conn:
+            await conn.execute(f"SET search_path = {SEARCH_PATH}")
+            yield conn
+
+
+async def enter(conn: Connection, scope: ReadScope) -> None:
+    """From here on the transaction reaches what `scope` says: also a second time, when it has found a space."""
+    await conn.execute(_set(scope))
+
+
+def _set(scope: ReadScope) -> bytes:
+    """Numbers and three known words, so nothing has to be quoted."""
+    spaces = ",".join(str(int(space)) for space in scope.spaces)
+    visibilities = ",".join(_VISIBILITIES.intersection(scope.visibilities))
+    return (
+        f"SET LOCAL keepstone.account = '{int(scope.account)}';"
+        f"SET LOCAL keepstone.spaces = '{{{spaces}}}';"
+        f"SET LOCAL keepstone.visibilities = '{{{visibilities}}}'"
+    ).encode()
+
+
+class _Persistent(psycopg.AsyncConnection[Any]):
+    """Asks again for a moment: a Postgres that restarts is back long before the pool's own next try (1 s, 2 s)."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **options: Any) -> Any:
+        deadline = time.monotonic() + _RESTART_SECONDS
+        while True:
+            try:
+                return await super().connect(conninfo, **options)
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(0.05)
+
+
+def make_pool(
+    conninfo: str, role: LiteralString, *, size: int, wait_seconds: float = 5
+) -> AsyncConnectionPool[Connection]:
+    """A pool whose connections work as `role` and are checked before use, so that a restarted server is not felt."""
+
+    async def configure(conn: Connection) -> None:
+        await conn.set_autocommit(True)
+        await conn.execute(f"SET search_path = {SEARCH_PATH}")
+        await conn.execute("SET TIME ZONE 'UTC'")
+        await conn.execute(f"SET ROLE {role}")
+
+    async def check(conn: Connection) -> None:
+        """Where one is dead, all are: the pool would find them one by one, and wait 1 s, 2 s, 4 s in between."""
+        try:
+            await AsyncConnectionPool.check_connection(conn)
+        except psycopg.OperationalError:
+            await pool.drain()
+            raise
+
+    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        conninfo,
+        connection_class=_Persistent,
+        min_size=1,
+        max_size=size,
+        timeout=wait_seconds,
+        max_idle=60,
+        reconnect_timeout=2,
+        open=False,
+        configure=configure,
+        check=check,
+        kwargs={"connect_timeout": 5, "application_name": "keepstone"},
+    )
+    return pool
+
+
+async def fetch_all(
+    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+) -> list[Row]:
+    async with conn.cursor(row_factory=class_row(row)) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchall()
+
+
+async def fetch_one(
+    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+) -> Row | None:
+    async with conn.cursor(row_factory=class_row(row)) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchone()
+
+
+async def fetch_value(conn: Connection, query: LiteralString, params: Mapping[str, Any] | None = None) -> Any:
+    """The only column of the only row, or None."""
+    row = await (await conn.execute(query, params)).fetchone()
+    return None if row is None else row[0]
+
+
+async def update_rows(
+    conn: Connection, table: LiteralString, where: Mapping[str, Any], changes: Mapping[str, Any]
+) -> None:
+    """Set the given columns in the rows that match; row-level security narrows them further."""
+    if not changes:
+        return
+    assignments = sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in changes)
+    conditions = [sql.SQL("{} = %s").format(sql.Identifier(name)) for name in where]
+    query = sql.SQL("UPDATE {} SET {} WHERE {}").format(
+        sql.Identifier(table), assignments, sql.SQL(" AND ").join([sql.SQL("true"), *conditions])
+    )
+    await conn.execute(query, [*changes.values(), *where.values()])

@@ -1,0 +1,150 @@
+"""Files and artifacts of a workspace, with their versions. They lie in its library."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg.types.json import Jsonb
+
+from keepstone.model.document import Chunk, Contents, Document, DocumentVersion, Kind
+from keepstone.store.db import Connection, fetch_all, fetch_one, update_rows
+
+_DOCUMENT: LiteralString = """
+    SELECT d.id, d.kind, d.name, d.media_type, d.version, d.size_bytes, s.name AS workspace_id, d.created_by,
+           d.created_at, d.updated_at, d.deleted_at, d.metadata,
+           (SELECT count(*) FROM passages p WHERE p.source_kind = 'document' AND p.source_id = d.id)::int AS chunks
+      FROM documents d JOIN spaces s USING (account, space)
+"""
+
+
+async def insert(
+    conn: Connection, space: int, document: Document, content: str, original: bytes | None, sha256: bytes
+) -> None:
+    """With its first version."""
+    await conn.execute(
+        """
+        INSERT INTO documents (space, id, kind, name, media_type, content, size_bytes, sha256, metadata, created_by,
+                               created_at, updated_at)
+        VALUES (%(space)s, %(id)s, %(kind)s, %(name)s, %(type)s, %(content)s, %(size)s, %(sha256)s, %(metadata)s,
+                %(by)s, %(at)s, %(at)s)
+        """,
+        {
+            "space": space,
+            "id": document.id,
+            "kind": document.kind,
+            "name": document.name,
+            "type": document.media_type,
+            "content": content,
+            "size": document.size_bytes,
+            "sha256": sha256,
+            "metadata": Jsonb(document.metadata),
+            "by": document.created_by,
+            "at": document.created_at,
+        },
+    )
+    await add_version(conn, document.id, "created", document.created_by, original)
+
+
+async def add_version(
+    conn: Connection, document_id: str, change: str, changed_by: str | None, original: bytes | None
+) -> None:
+    """The row as it is now, under its present version."""
+    await conn.execute(
+        """
+        INSERT INTO document_versions (space, document_id, version, change, name, media_type, content, original,
+                                       size_bytes, changed_by)
+        SELECT d.space, d.id, d.version, %(change)s, d.name, d.media_type, d.content, %(original)s, d.size_bytes, %(by)s
+          FROM documents d WHERE d.id = %(id)s
+        """,
+        {"id": document_id, "change": change, "by": changed_by, "original": original},
+    )
+
+
+async def get(conn: Connection, document_id: str) -> Document | None:
+    """Of the libraries that the transaction reaches, whatever its state."""
+    return await fetch_one(conn, Document, f"{_DOCUMENT} WHERE d.id = %(id)s", {"id": document_id})
+
+
+async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Document]:
+    """Those of them that are there."""
+    found = await fetch_all(
+        conn, Document, f"{_DOCUMENT} WHERE d.id = ANY(%(ids)s) AND d.deleted_at IS NULL", {"ids": list(ids)}
+    )
+    return {document.id: document for document in found}
+
+
+async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Document | None:
+    """A file of this name with these very bytes."""
+    return await fetch_one(
+        conn,
+        Document,
+        f"""{_DOCUMENT} WHERE d.space = %(space)s AND d.kind = 'file' AND d.name = %(name)s AND d.sha256 = %(sha256)s
+               AND d.deleted_at IS NULL LIMIT 1""",
+        {"space": space, "name": name, "sha256": sha256},
+    )
+
+
+async def page(
+    conn: Connection, space: int, kind: Kind, *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
+) -> list[Document]:
+    """The newest first."""
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        Document,
+        f"""{_DOCUMENT}
+         WHERE d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s
+           AND (%(at)s::timestamptz IS NULL OR (d.created_at, d.id) < (%(at)s, %(last)s))
+         ORDER BY d.created_at DESC, d.id DESC
+         LIMIT %(limit)s
+        """,
+        {"space": space, "kind": kind, "deleted": deleted, "at": at, "last": last, "limit": limit},
+    )
+
+
+async def update(conn: Connection, document_id: str, changes: Mapping[str, Any]) -> None:
+    await update_rows(conn, "documents", {"id": document_id}, changes)
+
+
+async def versions(conn: Connection, document_id: str) -> list[DocumentVersion]:
+    """The latest first."""
+    return await fetch_all(
+        conn,
+        DocumentVersion,
+        """
+        SELECT version, change, name, media_type, size_bytes, changed_by, changed_at
+          FROM document_versions WHERE document_id = %(id)s ORDER BY version DESC
+        """,
+        {"id": document_id},
+    )
+
+
+async def contents(conn: Connection, document_id: str, version: int | None = None) -> Contents | None:
+    """Of this version, or of the present one. The bytes are those of the last version that brought any."""
+    return await fetch_one(
+        conn,
+        Contents,
+        """
+        SELECT v.version, v.name, v.media_type, v.content,
+               (SELECT o.original FROM document_versions o
+                 WHERE o.document_id = v.document_id AND o.version <= v.version AND o.original IS NOT NULL
+                 ORDER BY o.version DESC LIMIT 1) AS original
+          FROM document_versions v
+         WHERE v.document_id = %(id)s AND (%(version)s::int IS NULL OR v.version = %(version)s)
+         ORDER BY v.version DESC LIMIT 1
+        """,
+        {"id": document_id, "version": version},
+    )
+
+
+async def chunks(conn: Connection, document_id: str, *, beyond: int, limit: int) -> list[Chunk]:
+    """The parts behind this one, in order."""
+    return await fetch_all(
+        conn,
+        Chunk,
+        """
+        SELECT part, text, place FROM passages
+         WHERE source_kind = 'document' AND source_id = %(id)s AND part > %(beyond)s ORDER BY part LIMIT %(limit)s
+        """,
+        {"id": document_id, "beyond": beyond, "limit": limit},
+    )

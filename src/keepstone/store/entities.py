@@ -1,0 +1,102 @@
+"""Entities: for each combination of user, agent, app and run that a caller names, the space of its memories."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+
+from psycopg import sql
+
+from keepstone.model.entity import Entity, EntityType, Filter, Ids, ids_alone
+from keepstone.store.db import Connection, fetch_all, fetch_value
+from keepstone.store.entity_filters import condition
+
+KIND = "entity"
+_COLUMNS: dict[EntityType, LiteralString] = {
+    "user": "user_id", "agent": "agent_id", "app": "app_id", "run": "run_id",
+}  # fmt: skip
+
+
+async def describe(conn: Connection, space: int, ids: Ids) -> None:
+    """Whose this space is, and that something changed in it."""
+    await conn.execute(
+        """
+        INSERT INTO entities (space, user_id, agent_id, app_id, run_id) VALUES (%s, %s, %s, %s, %s)
+        ON CONFLICT (account, space) DO UPDATE SET changed_at = now()
+        """,
+        [space, ids.user_id, ids.agent_id, ids.app_id, ids.run_id],
+    )
+
+
+async def hold(conn: Connection, spaces: Sequence[int]) -> None:
+    """Until the transaction ends, nobody else changes what is in them; always in one order, so that nobody waits for
+    somebody who waits for them.
+    """
+    await conn.execute(
+        "SELECT FROM spaces WHERE space = ANY(%s) ORDER BY space FOR NO KEY UPDATE", [sorted(set(spaces))]
+    )
+    await conn.execute("UPDATE entities SET changed_at = now() WHERE space = ANY(%s)", [sorted(set(spaces))])
+
+
+async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[int]:
+    """The spaces in which there can be something that passes the filter."""
+    params: dict[str, object] = {"owner": owner}
+    query = sql.SQL(
+        """
+        SELECT e.space FROM entities e JOIN spaces s USING (account, space)
+         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL AND {condition}
+         ORDER BY e.space
+        """
+    ).format(condition=condition(ids_alone(wanted), params))
+    return [space for (space,) in await (await conn.execute(query, params)).fetchall()]
+
+
+async def holding(conn: Connection, owner: str | None, memory_ids: Sequence[str]) -> dict[str, int]:
+    """In which of this owner's spaces each of these memories lies, whatever its state; those that are elsewhere are
+    left out.
+    """
+    rows = await conn.execute(
+        """
+        SELECT p.memory_id, p.space FROM entity_places(%(ids)s) p JOIN spaces s ON s.space = p.space
+         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL
+        """,
+        {"ids": list(memory_ids), "owner": owner},
+    )
+    return dict(await rows.fetchall())
+
+
+async def known(conn: Connection, owner: str | None) -> list[Entity]:
+    """Everybody for whom there are memories, the newest first."""
+    return await fetch_all(
+        conn,
+        Entity,
+        """
+        SELECT each.type, each.name, sum(s.memory_count)::bigint AS memories, min(s.created_at) AS created_at,
+               max(e.changed_at) AS changed_at
+          FROM entities e JOIN spaces s USING (account, space)
+               CROSS JOIN LATERAL (VALUES ('user', e.user_id), ('agent', e.agent_id), ('app', e.app_id),
+                                          ('run', e.run_id)) AS each (type, name)
+         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL
+           AND s.memory_count > 0 AND each.name IS NOT NULL
+         GROUP BY each.type, each.name
+         ORDER BY min(s.created_at) DESC, each.type, each.name
+        """,
+        {"owner": owner},
+    )
+
+
+async def of_entity(conn: Connection, owner: str | None, kind: EntityType, name: str) -> list[int]:
+    """The spaces that are also this one's, empty ones too."""
+    column = _COLUMNS[kind]
+    rows = await conn.execute(
+        f"""
+        SELECT e.space FROM entities e JOIN spaces s USING (account, space)
+         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND e.{column} = %(name)s
+         ORDER BY e.space
+        """,
+        {"owner": owner, "name": name},
+    )
+    return [space for (space,) in await rows.fetchall()]
+
+
+async def purge(conn: Connection) -> int:
+    """Entities of which nothing is left, not even in the trash; of all accounts. Needs no scope."""
+    return await fetch_value(conn, "SELECT purge_entities()")

@@ -1,0 +1,121 @@
+"""Facts: exact typed values with their history. Never changed in place."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import LiteralString
+
+from keepstone.model.room import Fact, ScopeKind
+from keepstone.store.db import Connection, fetch_all, fetch_one
+
+# As text: a number keeps all its digits.
+_FACT: LiteralString = """
+    SELECT id, scope_kind, scope_id, key, value::text AS value, visibility, valid_from, valid_to, recorded_at,
+           superseded_at, recorded_by
+      FROM facts
+"""
+
+
+async def put(
+    conn: Connection,
+    fact_id: str,
+    scope_kind: ScopeKind,
+    scope_id: str,
+    key: str,
+    value: str,
+    *,
+    visibility: str,
+    at: datetime,
+    by: str | None,
+    source_id: str | None = None,
+) -> None:
+    """From now on this is the value; the one before stays in the history."""
+    await end(conn, scope_kind, scope_id, key, at)
+    await conn.execute(
+        """
+        INSERT INTO facts (id, scope_kind, scope_id, key, value, visibility, valid_from, recorded_at, recorded_by,
+                           source_id)
+        VALUES (%(id)s, %(kind)s, %(scope)s, %(key)s, %(value)s::jsonb, %(visibility)s, %(at)s, %(at)s, %(by)s,
+                %(source)s)
+        """,
+        {
+            "id": fact_id,
+            "kind": scope_kind,
+            "scope": scope_id,
+            "key": key,
+            "value": value,
+            "visibility": visibility,
+            "at": at,
+            "by": by,
+            "source": source_id,
+        },
+    )
+
+
+async def end(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str, at: datetime) -> bool:
+    """It holds no longer. False when it did not hold."""
+    done = await conn.execute(
+        """
+        UPDATE facts SET superseded_at = %(at)s, valid_to = greatest(valid_from, %(at)s)
+         WHERE scope_kind = %(kind)s AND scope_id = %(scope)s AND key = %(key)s AND superseded_at IS NULL
+        """,
+        {"kind": scope_kind, "scope": scope_id, "key": key, "at": at},
+    )
+    return done.rowcount > 0
+
+
+async def get(
+    conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str, *, as_of: datetime | None = None
+) -> Fact | None:
+    """What holds, or held then."""
+    return await fetch_one(
+        conn,
+        Fact,
+        f"""{_FACT}
+         WHERE scope_kind = %(kind)s AND scope_id = %(scope)s AND key = %(key)s AND {_HOLDS}
+         ORDER BY recorded_at DESC LIMIT 1
+        """,
+        {"kind": scope_kind, "scope": scope_id, "key": key, "at": as_of},
+    )
+
+
+_HOLDS: LiteralString = """
+    CASE WHEN %(at)s::timestamptz IS NULL THEN superseded_at IS NULL
+         ELSE recorded_at <= %(at)s AND (superseded_at IS NULL OR superseded_at > %(at)s) END
+"""
+
+
+async def of_scopes(
+    conn: Connection, scopes: Sequence[tuple[str, str]], *, as_of: datetime | None = None
+) -> list[Fact]:
+    """All that hold, or held then, in these scopes, by scope and key."""
+    return await fetch_all(
+        conn,
+        Fact,
+        # The newest alone: who inserts with SQL may leave more than one standing.
+        f"""
+        SELECT DISTINCT ON (scope_kind, scope_id, key) * FROM ({_FACT}
+          JOIN unnest(%(kinds)s::text[], %(ids)s::text[]) AS wanted (kind, scope)
+            ON wanted.kind = scope_kind AND wanted.scope = scope_id
+         WHERE {_HOLDS}) AS held
+         ORDER BY scope_kind, scope_id, key, recorded_at DESC
+        """,
+        {"kinds": [kind for kind, _ in scopes], "ids": [scope for _, scope in scopes], "at": as_of},
+    )
+
+
+async def history(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str) -> list[Fact]:
+    """The latest first."""
+    return await fetch_all(
+        conn,
+        Fact,
+        f"""{_FACT} WHERE scope_kind = %(kind)s AND scope_id = %(scope)s AND key = %(key)s
+         ORDER BY recorded_at DESC, id DESC""",
+        {"kind": scope_kind, "scope": scope_id, "key": key},
+    )
+
+
+async def lock(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str) -> None:
+    """Until the transaction ends, nobody else changes this one."""
+    await conn.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended(%s, scope_account()))", [f"fact {scope_kind} {scope_id} {key}"]
+    )

@@ -1,0 +1,56 @@
+"""Whose is a credential? Asked before there is an account, so through functions that answer nothing else."""
+
+from dataclasses import dataclass
+
+from keepstone.model.principal import Role
+from keepstone.store.db import Connection, fetch_one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    account: int
+    account_id: str
+    credential_id: str | None
+    user_id: str | None
+    role: Role
+    is_admin: bool
+    key_per_minute: int | None
+    account_per_minute: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretHolder(Holder):
+    """Still to be believed: the caller has to know the secret behind `secret_hash`."""
+
+    credential_id: str
+    secret_hash: bytes
+    stale: bool
+
+
+async def of_credential(conn: Connection, kind: str, prefix: str) -> SecretHolder | None:
+    """Of an API key (`key`) or a browser session (`session`) that is good now."""
+    return await fetch_one(
+        conn,
+        SecretHolder,
+        "SELECT * FROM credential_holder(%(kind)s, %(prefix)s)",
+        {"kind": kind, "prefix": prefix},
+    )
+
+
+async def of_token(conn: Connection, user_id: str, minted_with: str) -> Holder | None:
+    return await fetch_one(
+        conn,
+        Holder,
+        "SELECT * FROM token_holder(%(user)s, %(credential)s)",
+        {"user": user_id, "credential": minted_with},
+    )
+
+
+async def of_subject(conn: Connection, subject: str, email: str) -> Holder | None:
+    """Of somebody whom a foreign issuer vouches for, by their subject there or their address."""
+    return await fetch_one(
+        conn,
+        Holder,
+        "SELECT * FROM subject_holder(%(subject)s, %(email)s)",
+        {"subject": subject, "email": email},
+    )

@@ -1,0 +1,38 @@
+"""Looks at a database from outside, for `keepstone doctor`."""
+
+from keepstone.store.db import APP_ROLE, Connection, fetch_value
+
+
+async def unguarded_tables(conn: Connection) -> list[str]:
+    """Tables of Keepstone's on which row-level security is off or no policy stands."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT c.relname FROM pg_class c
+             WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relkind IN ('r', 'p')
+               AND (NOT c.relrowsecurity OR NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid))
+             ORDER BY 1
+            """
+        )
+    ).fetchall()
+    return [name for (name,) in rows]
+
+
+async def app_role_is_held(conn: Connection) -> bool:
+    """Whether the role the server works as is one that row-level security applies to."""
+    return bool(
+        await fetch_value(
+            conn,
+            """
+            SELECT NOT rolsuper AND NOT rolbypassrls
+                   AND NOT EXISTS (SELECT FROM pg_class c
+                                    WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relowner = r.oid)
+              FROM pg_roles r WHERE rolname = %(role)s
+            """,
+            {"role": APP_ROLE},
+        )
+    )
+
+
+async def failed_jobs(conn: Connection) -> int:
+    return await fetch_value(conn, "SELECT count(*) FROM keepstone.procrastinate_jobs WHERE status = 'failed'")

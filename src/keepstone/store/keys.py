@@ -1,0 +1,65 @@
+"""API keys: the public prefix finds the row, the hash of the secret decides."""
+
+from datetime import datetime
+from typing import LiteralString
+
+from keepstone.model.credential import ApiKey
+from keepstone.store.db import Connection, fetch_all, fetch_one
+
+_COLUMNS: LiteralString = (
+    "account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at"
+)
+
+
+async def insert(
+    conn: Connection, key_id: str, *, user_id: str | None, created_by: str | None, name: str, prefix: str,
+    secret_hash: bytes, expires_at: datetime | None,
+) -> None:  # fmt: skip
+    await conn.execute(
+        """
+        INSERT INTO keys (id, user_id, created_by, name, prefix, secret_hash, expires_at)
+        VALUES (%s, %s, %s, %s, %s, %s, %s)
+        """,
+        [key_id, user_id, created_by, name, prefix, secret_hash, expires_at],
+    )
+
+
+async def get(conn: Connection, key_id: str) -> ApiKey | None:
+    return await fetch_one(conn, ApiKey, f"SELECT {_COLUMNS} FROM keys WHERE id = %(id)s", {"id": key_id})
+
+
+async def page(
+    conn: Connection,
+    *,
+    user_id: str | None,
+    with_service: bool,
+    after: tuple[datetime, str] | None,
+    limit: int,
+) -> list[ApiKey]:
+    """The newest first: the user's keys, and the account's service keys for those who may see them."""
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        ApiKey,
+        f"""
+        SELECT {_COLUMNS} FROM keys
+         WHERE (user_id = %(user)s OR (%(service)s AND user_id IS NULL))
+           AND (%(at)s::timestamptz IS NULL OR (created_at, id) < (%(at)s, %(last)s))
+         ORDER BY created_at DESC, id DESC
+         LIMIT %(limit)s
+        """,
+        {"user": user_id, "service": with_service, "at": at, "last": last, "limit": limit},
+    )
+
+
+async def touch(conn: Connection, key_id: str) -> None:
+    """Remember the use, to the minute: a busy key costs no write with every call."""
+    await conn.execute(
+        "UPDATE keys SET last_used_at = now()"
+        " WHERE id = %s AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')",
+        [key_id],
+    )
+
+
+async def revoke(conn: Connection, key_id: str) -> None:
+    await conn.execute("UPDATE keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = %s", [key_id])

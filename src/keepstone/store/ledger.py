@@ -1,0 +1,187 @@
+"""The usage ledger with its sums by month, and the credits of the transaction's account."""
+
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from keepstone.model.plan import AccountUsage, Spent, UsageRow
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One call: what it was, who made it with what, and what it cost."""
+
+    call_id: str
+    at: datetime
+    month: date
+    user_id: str | None
+    credential_id: str | None
+    action: str
+    queries: int
+    credits: int
+    tokens_in: int
+    tokens_out: int
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where the account stands in a month, before anything is taken. `known`: the call has its line already."""
+
+    credits: int | None
+    monthly_queries: int | None
+    monthly_credits: int | None
+    refill_due: bool
+    queries: int
+    spent: int
+    tokens_in: int
+    tokens_out: int
+    known: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What came of a line. If it is new and not both of the others, the caller gives up the transaction."""
+
+    new: bool
+    paid: bool
+    within: bool
+
+
+async def standing(conn: Connection, month: date, call_id: str | None = None) -> Standing | None:
+    return await fetch_one(
+        conn,
+        Standing,
+        """
+        SELECT a.credits, p.monthly_queries, p.monthly_credits,
+               p.monthly_credits IS NOT NULL AND coalesce(a.refilled_for < %(month)s, true) AS refill_due,
+               coalesce(m.queries, 0) AS queries, coalesce(m.credits, 0) AS spent,
+               coalesce(m.tokens_in, 0) AS tokens_in, coalesce(m.tokens_out, 0) AS tokens_out,
+               EXISTS (SELECT FROM usage_ledger WHERE call_id = %(call)s) AS known
+          FROM accounts a
+         CROSS JOIN LATERAL plan_named(a.plan) p
+          LEFT JOIN usage_months m ON m.account = a.account AND m.month = %(month)s
+        """,
+        {"month": month, "call": call_id},
+    )
+
+
+async def refill(conn: Connection, month: date) -> int | None:
+    """Raise the credits to what the plan gives, once a month. Returns what there is now."""
+    await conn.execute(
+        """
+        UPDATE accounts a SET credits = greatest(coalesce(a.credits, 0), p.monthly_credits), refilled_for = %(month)s
+          FROM plans p
+         WHERE p.name = (SELECT name FROM plan_named(a.plan)) AND p.monthly_credits IS NOT NULL
+           AND coalesce(a.refilled_for < %(month)s, true)
+        """,
+        {"month": month},
+    )
+    return await fetch_value(conn, "SELECT credits FROM accounts")
+
+
+async def take(conn: Connection, line: Line) -> Taken | None:
+    """Write the line, take its credits and add to the month, together. A call that has its line already does nothing,
+    and an account without a count always has enough.
+
+    Of two calls at once the second waits for the first at the account, or at the month, and then sees what it left.
+    The account comes first (`counted` looks at `taken`), so no two can wait for each other.
+    """
+    return await fetch_one(
+        conn,
+        Taken,
+        """
+        WITH line AS (
+            INSERT INTO usage_ledger (call_id, at, user_id, credential_id, action, queries, credits, tokens_in,
+                                      tokens_out, details)
+            VALUES (%(call_id)s, %(at)s, %(user_id)s, %(credential_id)s, %(action)s, %(queries)s, %(credits)s,
+                    %(tokens_in)s, %(tokens_out)s, %(details)s)
+            ON CONFLICT (account, call_id) DO NOTHING
+            RETURNING true
+        ), taken AS (
+            UPDATE accounts SET credits = credits - %(credits)s
+             WHERE %(credits)s > 0 AND credits >= %(credits)s AND EXISTS (SELECT FROM line)
+            RETURNING true
+        ), counted AS (
+            INSERT INTO usage_months AS m (month, queries, credits, tokens_in, tokens_out)
+            SELECT %(month)s, %(queries)s, %(credits)s, %(tokens_in)s, %(tokens_out)s
+              FROM line WHERE (SELECT count(*) FROM taken) >= 0
+            ON CONFLICT (account, month) DO UPDATE
+               SET queries = m.queries + excluded.queries, credits = m.credits + excluded.credits,
+                   tokens_in = m.tokens_in + excluded.tokens_in, tokens_out = m.tokens_out + excluded.tokens_out
+            RETURNING m.queries
+        )
+        SELECT EXISTS (SELECT FROM line) AS new,
+               %(credits)s = 0 OR a.credits IS NULL OR EXISTS (SELECT FROM taken) AS paid,
+               %(queries)s = 0 OR p.monthly_queries IS NULL
+                   OR coalesce((SELECT queries FROM counted) <= p.monthly_queries, true) AS within
+          FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p
+        """,
+        asdict(line) | {"details": Jsonb(line.details)},
+    )
+
+
+async def sums(
+    conn: Connection, *, since: datetime, until: datetime, user_id: str | None, credential_id: str | None
+) -> Spent:
+    """Of what is in between: all of the account's, or one user's, or one credential's."""
+    found = await fetch_one(
+        conn,
+        Spent,
+        """
+        SELECT count(*) AS calls, coalesce(sum(queries), 0)::bigint AS queries,
+               coalesce(sum(credits), 0)::bigint AS credits, coalesce(sum(tokens_in), 0)::bigint AS tokens_in,
+               coalesce(sum(tokens_out), 0)::bigint AS tokens_out
+          FROM usage_ledger
+         WHERE at >= %(since)s AND at < %(until)s AND (%(user)s::text IS NULL OR user_id = %(user)s)
+           AND (%(credential)s::text IS NULL OR credential_id = %(credential)s)
+        """,
+        {"since": since, "until": until, "user": user_id, "credential": credential_id},
+    )
+    return found or Spent()
+
+
+async def groups(
+    conn: Connection, *, since: datetime, until: datetime, user_id: str | None, credential_id: str | None,
+    by: frozenset[str], limit: int,
+) -> list[UsageRow]:  # fmt: skip
+    """The same, by day (UTC), action, key or room, or by several of them."""
+    return await fetch_all(
+        conn,
+        UsageRow,
+        """
+        SELECT CASE WHEN %(by_day)s THEN (at AT TIME ZONE 'UTC')::date END AS day,
+               CASE WHEN %(by_action)s THEN action END AS action,
+               CASE WHEN %(by_key)s THEN credential_id END AS key,
+               CASE WHEN %(by_room)s THEN details ->> 'room' END AS room,
+               count(*) AS calls, sum(queries)::bigint AS queries, sum(credits)::bigint AS credits,
+               sum(tokens_in)::bigint AS tokens_in, sum(tokens_out)::bigint AS tokens_out
+          FROM usage_ledger
+         WHERE at >= %(since)s AND at < %(until)s AND (%(user)s::text IS NULL OR user_id = %(user)s)
+           AND (%(credential)s::text IS NULL OR credential_id = %(credential)s)
+         GROUP BY 1, 2, 3, 4
+         ORDER BY 1, 2, 3, 4
+         LIMIT %(limit)s
+        """,
+        {"since": since, "until": until, "user": user_id, "credential": credential_id, "limit": limit}
+        | {f"by_{name}": name in by for name in ("day", "action", "key", "room")},
+    )
+
+
+async def of_accounts(conn: Connection, *, since: datetime, until: datetime) -> list[AccountUsage]:
+    """Every account's, for the operator. Needs no scope."""
+    return await fetch_all(
+        conn,
+        AccountUsage,
+        "SELECT * FROM usage_of_accounts(%(since)s, %(until)s)",
+        {"since": since, "until": until},
+    )
+
+
+async def note_event(conn: Connection, event_id: str) -> bool:
+    """False if it was noted before."""
+    done = await conn.execute("INSERT INTO billing_events (id) VALUES (%s) ON CONFLICT DO NOTHING", [event_id])
+    return done.rowcount > 0

@@ -1,0 +1,91 @@
+"""The map of a vault, and the vectors that it is made from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from keepstone.store.db import Connection, fetch_one, fetch_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map:
+    made_at: datetime
+    size: int
+    points: list[dict[str, Any]]
+    clusters: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    id: str
+    title: str
+    vector: NDArray[np.float32]
+
+
+async def get(conn: Connection, space: int) -> Map | None:
+    return await fetch_one(
+        conn,
+        Map,
+        "SELECT made_at, capsules AS size, points, clusters FROM constellations WHERE space = %(space)s",
+        {"space": space},
+    )
+
+
+async def put(
+    conn: Connection, space: int, points: Sequence[dict[str, Any]], clusters: Sequence[dict[str, Any]]
+) -> None:
+    await conn.execute(
+        """
+        INSERT INTO constellations (space, capsules, points, clusters)
+        VALUES (%(space)s, %(capsules)s, %(points)s, %(clusters)s)
+        ON CONFLICT (account, space)
+        DO UPDATE SET made_at = now(), capsules = excluded.capsules, points = excluded.points,
+                      clusters = excluded.clusters
+        """,
+        {"space": space, "capsules": len(points), "points": Jsonb(list(points)), "clusters": Jsonb(list(clusters))},
+    )
+
+
+async def sizes(conn: Connection, space: int) -> tuple[int, int, datetime | None]:
+    """How many capsules a vault has now, how many are on its map, and when it was made; zeros for what is no vault."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT s.memory_count, coalesce(c.capsules, 0), c.made_at
+              FROM spaces s LEFT JOIN constellations c ON c.space = s.space
+             WHERE s.space = %s AND s.kind = 'vault'
+            """,
+            [space],
+        )
+    ).fetchone()
+    return row or (0, 0, None)
+
+
+async def any_vectors(conn: Connection, space: int) -> bool:
+    return await fetch_value(conn, "SELECT EXISTS (SELECT FROM vectors WHERE space = %(space)s)", {"space": space})
+
+
+async def vectors(conn: Connection, space: int) -> list[Placed]:
+    """Every capsule's beginning, in the set that most of them have."""
+    rows = await conn.execute(
+        """
+        WITH largest AS (
+            SELECT v.vector_set FROM vectors v JOIN vector_sets s USING (account, vector_set)
+             WHERE v.space = %(space)s AND s.state = 'serving'
+             GROUP BY v.vector_set ORDER BY count(*) DESC, v.vector_set LIMIT 1)
+        SELECT m.id, coalesce(m.title, ''), v.embedding::real[]
+          FROM memories m
+          JOIN passages p ON p.source_kind = 'memory' AND p.source_id = m.id AND p.part = 0
+          JOIN vectors v ON v.space = p.space AND v.passage = p.passage
+                        AND v.vector_set = (SELECT vector_set FROM largest)
+         WHERE m.space = %(space)s AND m.kind = 'capsule' AND m.deleted_at IS NULL AND m.cold_at IS NULL
+         ORDER BY m.created_at, m.id
+        """,
+        {"space": space},
+    )
+    return [Placed(row[0], row[1], np.array(row[2], dtype=np.float32)) for row in await rows.fetchall()]

@@ -1,0 +1,85 @@
+"""Messages: appended, never rewritten."""
+
+from collections.abc import Sequence
+
+from psycopg.types.json import Jsonb
+
+from keepstone.model.message import Kept, Message
+from keepstone.store.db import Connection, fetch_all
+
+
+async def insert(conn: Connection, space: int, messages: Sequence[Message], *, visibility: str) -> set[str]:
+    """Append them in their order; returns the ids of the new ones. A client's id that is there changes nothing."""
+    rows = await (
+        await conn.execute(
+            """
+            INSERT INTO messages (space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
+            SELECT %(space)s, *, %(visibility)s
+              FROM unnest(%(ids)s::text[], %(clients)s::text[], %(speakers)s::text[],
+                          %(texts)s::text[], %(times)s::timestamptz[], %(replies)s::text[], %(metadata)s::jsonb[])
+            ON CONFLICT (account, space, client_id) DO NOTHING
+            RETURNING id
+            """,
+            {
+                "space": space,
+                "ids": [message.id for message in messages],
+                "clients": [message.client_id for message in messages],
+                "speakers": [message.speaker for message in messages],
+                "texts": [message.text for message in messages],
+                "times": [message.at for message in messages],
+                "replies": [message.reply_to for message in messages],
+                "metadata": [Jsonb(message.metadata) for message in messages],
+                "visibility": visibility,
+            },
+        )
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+async def ids_of(conn: Connection, space: int, names: Sequence[str]) -> dict[str, str]:
+    """The ids of messages by what their callers call them: an id of the caller's own, or ours."""
+    if not names:
+        return {}
+    rows = await (
+        await conn.execute(
+            """
+            SELECT id, id FROM messages WHERE space = %(space)s AND id = ANY(%(names)s)
+            UNION ALL
+            SELECT client_id, id FROM messages WHERE space = %(space)s AND client_id = ANY(%(names)s)
+            """,
+            {"space": space, "names": list(names)},
+        )
+    ).fetchall()
+    return dict(rows)
+
+
+async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Kept]:
+    found = await fetch_all(
+        conn,
+        Kept,
+        "SELECT id, seq, client_id, speaker, text, at, reply_to, metadata FROM messages WHERE id = ANY(%(ids)s)",
+        {"ids": list(ids)},
+    )
+    return {message.id: message for message in found}
+
+
+async def preceding(conn: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The message that each of these answers: the one it names, else what was said within the hour before. By id."""
+    if not ids:
+        return {}
+    rows = await (
+        await conn.execute(
+            """
+            SELECT m.id,
+                   coalesce((SELECT r.id FROM messages r WHERE r.space = m.space AND r.id = m.reply_to),
+                            (SELECT r.id FROM messages r WHERE r.space = m.space AND r.client_id = m.reply_to),
+                            (SELECT b.id FROM messages b
+                              WHERE b.space = m.space AND (b.at, b.seq) < (m.at, m.seq)
+                                AND b.at >= m.at - interval '1 hour'
+                              ORDER BY b.at DESC, b.seq DESC LIMIT 1))
+              FROM messages m WHERE m.id = ANY(%s)
+            """,
+            [list(ids)],
+        )
+    ).fetchall()
+    return {message: before for message, before in rows if before is not None}

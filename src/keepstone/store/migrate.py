@@ -1,0 +1,177 @@
+"""Brings a database to the schema of this Keepstone: forward only, one process at a time, any number waiting.
+
+`migrations/*.sql` run once each, in the order of their names. `repeatable/*.sql` (functions, rights, policies) run
+again whenever their text, or anything before them, has changed. The queue's tables come from procrastinate, with its
+own migrations. Each file is one transaction with the line that records it.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import psycopg
+from procrastinate.schema import SchemaManager
+from psycopg import sql
+
+from keepstone.errors import Misconfigured
+from keepstone.store.db import APP_ROLE, SEARCH_PATH, WORKER_ROLE, Connection, fetch_value
+from keepstone.store.requirements import check_server, extension_not_allowed, roles_missing, schema_not_allowed
+
+_LOCK = 0x6B65_6570_7374  # "keepst"; advisory, so it dies with its holder
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    name: str
+    text: str
+    repeatable: bool = False
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@cache
+def migrations() -> list[Migration]:
+    """Keepstone's own, in the order in which they run."""
+    return [*_folder("migrations"), *_folder("repeatable", repeatable=True)]
+
+
+async def migrate(conninfo: str, *, upto: str | None = None) -> list[str]:
+    """Apply what is missing and return its names. `upto` stops after that migration (for tests of upgrades)."""
+    async with await _connect(conninfo) as conn:
+        await check_server(conn)
+        recorded = await _recorded(conn)
+        _refuse_unknown(recorded)
+        if upto is None and not _missing(recorded):
+            return []
+        await conn.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        await _prepare(conn)
+        return await _apply(conn, upto)
+
+
+async def _connect(conninfo: str) -> Connection:
+    try:
+        return await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10)
+    except psycopg.OperationalError as fault:
+        told = str(fault).strip().splitlines()[-1]
+        raise Misconfigured(f"The database does not answer. Check KEEPSTONE_DATABASE_URL. It said: {told}") from None
+
+
+async def pending(conn: Connection) -> list[str]:
+    """Names of what this database still lacks. Works for any role that may connect."""
+    return _missing(await _recorded(conn))
+
+
+def _missing(recorded: dict[str, str]) -> list[str]:
+    own = [
+        migration.name
+        for migration in migrations()
+        if migration.name not in recorded or (migration.repeatable and recorded[migration.name] != migration.sha256)
+    ]
+    return own + [name for name, _ in _queue_migrations() if name not in recorded]
+
+
+async def _recorded(conn: Connection) -> dict[str, str]:
+    if await fetch_value(conn, "SELECT to_regclass('keepstone.migrations')") is None:
+        return {}
+    rows = await (await conn.execute("SELECT name, sha256 FROM keepstone.migrations")).fetchall()
+    return dict(rows)
+
+
+async def _prepare(conn: Connection) -> None:
+    """What the migrations stand on: the schema, the extension, the two roles and the record."""
+    try:
+        await conn.execute("CREATE SCHEMA IF NOT EXISTS keepstone")
+    except psycopg.errors.InsufficientPrivilege:
+        raise schema_not_allowed() from None
+    await conn.execute(f"SET search_path = {SEARCH_PATH}")
+    try:
+        await conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except psycopg.errors.InsufficientPrivilege:
+        raise extension_not_allowed() from None
+    for role in (APP_ROLE, WORKER_ROLE):
+        await _ensure_role(conn, role)
+    await conn.execute(
+        "CREATE TABLE IF NOT EXISTS migrations"
+        " (name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+    )
+
+
+async def _ensure_role(conn: Connection, role: str) -> None:
+    """Roles belong to the whole server, which another database's migration may be changing at this moment."""
+    name = sql.Identifier(role)
+    try:
+        if not await fetch_value(conn, "SELECT 1 FROM pg_roles WHERE rolname = %(role)s", {"role": role}):
+            await conn.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(name))
+    except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+        pass
+    except psycopg.errors.InsufficientPrivilege:
+        raise roles_missing() from None
+    try:
+        await conn.execute(sql.SQL("SET ROLE {}").format(name))
+        await conn.execute("RESET ROLE")
+    except psycopg.errors.InsufficientPrivilege:
+        try:
+            await conn.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(name))
+        except psycopg.errors.InsufficientPrivilege:
+            raise roles_missing() from None
+
+
+async def _apply(conn: Connection, upto: str | None) -> list[str]:
+    recorded = await _recorded(conn)
+    applied: list[str] = []
+
+    async def run(name: str, text: str, sha256: str, also: tuple[str, ...] = ()) -> None:
+        async with conn.transaction():
+            await conn.execute(text.encode())
+            for done in (name, *also):
+                await conn.execute(
+                    "INSERT INTO migrations (name, sha256) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE"
+                    " SET sha256 = excluded.sha256, applied_at = now()",
+                    [done, sha256],
+                )
+        applied.append(name)
+
+    own = migrations()
+    for migration in own:
+        if migration.repeatable or migration.name in recorded:
+            continue
+        await run(migration.name, migration.text, migration.sha256)
+        if migration.name == upto:
+            return applied
+    queue = _queue_migrations()
+    if not any(name in recorded for name, _ in queue):
+        names = tuple(name for name, _ in queue)
+        await run("queue", SchemaManager.get_schema(), "", also=names)
+    else:
+        for name, text in queue:
+            if name not in recorded:
+                await run(name, text, "")
+    for migration in own:
+        if migration.repeatable and (applied or recorded.get(migration.name) != migration.sha256):
+            await run(migration.name, migration.text, migration.sha256)
+    return applied
+
+
+def _refuse_unknown(recorded: dict[str, str]) -> None:
+    """A database that a newer Keepstone has migrated holds things this one would not know how to keep."""
+    known = {migration.name for migration in migrations()}
+    unknown = sorted(name for name in recorded if name not in known and not name.startswith("queue"))
+    if unknown:
+        raise Misconfigured(
+            f"This database was migrated by a newer Keepstone ({', '.join(unknown)}): start that one, or a newer."
+        )
+
+
+@cache
+def _queue_migrations() -> list[tuple[str, str]]:
+    folder = Path(SchemaManager.get_migrations_path())
+    return [(f"queue/{path.name}", path.read_text()) for path in sorted(folder.glob("*.sql"))]
+
+
+def _folder(name: str, *, repeatable: bool = False) -> list[Migration]:
+    items = [item for item in files("keepstone.store").joinpath(name).iterdir() if item.name.endswith(".sql")]
+    return [Migration(item.name, item.read_text(), repeatable) for item in sorted(items, key=lambda item: item.name)]

@@ -1,0 +1,153 @@
+"""Passages: what can be found, with their terms, and which of them still wait for vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from keepstone.model.message import NewPassage
+from keepstone.store.db import Connection, fetch_all, fetch_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    space: int
+    passage: int
+    speaker: str | None
+    text: str
+
+
+async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -> None:
+    """Store them with their postings and count them in. The caller holds the space's row."""
+    await conn.execute(
+        """
+        WITH new AS MATERIALIZED (
+            SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[], %(parts)s::int[], %(speakers)s::text[],
+                                 %(times)s::timestamptz[], %(sessions)s::text[], %(visibilities)s::text[],
+                                 %(texts)s::text[], %(terms)s::text[], %(frequencies)s::text[], %(counts)s::int[],
+                                 %(answers)s::text[], %(foreign)s::boolean[], %(places)s::jsonb[])
+                     WITH ORDINALITY AS i (source_kind, source_id, part, speaker, at, session, visibility, text, terms,
+                                           frequencies, term_count, answers, foreign_text, place, number)
+        ), stored AS (
+            INSERT INTO passages (space, source_kind, source_id, part, speaker, at, session, visibility, text, terms,
+                                  term_count, answers, foreign_text, place)
+            SELECT %(space)s, source_kind, source_id, part, speaker, at, session, visibility, text,
+                   string_to_array(terms, ' '), term_count, answers, foreign_text, place
+              FROM new ORDER BY number
+            RETURNING passage, source_kind, source_id, part, terms
+        ), posted AS (
+            INSERT INTO terms (space, term, passage, frequency, length)
+            SELECT %(space)s, each.term, s.passage, each.frequency, least(n.term_count, 32767)
+              FROM stored s JOIN new n USING (source_kind, source_id, part)
+                   CROSS JOIN LATERAL unnest(s.terms, string_to_array(n.frequencies, ' ')::smallint[])
+                                      AS each (term, frequency)
+        )
+        UPDATE spaces SET passages = passages + %(number)s, term_total = term_total + %(total)s,
+                          foreign_text = foreign_text OR %(any_foreign)s
+         WHERE space = %(space)s
+        """,
+        {
+            "space": space,
+            "kinds": [item.source_kind for item in passages],
+            "ids": [item.source_id for item in passages],
+            "parts": [item.part for item in passages],
+            "speakers": [item.speaker for item in passages],
+            "times": [item.at for item in passages],
+            "sessions": [item.session for item in passages],
+            "visibilities": [item.visibility for item in passages],
+            "texts": [item.text for item in passages],
+            "terms": [" ".join(item.frequencies) for item in passages],
+            "frequencies": [" ".join(str(min(n, 32767)) for n in item.frequencies.values()) for item in passages],
+            "counts": [sum(item.frequencies.values()) for item in passages],
+            "answers": [item.answers for item in passages],
+            "number": len(passages),
+            "total": sum(sum(item.frequencies.values()) for item in passages),
+            "foreign": [item.foreign for item in passages],
+            "any_foreign": any(item.foreign for item in passages),
+            "places": [None if item.place is None else Jsonb(item.place) for item in passages],
+        },
+    )
+
+
+async def delete(conn: Connection, space: int, source_kind: str, source_ids: Sequence[str]) -> None:
+    """With their terms and vectors; the space counts them out."""
+    await conn.execute(
+        "DELETE FROM passages WHERE space = %s AND source_kind = %s AND source_id = ANY(%s)",
+        [space, source_kind, list(source_ids)],
+    )
+
+
+async def number(conn: Connection, space: int, source_kind: str, source_id: str) -> int:
+    """Of the first passage of something."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT passage FROM passages
+         WHERE space = %(space)s AND source_kind = %(kind)s AND source_id = %(id)s ORDER BY part LIMIT 1
+        """,
+        {"space": space, "kind": source_kind, "id": source_id},
+    )
+
+
+async def last_session(conn: Connection, space: int) -> tuple[datetime, str] | None:
+    """When somebody last spoke in this space, and in which session."""
+    return await (
+        await conn.execute(
+            "SELECT at, session FROM passages WHERE space = %s AND session IS NOT NULL"
+            " ORDER BY at DESC, passage DESC LIMIT 1",
+            [space],
+        )
+    ).fetchone()
+
+
+async def pending(conn: Connection, space: int, *, limit: int) -> list[Pending]:
+    """Passages that still lack a vector, the oldest first."""
+    return await fetch_all(
+        conn,
+        Pending,
+        """
+        SELECT space, passage, speaker, text FROM passages
+         WHERE space = %(space)s AND pending ORDER BY passage LIMIT %(limit)s
+        """,
+        {"space": space, "limit": limit},
+    )
+
+
+async def after(conn: Connection, space: int, passage: int, *, limit: int) -> list[Pending]:
+    """The passages of the space behind this one, whether they have vectors or not."""
+    return await fetch_all(
+        conn,
+        Pending,
+        """
+        SELECT space, passage, speaker, text FROM passages
+         WHERE space = %(space)s AND passage > %(passage)s ORDER BY passage LIMIT %(limit)s
+        """,
+        {"space": space, "passage": passage, "limit": limit},
+    )
+
+
+async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:
+    """Account and space of everything that still waits for vectors. Needs no scope."""
+    return await (await conn.execute("SELECT * FROM pending_spaces()")).fetchall()
+
+
+async def all_spaces(conn: Connection) -> list[tuple[int, int]]:
+    """Account and space of everything that can be found. Needs no scope."""
+    return await (await conn.execute("SELECT * FROM filled_spaces()")).fetchall()
+
+
+async def any_at_all(conn: Connection) -> bool:
+    """Needs no scope."""
+    return await fetch_value(conn, "SELECT has_passages()")
+
+
+async def await_vectors_of(conn: Connection, model: str) -> int:
+    """Everything that has no vector of this model yet waits for one from now on. Needs no scope."""
+    return await fetch_value(conn, "SELECT await_vectors_of(%(model)s)", {"model": model})
+
+
+async def mark_embedded(conn: Connection, space: int, passages: Sequence[int]) -> None:
+    await conn.execute(
+        "UPDATE passages SET pending = false WHERE space = %s AND passage = ANY(%s)", [space, list(passages)]
+    )

@@ -1,0 +1,30 @@
+"""The plans of this server. They name no account; every transaction may read them."""
+
+from dataclasses import asdict
+
+from keepstone.model.plan import Plan
+from keepstone.store.db import Connection, fetch_all, fetch_one
+
+
+async def every(conn: Connection) -> list[Plan]:
+    return await fetch_all(conn, Plan, "SELECT * FROM plans ORDER BY position, name")
+
+
+async def named(conn: Connection, name: str) -> Plan | None:
+    return await fetch_one(conn, Plan, "SELECT * FROM plans WHERE name = %(name)s", {"name": name})
+
+
+async def of_account(conn: Connection) -> Plan | None:
+    """That of the transaction's account, which is `free` where its name is not known."""
+    return await fetch_one(conn, Plan, "SELECT p.* FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p")
+
+
+async def put(conn: Connection, plan: Plan) -> None:
+    """Make it, or make it what is given. Needs no scope."""
+    await conn.execute(
+        """
+        SELECT put_plan(%(name)s, %(capacity_bytes)s, %(monthly_queries)s, %(monthly_credits)s, %(key_per_minute)s,
+                        %(account_per_minute)s, %(position)s, %(price)s)
+        """,
+        asdict(plan),
+    )

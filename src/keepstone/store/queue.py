@@ -1,0 +1,164 @@
+"""The queue of background jobs: adding to it inside a write's own transaction, and looking at it.
+
+What a job does is in `jobs/`. Tables and worker are procrastinate's.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import procrastinate
+import psycopg
+from procrastinate.exceptions import ProcrastinateException
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+
+from keepstone.store.db import WORKER_ROLE, Connection, fetch_all, fetch_value, make_pool
+
+# What the queue raises while the database does not answer.
+QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """`error` is the class of the exception that it ended with last, if it did."""
+
+    id: int
+    task: str
+    queue: str
+    status: str
+    attempts: int
+    scheduled_at: datetime | None
+    changed_at: datetime | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCount:
+    task: str
+    todo: int
+    doing: int
+    failed: int
+
+
+class Queue:
+    """`app` is procrastinate's; `jobs/` registers the tasks on it and runs the worker."""
+
+    def __init__(self, conninfo: str, *, size: int = 3) -> None:
+        self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, WORKER_ROLE, size=size)
+        self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
+
+    async def open(self) -> None:
+        await self._pool.open(wait=True, timeout=30)
+        await self.app.open_async(self._pool)
+
+    async def close(self) -> None:
+        await self.app.close_async()
+        await self._pool.close()
+
+    async def add(
+        self,
+        conn: Connection,
+        task: str,
+        *,
+        account: int,
+        one_by_one: str | None = None,
+        in_seconds: int | None = None,
+        **args: Any,
+    ) -> None:
+        """Enqueue within the caller's transaction: the job exists if and only if the write does.
+
+        Jobs with the same `one_by_one` never run side by side; with `in_seconds` one waits that long. Not with
+        procrastinate's queueing_lock: it reads the duplicate key out of the database's error, which under row-level
+        security does not say it.
+        """
+        wait = None if in_seconds is None else {"seconds": in_seconds}
+        task_to_do = self.app.configure_task(task, connection=conn, lock=one_by_one, schedule_in=wait)
+        await task_to_do.defer_async(account=account, **args)
+
+    async def add_anywhere(self, task: str, **args: Any) -> None:
+        """Enqueue a task of the whole server, outside of any write."""
+        await self.app.configure_task(task).defer_async(**args)
+
+    async def counts(self) -> dict[str, int]:
+        """Jobs by status: todo, doing, failed."""
+        async with self._pool.connection() as conn:
+            rows = await (
+                await conn.execute(
+                    "SELECT status::text, count(*) FROM procrastinate_jobs"
+                    " WHERE status IN ('todo', 'doing', 'failed') GROUP BY status"
+                )
+            ).fetchall()
+        return {"todo": 0, "doing": 0, "failed": 0} | dict(rows)
+
+    async def counts_by_task(self) -> list[TaskCount]:
+        """The same by what is to be done."""
+        async with self._pool.connection() as conn:
+            return await fetch_all(
+                conn,
+                TaskCount,
+                """
+                SELECT task_name AS task, count(*) FILTER (WHERE status = 'todo') AS todo,
+                       count(*) FILTER (WHERE status = 'doing') AS doing,
+                       count(*) FILTER (WHERE status = 'failed') AS failed
+                  FROM procrastinate_jobs WHERE status IN ('todo', 'doing', 'failed')
+                 GROUP BY 1 ORDER BY 1
+                """,
+            )
+
+    async def live_workers(self, within_seconds: float = 30) -> int:
+        """Workers that gave a sign of life lately, in any process."""
+        async with self._pool.connection() as conn:
+            return await fetch_value(
+                conn,
+                "SELECT count(*) FROM procrastinate_workers"
+                " WHERE last_heartbeat > now() - make_interval(secs => %(seconds)s)",
+                {"seconds": within_seconds},
+            )
+
+    async def latest(self, *, status: str | None, limit: int) -> list[JobRow]:
+        """The newest jobs first. Arguments are left out: ids are nobody's business here."""
+        async with self._pool.connection() as conn:
+            return await fetch_all(
+                conn,
+                JobRow,
+                """
+                SELECT j.id, j.task_name AS task, j.queue_name AS queue, j.status::text, j.attempts, j.scheduled_at,
+                       (SELECT max(e.at) FROM procrastinate_events e WHERE e.job_id = j.id) AS changed_at,
+                       f.error
+                  FROM procrastinate_jobs j LEFT JOIN job_faults f ON f.job = j.id
+                 WHERE %(status)s::text IS NULL OR j.status::text = %(status)s
+                 ORDER BY j.id DESC
+                 LIMIT %(limit)s
+                """,
+                {"status": status, "limit": limit},
+            )
+
+    async def note_fault(self, job_id: int, error: str) -> None:
+        """What a job ended with: the name of a class, nothing that anybody wrote."""
+        async with self._pool.connection() as conn:
+            await conn.execute(
+                """
+                INSERT INTO job_faults (job, error) VALUES (%s, %s)
+                ON CONFLICT (job) DO UPDATE SET error = excluded.error, at = now()
+                """,
+                [job_id, error[:100]],
+            )
+
+    async def forget_faults(self) -> None:
+        """Those of jobs that are gone."""
+        async with self._pool.connection() as conn:
+            await conn.execute(
+                "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT FROM procrastinate_jobs j WHERE j.id = f.job)"
+            )
+
+    async def retry(self, job_id: int) -> bool:
+        """Put a failed job back. False when there is no failed job of this number."""
+        async with self._pool.connection() as conn:
+            found = await fetch_value(
+                conn,
+                "SELECT true FROM procrastinate_jobs WHERE id = %(id)s AND status = 'failed'",
+                {"id": job_id},
+            )
+        if found:
+            await self.app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
+        return bool(found)

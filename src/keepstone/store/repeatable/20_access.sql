@@ -1,0 +1,83 @@
+-- Who may touch what. The server works as keepstone_app: it owns nothing, and row-level security holds it to the account,
+-- the spaces and the visibilities that its transaction named. The queue is fetched as keepstone_worker, which sees jobs
+-- and no memory.
+
+GRANT USAGE ON SCHEMA keepstone TO keepstone_app, keepstone_worker;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA keepstone TO keepstone_app, keepstone_worker;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA keepstone TO keepstone_app, keepstone_worker;
+
+DO $$
+DECLARE
+    name text;
+    -- As a sub-select, so that it is asked once a query and not once a row.
+    in_account constant text := 'account = (SELECT scope_account())';
+    in_space constant text := in_account || ' AND space = ANY ((SELECT scope_spaces())::bigint[])';
+    in_sight constant text := in_space || ' AND visibility = ANY ((SELECT scope_visibilities())::text[])';
+    rules constant jsonb := jsonb_build_object(
+        -- the account's own records
+        'accounts', in_account, 'users', in_account, 'keys', in_account, 'sessions', in_account,
+        'one_time_links', in_account, 'audit', in_account, 'usage_ledger', in_account, 'queries', in_account, 'vector_sets', in_account,
+        'usage_months', in_account, 'billing_events', in_account,
+        -- the places: needed to work out a read scope
+        'spaces', in_account, 'members', in_account, 'agents', in_account, 'rooms', in_account,
+        'room_agents', in_account, 'entities', in_account,
+        -- what is kept in a place
+        'messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
+        'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'document_versions', in_sight,
+        'passages', in_sight, 'chats', in_space, 'threads', in_space, 'distillations', in_space, 'tool_calls', in_space,
+        -- numbers and words that mean something only together with a row above
+        'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space,
+        'constellations', in_space
+    );
+BEGIN
+    FOR name IN SELECT jsonb_object_keys(rules) LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format('DROP POLICY IF EXISTS scope ON %I', name);
+        EXECUTE format('CREATE POLICY scope ON %I TO keepstone_app USING (%s) WITH CHECK (%s)',
+                       name, rules ->> name, rules ->> name);
+        EXECUTE format('REVOKE ALL ON %I FROM keepstone_app, keepstone_worker', name);
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO keepstone_app', name);
+    END LOOP;
+END $$;
+
+-- What is written once stays: not even a fault in the server can change it.
+REVOKE UPDATE, DELETE ON audit, usage_ledger, billing_events FROM keepstone_app;
+REVOKE DELETE ON usage_months FROM keepstone_app;
+REVOKE UPDATE ON messages FROM keepstone_app;
+GRANT UPDATE (space) ON messages TO keepstone_app;  -- a chat moves to another workspace
+
+-- The queue belongs to procrastinate. A job names its account in its arguments; the server can add and see its own.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['procrastinate_jobs', 'procrastinate_events', 'procrastinate_periodic_defers',
+                                'procrastinate_workers', 'job_faults'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format('DROP POLICY IF EXISTS queue ON %I', name);
+        EXECUTE format('CREATE POLICY queue ON %I TO keepstone_worker USING (true) WITH CHECK (true)', name);
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO keepstone_worker', name);
+        EXECUTE format('REVOKE ALL ON %I FROM keepstone_app', name);
+    END LOOP;
+END $$;
+DROP POLICY IF EXISTS scope ON procrastinate_jobs;
+CREATE POLICY scope ON procrastinate_jobs TO keepstone_app
+    USING ((args ->> 'account')::int = (SELECT scope_account()))
+    WITH CHECK ((args ->> 'account')::int = (SELECT scope_account()));
+GRANT SELECT, INSERT ON procrastinate_jobs TO keepstone_app;
+DROP POLICY IF EXISTS scope ON procrastinate_events;
+CREATE POLICY scope ON procrastinate_events FOR INSERT TO keepstone_app WITH CHECK (true);
+GRANT INSERT ON procrastinate_events TO keepstone_app;
+
+-- Plans are the server's and not an account's. To change one is for `put_plan`.
+ALTER TABLE plans ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS readable ON plans;
+CREATE POLICY readable ON plans FOR SELECT TO keepstone_app USING (true);
+GRANT SELECT ON plans TO keepstone_app;
+
+-- Anybody may know how new the schema is.
+ALTER TABLE migrations ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS readable ON migrations;
+CREATE POLICY readable ON migrations FOR SELECT USING (true);
+GRANT SELECT ON migrations TO keepstone_app, keepstone_worker;

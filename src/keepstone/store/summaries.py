@@ -1,0 +1,171 @@
+"""Summaries: what stands for a window of messages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString
+
+from keepstone.model.room import Summary
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+
+_SUMMARY: LiteralString = """
+    SELECT id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids, created_at
+      FROM summaries
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """What stands for the beginning of a chat, up to the message at `beyond` (its `seq`); in a room, where things may
+    be told late, for `source_ids`.
+    """
+
+    id: str
+    content: str
+    beyond: int
+    source_ids: list[str]
+
+
+async def insert_compaction(
+    conn: Connection,
+    space: int,
+    summary_id: str,
+    thread_id: str,
+    content: str,
+    *,
+    starts_at: datetime,
+    ends_at: datetime,
+    source_ids: Sequence[str],
+    visibility: str = "private",
+) -> None:
+    """In the place of the earlier one of this thread, which stays readable."""
+    await conn.execute(
+        "UPDATE summaries SET superseded_at = now() WHERE space = %s AND thread_id = %s AND tier = 'compaction'"
+        " AND superseded_at IS NULL",
+        [space, thread_id],
+    )
+    await conn.execute(
+        """
+        INSERT INTO summaries (space, id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids,
+                               visibility)
+        VALUES (%s, %s, 'compaction', %s, %s, %s, %s, %s, %s, %s)
+        """,
+        [space, summary_id, thread_id, content, starts_at, ends_at, len(source_ids), list(source_ids), visibility],
+    )
+
+
+async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction | None:
+    """The one that holds, of a chat, or of what an agent is given of a room."""
+    return await fetch_one(
+        conn,
+        Compaction,
+        """
+        SELECT s.id, s.content,
+               coalesce((SELECT max(m.seq) FROM messages m WHERE m.id = ANY(s.source_ids)), 0) AS beyond, s.source_ids
+          FROM summaries s
+         WHERE s.space = %(space)s AND s.thread_id = %(thread)s AND s.tier = 'compaction' AND s.superseded_at IS NULL
+        """,
+        {"space": space, "thread": thread_id},
+    )
+
+
+async def content(conn: Connection, summary_id: str) -> str | None:
+    return await fetch_value(conn, "SELECT content FROM summaries WHERE id = %(id)s", {"id": summary_id})
+
+
+async def insert(conn: Connection, space: int, summary: Summary, *, visibility: str) -> None:
+    await conn.execute(
+        """
+        INSERT INTO summaries (space, id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids,
+                               visibility, created_at)
+        VALUES (%(space)s, %(id)s, %(tier)s, %(thread)s, %(content)s, %(starts)s, %(ends)s, %(count)s, %(sources)s,
+                %(visibility)s, %(at)s)
+        """,
+        {
+            "space": space,
+            "id": summary.id,
+            "tier": summary.tier,
+            "thread": summary.thread_id,
+            "content": summary.content,
+            "starts": summary.starts_at,
+            "ends": summary.ends_at,
+            "count": summary.message_count,
+            "sources": summary.source_ids,
+            "visibility": visibility,
+            "at": summary.created_at,
+        },
+    )
+
+
+async def supersede(conn: Connection, ids: Sequence[str], at: datetime) -> None:
+    """They no longer hold; they stay readable."""
+    await conn.execute("UPDATE summaries SET superseded_at = %s WHERE id = ANY(%s)", [at, list(ids)])
+
+
+async def that_hold(
+    conn: Connection,
+    space: int,
+    tier: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 10_000,
+) -> list[Summary]:
+    """In the order of time, the latest of them."""
+    found = await fetch_all(
+        conn,
+        Summary,
+        f"""{_SUMMARY}
+         WHERE space = %(space)s AND tier = %(tier)s AND superseded_at IS NULL
+           AND (%(since)s::timestamptz IS NULL OR starts_at >= %(since)s)
+           AND (%(until)s::timestamptz IS NULL OR starts_at < %(until)s)
+         ORDER BY starts_at DESC, id DESC LIMIT %(limit)s
+        """,
+        {"space": space, "tier": tier, "since": since, "until": until, "limit": limit},
+    )
+    return found[::-1]
+
+
+async def of_thread(conn: Connection, thread_id: str) -> Summary | None:
+    return await fetch_one(
+        conn,
+        Summary,
+        f"{_SUMMARY} WHERE thread_id = %(thread)s AND tier = 'thread' AND superseded_at IS NULL",
+        {"thread": thread_id},
+    )
+
+
+async def page(
+    conn: Connection, space: int, tier: str | None, *, after: tuple[datetime, str] | None, limit: int
+) -> list[Summary]:
+    """The latest first."""
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        Summary,
+        f"""{_SUMMARY}
+         WHERE space = %(space)s AND superseded_at IS NULL AND (%(tier)s::text IS NULL OR tier = %(tier)s)
+           AND (%(at)s::timestamptz IS NULL OR (starts_at, id) < (%(at)s, %(last)s))
+         ORDER BY starts_at DESC, id DESC LIMIT %(limit)s
+        """,
+        {"space": space, "tier": tier, "at": at, "last": last, "limit": limit},
+    )
+
+
+async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Summary]:
+    found = await fetch_all(
+        conn, Summary, f"{_SUMMARY} WHERE id = ANY(%(ids)s) AND superseded_at IS NULL", {"ids": list(ids)}
+    )
+    return {summary.id: summary for summary in found}
+
+
+async def first_since(conn: Connection, space: int, tier: str, since: datetime) -> datetime | None:
+    """When the first of this tier begins, from then on."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT min(starts_at) FROM summaries
+         WHERE space = %(space)s AND tier = %(tier)s AND superseded_at IS NULL AND starts_at >= %(since)s
+        """,
+        {"space": space, "tier": tier, "since": since},
+    )

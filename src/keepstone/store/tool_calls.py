@@ -1,0 +1,39 @@
+"""Our own tools that a model called beside a client's, until the client comes back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keepstone.store.db import Connection, fetch_all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    client_call: str
+    id: str
+    position: int
+    name: str
+    arguments: str
+    memory_id: str | None
+
+
+async def insert(conn: Connection, space: int, calls: Sequence[ToolCall]) -> None:
+    async with conn.cursor() as cursor:
+        await cursor.executemany(
+            """
+            INSERT INTO tool_calls (space, client_call, id, position, name, arguments, memory_id)
+            VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+            """,
+            [(space, one.client_call, one.id, one.position, one.name, one.arguments, one.memory_id) for one in calls],
+        )
+
+
+async def beside(conn: Connection, space: int, client_calls: Sequence[str]) -> list[ToolCall]:
+    return await fetch_all(
+        conn,
+        ToolCall,
+        """
+        SELECT client_call, id, position, name, arguments, memory_id FROM tool_calls
+         WHERE space = %(space)s AND client_call = ANY(%(calls)s) ORDER BY client_call, position
+        """,
+        {"space": space, "calls": list(client_calls)},
+    )

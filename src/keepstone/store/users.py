@@ -1,0 +1,109 @@
+"""Users of the transaction's account. Those being erased are not there for anybody any more."""
+
+from datetime import datetime
+from typing import Any, Literal, LiteralString
+
+from keepstone.model.account import User
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+
+_COLUMNS: LiteralString = """
+    account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
+    password_hash IS NOT NULL AS has_password, created_at, last_login_at
+"""
+
+
+async def lock_name(conn: Connection, kind: Literal["email", "subject"], name: str) -> None:
+    """Until the transaction ends, nobody else can take this address or subject, in any account."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{kind}:{name}"])
+
+
+async def insert(
+    conn: Connection,
+    user_id: str,
+    *,
+    email: str,
+    name: str,
+    role: str,
+    is_admin: bool,
+    password_hash: str | None,
+) -> None:
+    await conn.execute(
+        "INSERT INTO users (id, email, name, role, is_admin, password_hash) VALUES (%s, %s, %s, %s, %s, %s)",
+        [user_id, email, name, role, is_admin, password_hash],
+    )
+
+
+async def get(conn: Connection, user_id: str) -> User | None:
+    return await fetch_one(
+        conn, User, f"SELECT {_COLUMNS} FROM users WHERE id = %(id)s AND erased_at IS NULL", {"id": user_id}
+    )
+
+
+async def by_email(conn: Connection, email: str) -> User | None:
+    return await fetch_one(
+        conn,
+        User,
+        f"SELECT {_COLUMNS} FROM users WHERE email = %(email)s AND erased_at IS NULL",
+        {"email": email},
+    )
+
+
+async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: int) -> list[User]:
+    """In the order in which they came, from after the given one on."""
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        User,
+        f"""
+        SELECT {_COLUMNS} FROM users
+         WHERE erased_at IS NULL AND (%(at)s::timestamptz IS NULL OR (created_at, id) > (%(at)s, %(last)s))
+         ORDER BY created_at, id
+         LIMIT %(limit)s
+        """,
+        {"at": at, "last": last, "limit": limit},
+    )
+
+
+async def digest_receivers(conn: Connection) -> list[tuple[int, str]]:
+    """Account and id of whoever wants the week by e-mail. Needs no scope."""
+    return await (await conn.execute("SELECT * FROM digest_receivers()")).fetchall()
+
+
+async def password_hash(conn: Connection, user_id: str) -> str | None:
+    return await fetch_value(
+        conn, "SELECT password_hash FROM users WHERE id = %(id)s AND erased_at IS NULL", {"id": user_id}
+    )
+
+
+async def update(conn: Connection, user_id: str, **changes: Any) -> None:
+    await update_rows(conn, "users", {"id": user_id}, changes)
+
+
+async def count_owners(conn: Connection) -> int:
+    """How many can run this account; locked until the transaction ends."""
+    rows = await conn.execute("SELECT FROM users WHERE role = 'owner' AND erased_at IS NULL FOR UPDATE")
+    return len(await rows.fetchall())
+
+
+async def count(conn: Connection) -> int:
+    """Everybody of the account who is still there."""
+    return await fetch_value(conn, "SELECT count(*) FROM users WHERE erased_at IS NULL")
+
+
+async def mark_erased(conn: Connection, user_id: str) -> None:
+    """From now on this user is not there for anybody, and nothing of theirs lets anybody in."""
+    await conn.execute("UPDATE users SET erased_at = now() WHERE id = %s", [user_id])
+    await conn.execute("DELETE FROM keys WHERE user_id = %s", [user_id])
+    await conn.execute("DELETE FROM sessions WHERE user_id = %s", [user_id])
+    await conn.execute("DELETE FROM one_time_links WHERE user_id = %s", [user_id])
+
+
+async def erase_traces(conn: Connection, user_id: str) -> None:
+    """What they left in places that others share."""
+    await conn.execute("SELECT erase_traces(%s)", [user_id])
+
+
+async def delete_erased(conn: Connection, user_id: str) -> bool:
+    """Remove the row; everything that is theirs goes with it. False when there is nothing to remove."""
+    done = await conn.execute("DELETE FROM users WHERE id = %s AND erased_at IS NOT NULL", [user_id])
+    return done.rowcount > 0

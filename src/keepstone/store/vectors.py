@@ -1,0 +1,164 @@
+"""Vectors: which models have a set in the account, the vectors themselves, and the indexes of large spaces."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg import sql
+
+from keepstone.store.db import Connection, fetch_all, fetch_value
+
+Vector = NDArray[np.float32]
+
+WIDEST_INDEXED = 4000  # dimensions, as the extension has it
+_BYTES_EACH = 1500  # of a vector in an index that is being made; if they don't all fit, it takes far longer
+_MOST_MEMORY = 1024  # MB
+
+
+async def without_vectors(conn: Connection, space: int, vector_set: int, passages: Sequence[int]) -> set[int]:
+    """Which of these have no vector in the set."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT i.passage FROM unnest(%(passages)s::bigint[]) AS i (passage)
+             WHERE NOT EXISTS (SELECT FROM vectors v WHERE v.space = %(space)s AND v.vector_set = %(set)s
+                                                      AND v.passage = i.passage)
+            """,
+            {"passages": list(passages), "space": space, "set": vector_set},
+        )
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+async def vector_set(conn: Connection, model: str, dimension: int) -> int:
+    """The number of this model's set in the account, made when it was not there."""
+    wanted = {"model": model, "dimension": dimension}
+    while True:
+        number = await fetch_value(
+            conn, "SELECT vector_set FROM vector_sets WHERE model = %(model)s AND dimension = %(dimension)s", wanted
+        )
+        if number is not None:
+            return number
+        # Of two models that come at once, one gets the number and the other asks again.
+        await conn.execute(
+            """
+            INSERT INTO vector_sets (vector_set, model, dimension, state)
+            SELECT coalesce(max(vector_set), 0) + 1, %(model)s, %(dimension)s, 'serving' FROM vector_sets
+            ON CONFLICT DO NOTHING
+            """,
+            wanted,
+        )
+
+
+async def serving_sets(conn: Connection) -> dict[str, int]:
+    """The sets that search may use, by their model."""
+    rows = await (await conn.execute("SELECT model, vector_set FROM vector_sets WHERE state = 'serving'")).fetchall()
+    return dict(rows)
+
+
+async def store_vectors(
+    conn: Connection, space: int, vector_set: int, vectors: Mapping[int, Vector], tokens: Mapping[int, bytes]
+) -> None:
+    """Of passages that are still there; done twice it changes nothing."""
+    await conn.execute(
+        """
+        INSERT INTO vectors (space, vector_set, passage, embedding)
+        SELECT p.space, %(set)s, p.passage, i.value::halfvec
+          FROM unnest(%(passages)s::bigint[], %(values)s::text[]) AS i (passage, value)
+          JOIN passages p ON p.space = %(space)s AND p.passage = i.passage
+        ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET embedding = excluded.embedding
+        """,
+        {
+            "space": space,
+            "set": vector_set,
+            "passages": list(vectors),
+            "values": [literal(v) for v in vectors.values()],
+        },
+    )
+    if tokens:
+        await conn.execute(
+            """
+            INSERT INTO token_vectors (space, vector_set, passage, tokens)
+            SELECT p.space, %(set)s, p.passage, i.value
+              FROM unnest(%(passages)s::bigint[], %(values)s::bytea[]) AS i (passage, value)
+              JOIN passages p ON p.space = %(space)s AND p.passage = i.passage
+            ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET tokens = excluded.tokens
+            """,
+            {"space": space, "set": vector_set, "passages": list(tokens), "values": list(tokens.values())},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSize:
+    """A set of vectors that a space has no index for."""
+
+    vector_set: int
+    dimension: int
+    passages: int
+
+
+async def without_index(conn: Connection, space: int, *, at_least: int) -> list[SetSize]:
+    """The sets that a space of this size and more should have an index for, and has not."""
+    return await fetch_all(
+        conn,
+        SetSize,
+        """
+        SELECT v.vector_set, v.dimension, s.passages FROM spaces s JOIN vector_sets v USING (account)
+         WHERE s.space = %(space)s AND s.passages >= %(least)s AND v.state = 'serving'
+           AND v.dimension <= %(widest)s AND v.vector_set <> ALL (s.indexed_sets)
+        """,
+        {"space": space, "least": at_least, "widest": WIDEST_INDEXED},
+    )
+
+
+async def build_index(owner: Connection, space: int, missing: SetSize) -> None:
+    """Beside everything else that goes on; afterwards the space says that it has it. Of two at once, one builds.
+
+    `owner` is a connection outside of any transaction that may create indexes.
+    """
+    name = f"near_{space}_{missing.vector_set}"
+    if not await fetch_value(owner, "SELECT pg_try_advisory_lock(hashtext(%(name)s))", {"name": name}):
+        return
+    memory = min(_MOST_MEMORY, 16 + missing.passages * _BYTES_EACH // 1_000_000)
+    await owner.execute("SELECT set_config('maintenance_work_mem', %s, false)", [f"{memory}MB"])
+    # Workers would share the memory through /dev/shm, which is small in a container.
+    await owner.execute("SET max_parallel_maintenance_workers = 0")
+    # What an attempt that was cut off has left is not usable.
+    await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
+    await owner.execute(
+        sql.SQL(
+            "CREATE INDEX CONCURRENTLY {name} ON vectors USING hnsw ((embedding::halfvec({dimension})) halfvec_ip_ops)"
+            " WHERE space = {space} AND vector_set = {set}"
+        ).format(
+            name=sql.Identifier(name),
+            dimension=sql.Literal(missing.dimension),
+            space=sql.Literal(space),
+            set=sql.Literal(missing.vector_set),
+        )
+    )
+    await owner.execute(
+        "UPDATE spaces SET indexed_sets = indexed_sets || %(set)s::smallint"
+        " WHERE space = %(space)s AND %(set)s <> ALL (indexed_sets)",
+        {"set": missing.vector_set, "space": space},
+    )
+
+
+async def drop_unused_indexes(owner: Connection) -> int:
+    """Of spaces that are gone. Returns how many went."""
+    rows = await (
+        await owner.execute(
+            r"""
+            SELECT indexname FROM pg_indexes
+             WHERE schemaname = 'keepstone' AND tablename = 'vectors' AND indexname ~ '^near_\d+_\d+$'
+               AND split_part(indexname, '_', 2)::bigint NOT IN (SELECT space FROM spaces)
+            """
+        )
+    ).fetchall()
+    for (name,) in rows:
+        await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
+    return len(rows)
+
+
+def literal(vector: Vector) -> str:
+    return "[" + ",".join(f"{value:.5g}" for value in vector.tolist()) + "]"

@@ -1,0 +1,121 @@
+"""Workspaces, as spaces with members, each with the library of its files beside it."""
+
+from typing import LiteralString
+
+from keepstone.model.workspace import Member, Role, Workspace
+from keepstone.store import spaces
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+
+_SEEN: LiteralString = """
+    SELECT s.name AS id, s.title AS name, m.role, s.owner IS NOT NULL AS is_default, s.memory_count, s.created_at,
+           s.deleted_at, s.space, l.space AS library
+      FROM members m
+      JOIN spaces s USING (account, space)
+      JOIN spaces l ON l.account = s.account AND l.part_of = s.space
+     WHERE m.user_id = %(user)s AND s.kind = 'workspace'
+"""
+
+
+async def create(conn: Connection, workspace_id: str, name: str, user_id: str) -> None:
+    """With its maker as its owner."""
+    space = await spaces.ensure(conn, kind="workspace", name=workspace_id, title=name)
+    await _equip(conn, space, workspace_id, user_id)
+
+
+async def ensure_default(conn: Connection, workspace_id: str, name: str, user_id: str) -> None:
+    """Under this id, unless this user has one. Two who make it at once get the same."""
+    done = await conn.execute(
+        """
+        INSERT INTO spaces (kind, name, owner, title) VALUES ('workspace', %s, %s, %s)
+        ON CONFLICT (account, owner) WHERE kind = 'workspace' DO NOTHING
+        RETURNING space
+        """,
+        [workspace_id, user_id, name],
+    )
+    made = await done.fetchone()
+    if made is not None:
+        await _equip(conn, made[0], workspace_id, user_id)
+
+
+async def _equip(conn: Connection, space: int, workspace_id: str, user_id: str) -> None:
+    await conn.execute("INSERT INTO spaces (kind, name, part_of) VALUES ('library', %s, %s)", [workspace_id, space])
+    await put_member(conn, space, user_id, "owner")
+
+
+async def of_user(conn: Connection, user_id: str) -> list[Workspace]:
+    """All that this user is in, their default one first, then the newest."""
+    return await fetch_all(
+        conn,
+        Workspace,
+        f"{_SEEN} AND s.deleted_at IS NULL ORDER BY is_default DESC, s.created_at DESC, s.name DESC",
+        {"user": user_id},
+    )
+
+
+async def get(conn: Connection, workspace_id: str, user_id: str) -> Workspace | None:
+    """If this user is in it, also when it is in the trash."""
+    return await fetch_one(conn, Workspace, f"{_SEEN} AND s.name = %(id)s", {"user": user_id, "id": workspace_id})
+
+
+async def default_of(conn: Connection, user_id: str) -> Workspace | None:
+    return await fetch_one(conn, Workspace, f"{_SEEN} AND s.owner = %(user)s", {"user": user_id})
+
+
+async def in_trash(conn: Connection, user_id: str) -> list[Workspace]:
+    return await fetch_all(
+        conn, Workspace, f"{_SEEN} AND s.deleted_at IS NOT NULL ORDER BY s.deleted_at DESC", {"user": user_id}
+    )
+
+
+async def rename(conn: Connection, space: int, name: str) -> None:
+    await conn.execute("UPDATE spaces SET title = %s WHERE space = %s", [name, space])
+
+
+async def put_away(conn: Connection, space: int, *, away: bool) -> None:
+    """To the trash, with its library; or back."""
+    await conn.execute(
+        "UPDATE spaces SET deleted_at = CASE WHEN %(away)s THEN now() END"
+        " WHERE space = %(space)s OR part_of = %(space)s",
+        {"away": away, "space": space},
+    )
+
+
+async def hold(conn: Connection, space: int) -> bool:
+    """Until the transaction ends, nobody else adds to it. Whether a job that reads what is new is on its way."""
+    return await fetch_value(
+        conn, "SELECT awaits_reading FROM spaces WHERE space = %(space)s FOR NO KEY UPDATE", {"space": space}
+    )
+
+
+async def members(conn: Connection, space: int) -> list[Member]:
+    """In the order in which they came."""
+    return await fetch_all(
+        conn,
+        Member,
+        """
+        SELECT m.user_id, u.email, u.name, m.role, m.added_at
+          FROM members m JOIN users u ON u.account = m.account AND u.id = m.user_id
+         WHERE m.space = %(space)s AND u.erased_at IS NULL ORDER BY m.added_at, m.user_id
+        """,
+        {"space": space},
+    )
+
+
+async def put_member(conn: Connection, space: int, user_id: str, role: Role) -> None:
+    """In it from now on, with this role."""
+    await conn.execute(
+        """
+        INSERT INTO members (space, user_id, role) VALUES (%s, %s, %s)
+        ON CONFLICT (account, space, user_id) DO UPDATE SET role = excluded.role
+        """,
+        [space, user_id, role],
+    )
+
+
+async def remove_member(conn: Connection, space: int, user_id: str) -> None:
+    await conn.execute("DELETE FROM members WHERE space = %s AND user_id = %s", [space, user_id])
+
+
+async def purge(conn: Connection, days: int) -> int:
+    """Chats, files, artifacts and workspaces that have been in the trash for that long. Needs no scope."""
+    return await fetch_value(conn, "SELECT purge_workspaces(%(days)s)", {"days": days})

@@ -1,0 +1,96 @@
+"""Saying something in a chat, answered as a stream of events.
+
+The stream begins when the message is kept: a refusal before that is an ordinary error. Events, each with JSON:
+`message.created` (what the user said, as it is kept), `x_memory.injected` (what was put before the model), any number
+of `message.delta`, then `message.done` (the answer, as it is kept), any number of `x_memory.auto_saved`; or `error`.
+"""
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from keepstone.errors import KeepstoneError
+from keepstone.memory import conversations
+from keepstone.memory.conversations import Answered, Begun, Delta
+from keepstone.model.chat import LARGEST, ChatMessage
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.surfaces.chat.chats import MessageOut
+from keepstone.surfaces.chat.memories import MemoryOut
+from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.wire import Wire
+
+of_chat = APIRouter(tags=["chats"])
+
+
+class SayIn(Wire):
+    content: Annotated[str, Field(min_length=1, max_length=LARGEST)]
+    mode: conversations.Mode = "chat"
+    capsule_ids: Annotated[
+        list[Annotated[str, Field(pattern=r"^cap_[a-z0-9]{24}$")]], Field(max_length=conversations.MOST_CAPSULES)
+    ] = Field(default=[], description="Your capsules that go with this turn.")
+    without: Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=100)] = Field(
+        default=[], description="Memories that are not to be injected in this turn."
+    )
+
+
+_EVENTS: dict[int | str, Any] = {
+    200: {
+        "description": "Server-sent events: message.created, x_memory.injected, message.delta, message.done, "
+        "x_memory.auto_saved, error.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@of_chat.post(
+    "/{chat_id:chat}/messages", summary="Say something; the answer is a stream", response_class=StreamingResponse,
+    responses=_EVENTS,
+)  # fmt: skip
+async def say(services: Used, principal: Caller, chat_id: str, body: SayIn) -> StreamingResponse:
+    begun = await conversations.begin(
+        services, principal, chat_id, content=body.content, mode=body.mode, capsule_ids=body.capsule_ids,
+        without=body.without,
+    )  # fmt: skip
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(_events(services, principal, begun), media_type="text/event-stream", headers=headers)
+
+
+async def _events(services: Services, principal: Principal, begun: Begun) -> AsyncGenerator[str]:
+    yield _event("message.created", {"message": _message(begun.message)})
+    if begun.turn.injected or begun.capsule_ids:
+        yield _event("x_memory.injected", _injected(begun))
+    try:
+        async for event in conversations.answer(services, principal, begun):
+            if isinstance(event, Delta):
+                yield _event("message.delta", {"delta": event.text})
+            elif isinstance(event, Answered):
+                yield _event("message.done", {"message": _message(event.message), "usage": event.usage})
+            else:
+                yield _event("x_memory.auto_saved", {"memory": _shown(MemoryOut.model_validate(event.memory))})
+    except KeepstoneError as fault:
+        yield _event("error", {"error": {"code": fault.code, "message": fault.message}})
+
+
+def _injected(begun: Begun) -> dict[str, Any]:
+    memories = [
+        {"id": one.id, "category": one.category, "relevance": one.relevance, "content": one.content}
+        for one in begun.turn.injected
+    ]
+    return {"memories": memories, "capsule_ids": list(begun.capsule_ids)}
+
+
+def _event(name: str, data: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    return _shown(MessageOut.model_validate(message))
+
+
+def _shown(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json")

@@ -1,0 +1,123 @@
+"""The caller of a request as a principal, and the services of the app that answers it."""
+
+import ipaddress
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request, Response, Security
+from fastapi.security import APIKeyCookie, HTTPBearer
+
+from keepstone.access.principals import Credentials, authenticate
+from keepstone.access.rates import admit
+from keepstone.access.require import require_admin
+from keepstone.access.sessions import Browser, Login
+from keepstone.errors import NotFound, Unauthenticated
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+
+COOKIE = "session"
+# Below this only a browser's session is good, as the dashboard's own calls have it. The same operations take any
+# credential under /v1.
+BROWSER = "/chat/api"
+
+
+# Where the requests a minute of a plan hold.
+_LIMITED = ("/v1/", "/v2/", "/v3/", f"{BROWSER}/")
+
+
+class SignIn(Unauthenticated):
+    """Somebody without a session, who did not say that they can read JSON: shown the login page."""
+
+
+class LinkOver(NotFound):
+    """A one-time link that is over, opened in a browser: shown what to do instead."""
+
+
+# These, and the arguments of `_described_caller`, only tell openapi.json what `caller` reads by itself.
+_bearer = HTTPBearer(auto_error=False, description="An API key (`ck_…`) or a JWT from `/auth/token`.")
+_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="Set by `/auth/login`.")
+
+
+def services_of(request: Request) -> Services:
+    return request.app.state.services
+
+
+async def caller(request: Request) -> Principal:
+    """Who is calling, if they may again. Over MCP the tools ask that, to answer in its words."""
+    principal = await _authenticated(request)
+    path = request.url.path
+    if path.startswith(_LIMITED) and not path.endswith("/mcp"):
+        await admit(services_of(request), principal)
+    return principal
+
+
+async def _authenticated(request: Request) -> Principal:
+    headers, session, address = request.headers, request.cookies.get(COOKIE), client_address(request)
+    if not request.url.path.startswith(f"{BROWSER}/"):
+        credentials = Credentials(
+            authorization=headers.get("authorization"),
+            session=session,
+            on_behalf_of=headers.get("x-keepstone-user"),
+            address=address,
+        )
+        return await authenticate(services_of(request), credentials)
+    try:
+        return await authenticate(services_of(request), Credentials(session=session, address=address))
+    except Unauthenticated as fault:
+        if "application/json" in headers.get("accept", ""):
+            raise
+        raise SignIn(fault.message) from None
+
+
+async def _described_caller(
+    request: Request,
+    bearer: Annotated[Any, Security(_bearer)],  # noqa: ARG001
+    cookie: Annotated[Any, Security(_cookie)],  # noqa: ARG001
+    x_keepstone_user: Annotated[  # noqa: ARG001
+        str | None,
+        Header(max_length=255, description="With a service key: the user it speaks for, by id or e-mail address."),
+    ] = None,
+) -> Principal:
+    return await caller(request)
+
+
+async def operator(request: Request) -> None:
+    """Lets in whoever is on this machine, and an admin from anywhere."""
+    if not from_loopback(request):
+        require_admin(await caller(request))
+
+
+def client_address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def from_loopback(request: Request) -> bool:
+    try:
+        return ipaddress.ip_address(client_address(request)).is_loopback
+    except ValueError:
+        return False
+
+
+def browser_of(request: Request) -> Browser:
+    agent = request.headers.get("user-agent", "").replace("\0", "")
+    return Browser(address=client_address(request), user_agent=agent[:255] or None)
+
+
+def set_session_cookie(response: Response, request: Request, login: Login) -> None:
+    response.set_cookie(
+        COOKIE,
+        login.token,
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https" or (services_of(request).settings.public_url or "").startswith("https:"),
+        expires=login.expires_at,
+    )
+
+
+async def _services(request: Request) -> Services:
+    """What is not a coroutine, the framework calls in another thread."""
+    return services_of(request)
+
+
+Used = Annotated[Services, Depends(_services)]
+Caller = Annotated[Principal, Depends(_described_caller)]

@@ -1,0 +1,120 @@
+"""Types at the wire: text that the database can hold, times with a Z, ids of their own form, pages."""
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, TypeVar, cast
+
+from fastapi import Depends, Query
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from starlette.convertors import Convertor, register_url_convertor
+
+from keepstone.errors import Malformed
+from keepstone.model.ids import KINDS, Kind, pattern
+from keepstone.model.page import Page, PageRequest, read_cursor
+
+Item = TypeVar("Item")
+Out = TypeVar("Out", bound=BaseModel)
+
+
+def _utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is beyond the year 9999, or before the year 1") from None
+
+
+Time = Annotated[
+    AwareDatetime,
+    AfterValidator(_utc),
+    PlainSerializer(lambda at: at.isoformat().replace("+00:00", "Z"), return_type=str, when_used="json"),
+    Field(json_schema_extra={"format": "date-time"}),
+]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class Wire(BaseModel):
+    """What comes in. A field that we don't know is a fault, not a wish unheard."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        refuse_unstorable(value, ())
+        return value
+
+
+class Shown(BaseModel):
+    """What goes out, read from a model dataclass."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class PageOut(BaseModel, Generic[Item]):
+    items: list[Item]
+    next_cursor: str | None = Field(description="Pass it as `cursor` to get what comes next.")
+    has_more: bool
+
+
+def show_page(page: Page[Any], show: Callable[[Any], Out]) -> PageOut[Out]:
+    return PageOut[Out](
+        items=[show(item) for item in page.items],
+        next_cursor=page.next_cursor,
+        has_more=page.next_cursor is not None,
+    )
+
+
+async def page_request(
+    limit: Annotated[int, Query(ge=1, le=200, description="How many at most.")] = 50,
+    cursor: Annotated[str | None, Query(max_length=512, description="`next_cursor` of the page before.")] = None,
+) -> PageRequest:
+    return PageRequest(limit=limit, after=read_cursor(cursor) if cursor else None)
+
+
+Paging = Annotated[PageRequest, Depends(page_request)]
+
+
+def refuse_unstorable(value: Any, path: Sequence[str | int]) -> None:
+    """NUL and lone surrogates are no text, and NaN is no number; say so here instead of letting the database."""
+    if isinstance(value, str):
+        if "\0" in value or any(0xD800 <= ord(letter) <= 0xDFFF for letter in value if letter > "\ud7ff"):
+            where = ".".join(map(str, path)) or "the value"
+            raise ValueError(f"{where} holds a NUL character or half a surrogate pair: remove it")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{'.'.join(map(str, path)) or 'the value'} is no number that JSON has")
+    elif isinstance(value, dict):
+        for key, item in cast("dict[Any, Any]", value).items():
+            refuse_unstorable(key, (*path, "(a key)"))
+            refuse_unstorable(item, (*path, str(key)[:80]))
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[Any]", value)):
+            refuse_unstorable(item, (*path, index))
+
+
+def refuse(name: str, value: str | None) -> None:
+    """The same for what comes in the query of an address."""
+    try:
+        refuse_unstorable(value, (name,))
+    except ValueError as fault:
+        raise Malformed(f"{fault}.", details=[{"path": f"query.{name}", "message": str(fault)}]) from None
+
+
+def _convertor(kind: Kind) -> Convertor[str]:
+    class IdConvertor(Convertor[str]):
+        regex = pattern(kind)
+
+        def convert(self, value: str) -> str:
+            return value
+
+        def to_string(self, value: str) -> str:
+            return value
+
+    return IdConvertor()
+
+
+# `{key_id:key}` in a path matches an id of that kind and nothing else, so `/tags` never reads as an id. Routes are
+# declared when their modules are imported, and need the convertors then.
+for _kind in KINDS:
+    register_url_convertor(_kind, _convertor(_kind))

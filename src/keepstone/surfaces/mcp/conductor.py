@@ -1,0 +1,168 @@
+"""What `conductor_ask` does: a mode is an operation on the caller's capsules, and what comes back is put into words.
+
+Stored text is kept and given back as it was saved; what the index takes in of it, without quotations, is the engine's
+business.
+"""
+
+import html
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from keepstone.access.rates import RATE_LIMITED, admit
+from keepstone.errors import KeepstoneError
+from keepstone.memory import capsule_search, capsules
+from keepstone.model.capsule import TRASH_DAYS, Capsule, Found, NewCapsule
+from keepstone.model.page import PageRequest
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.store.capsules import Wanted
+from keepstone.surfaces.mcp.answer import Refusal, answered, result
+from keepstone.surfaces.mcp.arguments import Arguments, read_arguments
+from keepstone.surfaces.mcp.quotation import quote
+
+_LOOKED_THROUGH = 100  # when more than one tag is wanted: the search itself knows one
+_ADVICE = {
+    "conflict": "With forget_memory you can remove one of two that are the same.",
+    "quota_exceeded": "Tell the user. forget_memory makes room.",
+    "capsule_too_large": "Save it in several parts.",
+    RATE_LIMITED: "Wait a little, then try again.",
+    "UPSTREAM_ERROR": "Try once more; if it fails again, tell the user.",
+    "unavailable": "Try once more in a few seconds; if it fails again, tell the user.",
+}
+
+
+async def ask(
+    services: Services, principal: Principal, raw: Mapping[str, Any], *, request_id: str = ""
+) -> dict[str, Any]:
+    """One call of the tool. Whatever goes wrong is an answer that says what to do."""
+
+    async def work() -> dict[str, Any]:
+        await admit(services, principal)
+        arguments = read_arguments(raw)
+        text, structured = await _do(services, principal, arguments)
+        return result(text, {"mode": arguments.mode, **structured})
+
+    def refuse(fault: KeepstoneError) -> Refusal:
+        return Refusal(fault.code, _advice(fault.code, raw))
+
+    return await answered(work(), refuse, request_id=request_id)
+
+
+async def _do(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+    capsule_id = asked.id or ""
+    match asked.mode:
+        case "save_memory":
+            return await _save(services, principal, asked)
+        case "search_memory":
+            return await _search(services, principal, asked)
+        case "get_memory":
+            found = await capsules.get(services, principal, capsule_id)
+            return quote(f"{_line(found)}\n\n{found.content_md}"), {"capsule": _shown(found)}
+        case "update_memory":
+            after = await capsules.update(services, principal, capsule_id, asked.changes)
+            said = f"Changed ({', '.join(asked.changes)}); what it was stays in its history."
+            return f"{said}\n{quote(_line(after))}", {"capsule": _shown(after)}
+        case "forget_memory":
+            await capsules.delete(services, principal, capsule_id)
+            said = f"Forgotten. For {TRASH_DAYS} days restore_memory brings it back: keep the id {capsule_id} at hand."
+            return said, {"forgotten": capsule_id}
+        case "restore_memory":
+            back = await capsules.restore(services, principal, capsule_id)
+            return f"Restored.\n{quote(_line(back))}", {"capsule": _shown(back)}
+
+
+async def _save(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+    new = NewCapsule(
+        content_md=asked.content_md or "", title=asked.title, kind=asked.kind or "note", tags=asked.tags or [],
+        project_id=asked.project_id,
+    )  # fmt: skip
+    made = await capsules.create(services, principal, new)
+    text = f"Saved.\n{_line(made.capsule)}"
+    if made.similar:
+        near = "\n".join(f"- {one.id} {one.title}" for one in made.similar)
+        text += (
+            f"\nKept in the last week and nearly the same:\n{quote(near)}\nIf it is the same thing, ask the user "
+            "whether to put it into one with update_memory and remove the other with forget_memory."
+        )
+    similar = [{"id": one.id, "title": one.title, "similarity": one.similarity} for one in made.similar]
+    return text, {"capsule": _shown(made.capsule), "similar": similar}
+
+
+async def _search(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+    tags = asked.tags or []
+    wanted = Wanted(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
+    page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)
+    results = await capsule_search.find(services, principal, asked.query or "", "hybrid", wanted, page)
+    hits = [one for one in results.page.items if set(tags) <= set(one.capsule.tags)][: asked.limit]
+    structured: dict[str, Any] = {"hits": [_hit(one) for one in hits]}
+    if results.degraded:
+        structured["degraded"] = results.degraded
+    if not hits:
+        return _nothing(narrowed=not wanted.anything, degraded=results.degraded is not None), structured
+    return _listed(hits, degraded=results.degraded is not None), structured
+
+
+def _nothing(*, narrowed: bool, degraded: bool) -> str:
+    tries = ["Try other words"]
+    if degraded:
+        tries = ["Only words can be looked for just now: try again with those that must stand in it"]
+    if narrowed:
+        tries.append("leave tags, kind and project_id out")
+    return f"Nothing found. {', or '.join(tries)}. If it stays so, it was not saved."
+
+
+def _listed(hits: Sequence[Found], *, degraded: bool) -> str:
+    by_words = " by words alone" if degraded else ""
+    lines = [f"{_line(one.capsule)}\n  {_snippet(one)}" for one in hits]
+    return (
+        f"{len(hits)} found{by_words}, the best first:\n{quote(chr(10).join(lines))}\n"
+        "get_memory with an id gives the whole text."
+    )
+
+
+def _line(capsule: Capsule) -> str:
+    about = "; ".join([capsule.kind, *([f"tags: {', '.join(capsule.tags)}"] if capsule.tags else [])])
+    return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({capsule.created_at:%Y-%m-%d}; {about})"
+
+
+def _snippet(found: Found) -> str:
+    """Without its HTML and marks, and without the title, which stands beside it."""
+    plain = html.unescape(found.snippet.replace("<mark>", "").replace("</mark>", ""))
+    return plain.removeprefix(" ".join(found.capsule.title.split())).strip() or plain
+
+
+def _shown(capsule: Capsule) -> dict[str, Any]:
+    return {
+        "id": capsule.id,
+        "title": capsule.title,
+        "content_md": capsule.content_md,
+        "kind": capsule.kind,
+        "tags": capsule.tags,
+        "project_id": capsule.project_id,
+        "version": capsule.version,
+        "created_at": _time(capsule.created_at),
+        "updated_at": _time(capsule.updated_at),
+    }
+
+
+def _hit(found: Found) -> dict[str, Any]:
+    shown = _shown(found.capsule)
+    brief = {name: shown[name] for name in ("id", "title", "kind", "tags", "project_id", "created_at")}
+    return {**brief, "snippet": _snippet(found), "relevance": found.relevance}
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _advice(code: str, raw: Mapping[str, Any]) -> str:
+    if code != "not_found":
+        return _ADVICE.get(code, "")
+    advice = ["Leave project_id out, or ask the user for it."] if raw.get("project_id") else []
+    if raw.get("id"):
+        advice.append(
+            "Look for it with search_memory and use the id that it shows; what was forgotten comes back with "
+            f"restore_memory, within {TRASH_DAYS} days."
+        )
+    return " ".join(advice)

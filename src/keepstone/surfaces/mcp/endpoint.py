@@ -1,0 +1,79 @@
+"""`POST /v1/mcp` and `POST /v1/graph/mcp`: who calls is settled as on every other route, then the protocol takes over.
+
+GET and DELETE, by which a client would listen or end a session, answer 405: there are no sessions.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.types import Receive, Scope, Send
+
+from keepstone.services import Services
+from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.errors import request_id
+from keepstone.surfaces.mcp import conductor, graph
+from keepstone.surfaces.mcp.answer import Offer
+from keepstone.surfaces.mcp.graph_tools import GRAPH
+from keepstone.surfaces.mcp.tool import CONDUCTOR
+
+router = APIRouter(prefix="/v1", include_in_schema=False)
+
+_PROTOCOL = "keepstone.surfaces.mcp.protocol"
+
+
+@router.post("/mcp")
+async def mcp(request: Request, services: Used, principal: Caller) -> Response:
+    async def call(_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return await conductor.ask(services, principal, arguments, request_id=request_id(request))
+
+    return await _exchange(request, services, CONDUCTOR, call)
+
+
+@router.post("/graph/mcp")
+async def graph_mcp(request: Request, services: Used, principal: Caller) -> Response:
+    return await _exchange(
+        request, services, GRAPH, partial(graph.ask, services, principal, request_id=request_id(request))
+    )
+
+
+async def _exchange(
+    request: Request, services: Services, offer: Offer, call: Callable[..., Awaitable[dict[str, Any]]]
+) -> Response:
+    body = await request.body()  # here, where one that is too large is refused in our words
+    if _PROTOCOL not in sys.modules:
+        await asyncio.to_thread(import_module, _PROTOCOL)
+    protocol = import_module(_PROTOCOL)
+    return _Exchange(partial(protocol.exchange, offer, call, limit=services.settings.max_body_bytes), body)
+
+
+class _Exchange(Response):
+    """The answer that the protocol gives to a body that was read already."""
+
+    def __init__(self, exchange: Any, body: bytes) -> None:
+        super().__init__()
+        self._exchange = exchange
+        self._read = body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        unread = True
+
+        async def again() -> MutableMapping[str, Any]:
+            nonlocal unread
+            if unread:
+                unread = False
+                return {"type": "http.request", "body": self._read, "more_body": False}
+            return await receive()
+
+        await self._exchange(scope=_accepting(scope), receive=again, send=send)
+
+
+def _accepting(scope: Scope) -> Scope:
+    """Who does not say what it accepts gets JSON."""
+    if any(name == b"accept" for name, _ in scope["headers"]):
+        return scope
+    return {**scope, "headers": [*scope["headers"], (b"accept", b"application/json")]}

@@ -1,0 +1,334 @@
+"""The addresses that the client of the `mem0ai` package calls, with their slashes."""
+
+import ast
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, cast, get_args
+
+from fastapi import APIRouter, Query, Request
+from starlette.datastructures import URL
+
+from keepstone.access.users import get_user
+from keepstone.errors import Invalid, NotFound
+from keepstone.memory import entity_memories, entity_search
+from keepstone.memory.entity_memories import Change, NewMemories
+from keepstone.model.entity import ID_FIELDS, Comparison, EntityType, Every, Filter, IdField, Ids, Said, Wanted
+from keepstone.model.principal import Principal
+from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.wire import refuse, refuse_unstorable
+from keepstone.surfaces.mem0.errors import Mem0ErrorOut, Mem0Route
+from keepstone.surfaces.mem0.filters import check_id, of_ids, read_filters, read_moment
+from keepstone.surfaces.mem0.wire import (
+    Mem0AddIn,
+    Mem0AddOut,
+    Mem0BatchDeleteIn,
+    Mem0BatchUpdateIn,
+    Mem0EntitiesOut,
+    Mem0FoundOut,
+    Mem0ListIn,
+    Mem0MemoryOut,
+    Mem0MessageIn,
+    Mem0MessageOut,
+    Mem0PageOut,
+    Mem0PingOut,
+    Mem0Request,
+    Mem0SearchIn,
+    Mem0SearchOut,
+    Mem0TrashIn,
+    Mem0TrashOut,
+    Mem0UpdateIn,
+    Mem0VersionOut,
+    show,
+    show_entity,
+    show_kept,
+    show_version,
+)
+
+router = APIRouter(
+    tags=["mem0"],
+    route_class=Mem0Route,
+    responses={
+        "4XX": {"model": Mem0ErrorOut, "description": "What was wrong with the request, and what to do."},
+        "5XX": {"model": Mem0ErrorOut, "description": "What is wrong here; try again."},
+    },
+)
+
+PAGE, MOST_A_PAGE = 100, 1_000
+FARTHEST = 1_000_000
+# The client looks for both. An account has one project.
+_PROJECT = "default"
+_NOT_HERE: Mapping[str, str] = {
+    "custom_categories": "send the categories themselves in `categories`",
+    "custom_instructions": "read the messages yourself and send what is to be kept with infer=False",
+    "agent_custom_instructions": "read the messages yourself and send what is to be kept with infer=False",
+    "structured_data_schema": "send what is structured in `metadata`",
+    "includes": "read the messages yourself and send what is to be kept with infer=False",
+    "excludes": "read the messages yourself and send what is to be kept with infer=False",
+    "enable_graph": "graphs are at /v1/graphs",
+}
+_UNSUPPORTED: Mapping[tuple[str, str], str] = {
+    ("POST", "/v1/feedback/"): "Feedback is not kept here: update the memory, or delete it.",
+    ("POST", "/v1/exports/"): "There are no exports by a schema here: get_all() gives every memory, page by page.",
+    ("POST", "/v1/exports/get/"): "There are no exports by a schema here: get_all() gives every memory, page by page.",
+    ("POST", "/v1/summary/"): "There are no summaries here: get_all() gives every memory, page by page.",
+    ("GET", "/v2/entities/user/{name}/profile/"): "There are no profiles here: search() finds what is known of a user.",
+    ("POST", "/v2/profiles/jobs/"): "There are no profiles here: search() finds what is known of a user.",
+    ("GET", "/v2/profiles/jobs/{name}/"): "There are no profiles here: search() finds what is known of a user.",
+    ("GET", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
+    ("POST", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
+    **{
+        (method, f"/api/v1/{what}/{{rest:path}}"): told
+        for what, told in (
+            (
+                "orgs",
+                "There are no organisations or projects to set up here: a key is an account's, see /v1/keys.",
+            ),
+            ("webhooks", "There are no webhooks here."),
+        )
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    },
+}
+UNSUPPORTED = tuple(f"{method} {path.replace(':path', '')}" for method, path in _UNSUPPORTED)
+
+PageNumber = Annotated[int, Query(ge=1, le=FARTHEST, description="From 1.")]
+PageSize = Annotated[int, Query(ge=1, le=MOST_A_PAGE)]
+OneId = Annotated[str | None, Query(max_length=255)]
+
+
+@router.get("/v1/ping/", summary="Whether the key is good, and whose it is")
+async def mem0_ping(services: Used, principal: Caller) -> Mem0PingOut:
+    email = (await get_user(services, principal, principal.user_id)).email if principal.user_id else None
+    return Mem0PingOut(status="ok", org_id=principal.account_id, project_id=_PROJECT, user_email=email)
+
+
+@router.post("/v3/memories/add/", summary="Remember something for a user, an agent, an app or a run")
+async def mem0_add(services: Used, principal: Caller, body: Mem0AddIn) -> Mem0AddOut:
+    _check_request(principal, body)
+    new = NewMemories(
+        ids=_ids(body.model_dump(include=set(ID_FIELDS), exclude_none=True), body.filters),
+        messages=[_said(message) for message in body.messages], infer=body.infer is not False,
+        metadata=body.metadata or {}, categories=list(dict.fromkeys(body.categories)), immutable=body.immutable,
+        expires_on=body.expiration_date,
+        at=None if body.timestamp is None else read_moment("timestamp", body.timestamp).start,
+    )  # fmt: skip
+    kept = await entity_memories.add(services, principal, new)
+    return Mem0AddOut(results=[show_kept(one) for one in kept])
+
+
+@router.post("/v3/memories/search/", summary="Find memories by what they are about")
+async def mem0_search(services: Used, principal: Caller, body: Mem0SearchIn) -> Mem0SearchOut:
+    _check_request(principal, body)
+    metadata = {"metadata": body.metadata} if body.metadata else {}
+    wanted = _wanted(body.filters, body.categories, metadata, expired=body.show_expired)
+    found = await entity_search.find(
+        services, principal, body.query, wanted, limit=body.top_k or body.limit or entity_search.RESULTS,
+        floor=body.threshold,
+        asked_at=None if body.reference_date is None else read_moment("reference_date", body.reference_date).start,
+    )  # fmt: skip
+    shown = [Mem0FoundOut(**show(one.memory), score=one.relevance) for one in found]
+    return Mem0SearchOut(results=[_only(one, body.fields) for one in shown])
+
+
+@router.post("/v3/memories/", summary="The memories that pass a filter, the newest first")
+async def mem0_list(
+    request: Request, services: Used, principal: Caller, body: Mem0ListIn, page: PageNumber = 1,
+    page_size: PageSize = PAGE,
+) -> Mem0PageOut:  # fmt: skip
+    _check_request(principal, body)
+    between = {
+        operator: value for operator, value in (("gte", body.start_date), ("lte", body.end_date)) if value is not None
+    }
+    dates = {"created_at": between} if between else {}
+    wanted = _wanted(body.filters, body.categories, dates, expired=body.show_expired)
+    found = await entity_search.list_memories(
+        services, principal, wanted, limit=page_size, offset=(page - 1) * page_size
+    )
+    return _page(
+        request, page, page_size, found.total, [_only(Mem0MemoryOut(**show(one)), body.fields) for one in found.items]
+    )
+
+
+@router.delete("/v1/memories/", summary="Everything of a user, an agent, an app or a run into the trash")
+async def mem0_delete_all(
+    services: Used, principal: Caller, user_id: OneId = None, agent_id: OneId = None, app_id: OneId = None,
+    run_id: OneId = None, filters: Annotated[str | None, Query(max_length=10_000)] = None,
+) -> Mem0MessageOut:  # fmt: skip
+    named = {"user_id": user_id, "agent_id": agent_id, "app_id": app_id, "run_id": run_id}
+    for name, value in (*named.items(), ("filters", filters)):
+        refuse(name, value)
+    ids = {name: check_id(name, value) for name, value in named.items() if value is not None}
+    wanted = read_filters(_sent(filters), of_ids(cast("dict[IdField, str | None]", ids)))
+    gone = await entity_memories.delete_all(services, principal, wanted)
+    return Mem0MessageOut(
+        message=f"Memories deleted successfully! There were {gone}; they are in the trash for 30 days."
+    )
+
+
+@router.post("/v3/memories/trash/", summary="What was deleted of somebody, and can be brought back")
+async def mem0_trash(
+    services: Used, principal: Caller, body: Mem0TrashIn, page: PageNumber = 1, page_size: PageSize = PAGE
+) -> Mem0TrashOut:
+    _check_request(principal, body)
+    found = await entity_search.list_trash(
+        services, principal, read_filters(body.filters), limit=page_size, offset=(page - 1) * page_size
+    )
+    return Mem0TrashOut(results=[Mem0MemoryOut(**show(one)) for one in found])
+
+
+@router.get("/v1/memories/{memory_id:mem}/", summary="One memory")
+async def mem0_get(services: Used, principal: Caller, memory_id: str) -> Mem0MemoryOut:
+    return Mem0MemoryOut(**show(await entity_memories.get(services, principal, memory_id)))
+
+
+@router.put("/v1/memories/{memory_id:mem}/", summary="Change a memory; what it was stays in its history")
+async def mem0_update(services: Used, principal: Caller, memory_id: str, body: Mem0UpdateIn) -> Mem0MemoryOut:
+    (done,) = await entity_memories.update(services, principal, [_change(memory_id, body)])
+    return Mem0MemoryOut(**show(done))
+
+
+@router.delete("/v1/memories/{memory_id:mem}/", summary="A memory into the trash, for 30 days")
+async def mem0_delete(
+    services: Used, principal: Caller, memory_id: str,
+    delete_linked: Annotated[bool, Query(description="Makes no difference: what it replaced is its history.")] = False,  # noqa: ARG001
+) -> Mem0MessageOut:  # fmt: skip
+    await entity_memories.delete(services, principal, [memory_id])
+    return Mem0MessageOut(message="Memory deleted successfully!")
+
+
+@router.get("/v1/memories/{memory_id:mem}/history/", summary="Every version of a memory, the first one first")
+async def mem0_history(services: Used, principal: Caller, memory_id: str) -> list[Mem0VersionOut]:
+    memory, versions = await entity_memories.history(services, principal, memory_id)
+    return [show_version(memory, before, one) for before, one in zip([None, *versions], versions, strict=False)]
+
+
+@router.post("/v1/memories/{memory_id:mem}/restore/", summary="A memory out of the trash")
+async def mem0_restore(services: Used, principal: Caller, memory_id: str) -> Mem0MemoryOut:
+    return Mem0MemoryOut(**show(await entity_memories.restore(services, principal, memory_id)))
+
+
+@router.put("/v1/batch/", summary="Change several memories, all or none")
+async def mem0_batch_update(services: Used, principal: Caller, body: Mem0BatchUpdateIn) -> Mem0MessageOut:
+    changes = [_change(one.memory_id, one) for one in body.memories]
+    done = await entity_memories.update(services, principal, changes)
+    return Mem0MessageOut(message=f"Successfully updated {len(done)} memories")
+
+
+@router.delete("/v1/batch/", summary="Several memories into the trash, all or none")
+async def mem0_batch_delete(services: Used, principal: Caller, body: Mem0BatchDeleteIn) -> Mem0MessageOut:
+    ids = list(dict.fromkeys(one.memory_id for one in body.memories))
+    await entity_memories.delete(services, principal, ids)
+    return Mem0MessageOut(message=f"Successfully deleted {len(ids)} memories")
+
+
+@router.get("/v1/entities/", summary="The users, agents, apps and runs for whom something is remembered")
+async def mem0_entities(services: Used, principal: Caller) -> Mem0EntitiesOut:
+    found = [show_entity(one) for one in await entity_memories.list_entities(services, principal)]
+    return Mem0EntitiesOut(count=len(found), total_count=len(found), next=None, previous=None, results=found)
+
+
+@router.delete("/v2/entities/{entity_type}/{name:path}/", summary="Everything of one of them into the trash")
+async def mem0_delete_entity(services: Used, principal: Caller, entity_type: str, name: str) -> Mem0MessageOut:
+    refuse("name", name)
+    if entity_type not in get_args(EntityType):
+        raise NotFound(f"There is no such type of entity: it is {', '.join(get_args(EntityType))}.")
+    kind = cast("EntityType", entity_type)
+    await entity_memories.delete_entity(services, principal, kind, check_id("name", name))
+    return Mem0MessageOut(message="Entity deleted successfully!")
+
+
+async def _unsupported(request: Request, principal: Caller) -> None:  # noqa: ARG001
+    """What the client has a method for and this server no use: said in words."""
+    route = request.scope["route"]
+    raise NotFound(_UNSUPPORTED[request.method, route.path], code="not_supported")
+
+
+for _method, _path in _UNSUPPORTED:
+    router.add_api_route(_path, _unsupported, methods=[_method], include_in_schema=False)
+
+
+# ------------------------------------------------------------------------------------------------------------ parsing
+
+
+def _check_request(principal: Principal, body: Mem0Request) -> None:
+    """What would be lost without a word is refused with one."""
+    if body.org_id not in {None, principal.account_id} or body.project_id not in {None, _PROJECT}:
+        raise NotFound("There is no such organisation or project: leave org_id and project_id out.")
+    for name, instead in _NOT_HERE.items():
+        if getattr(body, name, None):
+            raise Invalid(f"{name} is not known here, nothing was done: {instead}.")
+
+
+def _ids(named: Mapping[str, Any], filters: Mapping[str, Any] | None) -> Ids:
+    """At the top, or in `filters`: the client allows both."""
+    given = dict(named)
+    for name, value in (filters or {}).items():
+        if name not in ID_FIELDS:
+            raise Invalid(f"filters.{name}: what is added can only be given user_id, agent_id, app_id and run_id.")
+        if given.get(name, value) != value:
+            raise Invalid(f"{name} is given twice, and not the same.")
+        given[name] = value
+    found = {name: check_id(name, value) for name, value in given.items() if value is not None}
+    if not found:
+        raise Invalid("Say whose memory it is: user_id, agent_id, app_id or run_id. Nothing was stored.")
+    return Ids(**found)
+
+
+def _said(message: Mem0MessageIn) -> Said:
+    parts: list[Any] = message.content if isinstance(message.content, list) else [message.content]
+    texts: list[str] = []
+    for part in parts:
+        text = part if isinstance(part, str) else part.get("text") if part.get("type", "text") == "text" else None
+        if not isinstance(text, str):
+            raise Invalid("A message has a part that is no text, such as an image: only texts are kept here.")
+        texts.append(text)
+    return Said(role=message.role, content="\n".join(texts), name=message.name)
+
+
+def _change(memory_id: str, body: Mem0UpdateIn) -> Change:
+    if not body.model_fields_set - {"memory_id"}:
+        raise Invalid("Say what is to be changed: text, metadata, timestamp or expiration_date.")
+    return Change(
+        id=memory_id, text=body.text, metadata=body.metadata,
+        at=None if body.timestamp is None else read_moment("timestamp", body.timestamp).start,
+        expires="expiration_date" in body.model_fields_set, expires_on=body.expiration_date,
+    )  # fmt: skip
+
+
+def _wanted(
+    filters: Mapping[str, Any] | None, categories: list[str] | None, more: Mapping[str, Any], *, expired: bool | None
+) -> Wanted:
+    """A filter, and what the request says beside it."""
+    named = dict(filters or {})
+    given: Filter = Every((Comparison(field="categories", operator="in", value=categories),) if categories else ())
+    both = {"AND": [one for one in (named, more) if one]} if more else named
+    return Wanted(filter=read_filters(both, given), expired=bool(expired))
+
+
+def _sent(filters: str | None) -> dict[str, Any] | None:
+    """In the query of an address: JSON, or what Python makes of a dict, which is what the client sends."""
+    if filters is None:
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = json.loads(json.dumps(read(filters)))
+            refuse_unstorable(found, ("filters",))
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+        if isinstance(found, dict):
+            return cast("dict[str, Any]", found)
+    raise Invalid("filters has to be an object in JSON.")
+
+
+def _only(memory: Mem0MemoryOut, fields: list[str] | None) -> dict[str, Any]:
+    shown = memory.model_dump(mode="json")
+    return shown if fields is None else {name: value for name, value in shown.items() if name in {"id", *fields}}
+
+
+def _page(request: Request, page: int, size: int, total: int, results: list[dict[str, Any]]) -> Mem0PageOut:
+    def at(number: int) -> str:
+        return str(URL(str(request.url)).include_query_params(page=number, page_size=size))
+
+    return Mem0PageOut(
+        count=total, next=at(page + 1) if page * size < total else None, previous=at(page - 1) if page > 1 else None,
+        results=results,
+    )  # fmt: skip

@@ -1,0 +1,249 @@
+"""What this client sends and gets."""
+
+from datetime import date
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from keepstone.memory.entity_memories import Kept
+from keepstone.model.entity import Entity, EntityMemory, EntityVersion
+from keepstone.surfaces.http.wire import Time, Wire
+
+Id = Annotated[str | None, Field(description="Whose memory it is. Any text but `*`, up to 255 characters.")]
+Filters = Annotated[
+    dict[str, Any] | None,
+    Field(description="AND, OR, NOT and comparisons; has to name a user_id, agent_id, app_id or run_id."),
+]
+Category = Annotated[str, Field(min_length=1, max_length=255)]
+Categories = Annotated[list[Category], Field(max_length=50)]
+# Which organisation and project: what `/v1/ping/` said, or nothing.
+Place = Annotated[str | None, Field(max_length=255)]
+
+
+class Mem0MessageIn(Wire):
+    role: Annotated[str, Field(pattern="^(user|assistant|system|tool)$")] = "user"
+    content: str | list[dict[str, Any]] | dict[str, Any] = Field(description="A text, or parts of which all are texts.")
+    name: Annotated[str | None, Field(min_length=1, max_length=255)] = None
+
+
+class Mem0Request(Wire):
+    """What any call may say besides, and what makes no difference here."""
+
+    org_id: Place = None
+    project_id: Place = None
+    version: Annotated[str | None, Field(max_length=16)] = None
+    output_format: Annotated[str | None, Field(max_length=16)] = None
+    source: Annotated[str | None, Field(max_length=255)] = None
+
+
+class Mem0AddIn(Mem0Request):
+    messages: Annotated[list[Mem0MessageIn], Field(min_length=1, max_length=1_000)]
+    user_id: Id = None
+    agent_id: Id = None
+    app_id: Id = None
+    run_id: Id = None
+    filters: Annotated[
+        dict[str, Any] | None, Field(description="The ids may stand in here instead, and nothing else.")
+    ] = None
+    metadata: dict[str, Any] | None = None
+    infer: Annotated[
+        bool | None, Field(description="Read what is worth keeping out of the messages; false: keep them as they are.")
+    ] = None
+    categories: Categories = Field(default_factory=list[str])
+    immutable: bool = False
+    expiration_date: Annotated[date | None, Field(description="The last day on which it is found.")] = None
+    timestamp: Annotated[int | float | None, Field(description="When it was said, in seconds since 1970.")] = None
+    async_mode: Annotated[bool | None, Field(description="Makes no difference: what is answered is stored.")] = None
+    # Not here. Each is refused with a word on what to do instead.
+    custom_categories: Any = None
+    custom_instructions: Any = None
+    agent_custom_instructions: Any = None
+    structured_data_schema: Any = None
+    includes: Any = None
+    excludes: Any = None
+    enable_graph: Any = None
+
+
+class Mem0ListIn(Mem0Request):
+    filters: Filters = None
+    categories: Categories | None = None
+    show_expired: bool | None = None
+    latest_only: Annotated[bool | None, Field(description="Makes no difference: an updated memory is there once.")] = (
+        None
+    )
+    fields: Annotated[list[str] | None, Field(max_length=50)] = None
+    start_date: str | None = None
+    end_date: str | None = None
+    enable_graph: Any = None
+
+
+class Mem0TrashIn(Mem0Request):
+    filters: Filters = None
+
+
+class Mem0SearchIn(Mem0Request):
+    query: Annotated[str, Field(min_length=1, max_length=100_000)]
+    filters: Filters = None
+    metadata: dict[str, Any] | None = None
+    categories: Categories | None = None
+    top_k: Annotated[int | None, Field(ge=1, le=1_000)] = None
+    limit: Annotated[int | None, Field(ge=1, le=1_000, description="The same as `top_k`.")] = None
+    threshold: Annotated[float | None, Field(ge=0, le=1, description="Leave out what is less relevant.")] = None
+    fields: Annotated[list[str] | None, Field(max_length=50)] = None
+    show_expired: bool | None = None
+    reference_date: Annotated[str | int | None, Field(description="What `yesterday` is counted from.")] = None
+    rerank: Annotated[bool | None, Field(description="Makes no difference: results are always ranked.")] = None
+    keyword_search: Annotated[bool | None, Field(description="Makes no difference: words always count.")] = None
+    latest_only: bool | None = None
+    enable_graph: Any = None
+
+
+class Mem0UpdateIn(Wire):
+    text: Annotated[str | None, Field(min_length=1)] = None
+    metadata: dict[str, Any] | None = None
+    timestamp: int | float | str | None = None
+    expiration_date: Annotated[date | None, Field(description="null takes it away.")] = None
+
+
+class Mem0ChangeIn(Mem0UpdateIn):
+    memory_id: Annotated[str, Field(max_length=64)]
+
+
+class Mem0BatchUpdateIn(Wire):
+    memories: Annotated[list[Mem0ChangeIn], Field(min_length=1, max_length=1_000)]
+
+
+class Mem0MemoryId(Wire):
+    memory_id: Annotated[str, Field(max_length=64)]
+
+
+class Mem0BatchDeleteIn(Wire):
+    memories: Annotated[list[Mem0MemoryId], Field(min_length=1, max_length=1_000)]
+
+
+# ---------------------------------------------------------------------------------------------------- what goes out
+
+
+class Mem0PingOut(BaseModel):
+    status: str
+    org_id: str
+    project_id: str
+    user_email: str | None
+
+
+class Mem0MemoryOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    memory: str
+    user_id: str | None
+    agent_id: str | None
+    app_id: str | None
+    run_id: str | None
+    actor_id: str | None = Field(description="The `name` of the message that it was taken from.")
+    role: str | None
+    metadata: dict[str, Any]
+    categories: list[str]
+    immutable: bool
+    expiration_date: date | None
+    created_at: Time
+    updated_at: Time
+
+
+class Mem0FoundOut(Mem0MemoryOut):
+    score: float = Field(description="Relevance: a probability.")
+
+
+class Mem0EventOut(Mem0MemoryOut):
+    event: str = Field(description="`ADD`, `UPDATE`, or `NOOP` for what is known already.")
+    previous_memory: str | None = Field(description="What an updated memory said before.")
+
+
+class Mem0AddOut(BaseModel):
+    results: list[Mem0EventOut]
+
+
+class Mem0PageOut(BaseModel):
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[dict[str, Any]] = Field(description="Memories, the newest first.")
+
+
+class Mem0SearchOut(BaseModel):
+    results: list[dict[str, Any]] = Field(description="Memories with their `score`, the most relevant first.")
+
+
+class Mem0TrashOut(BaseModel):
+    results: list[Mem0MemoryOut]
+
+
+class Mem0VersionOut(BaseModel):
+    id: str
+    memory_id: str
+    old_memory: str | None
+    new_memory: str | None
+    event: str
+    metadata: dict[str, Any]
+    categories: list[str]
+    user_id: str | None
+    agent_id: str | None
+    app_id: str | None
+    run_id: str | None
+    created_at: Time = Field(description="When the memory was made.")
+    updated_at: Time = Field(description="When it changed so.")
+    is_deleted: bool
+
+
+class Mem0EntityOut(BaseModel):
+    id: str
+    name: str
+    type: str
+    total_memories: int
+    created_at: Time
+    updated_at: Time
+
+
+class Mem0EntitiesOut(BaseModel):
+    count: int
+    next: str | None
+    previous: str | None
+    total_count: int
+    results: list[Mem0EntityOut]
+
+
+class Mem0MessageOut(BaseModel):
+    message: str
+
+
+def show(memory: EntityMemory) -> dict[str, Any]:
+    return {
+        "id": memory.id, "memory": memory.content, "user_id": memory.user_id, "agent_id": memory.agent_id,
+        "app_id": memory.app_id, "run_id": memory.run_id, "actor_id": memory.actor_id, "role": memory.role,
+        "metadata": memory.metadata, "categories": memory.categories, "immutable": memory.immutable,
+        "expiration_date": memory.expires_on, "created_at": memory.created_at, "updated_at": memory.updated_at,
+    }  # fmt: skip
+
+
+def show_kept(kept: Kept) -> Mem0EventOut:
+    return Mem0EventOut(**show(kept.memory), event=kept.event, previous_memory=kept.previous)
+
+
+def show_version(memory: EntityMemory, before: EntityVersion | None, one: EntityVersion) -> Mem0VersionOut:
+    gone = one.change == "deleted"
+    was_gone = before is not None and before.change == "deleted"
+    return Mem0VersionOut(
+        id=f"{memory.id}:{one.version}", memory_id=memory.id,
+        old_memory=None if before is None or was_gone else before.content, new_memory=None if gone else one.content,
+        event={"created": "ADD", "deleted": "DELETE", "restored": "ADD"}.get(one.change, "UPDATE"),
+        metadata=one.metadata, categories=one.categories, user_id=memory.user_id, agent_id=memory.agent_id,
+        app_id=memory.app_id, run_id=memory.run_id, created_at=memory.created_at, updated_at=one.changed_at,
+        is_deleted=gone,
+    )  # fmt: skip
+
+
+def show_entity(entity: Entity) -> Mem0EntityOut:
+    return Mem0EntityOut(
+        id=entity.name, name=entity.name, type=entity.type, total_memories=entity.memories,
+        created_at=entity.created_at, updated_at=entity.changed_at,
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""The routes: each takes a body as it comes, hands it on, and gives back what comes of it."""
+
+import base64
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import JSONResponse
+
+from keepstone.engine.openai_rounds import a_list, dumped, read_object
+from keepstone.errors import Invalid, NotFound
+from keepstone.memory import embeddings
+from keepstone.memory.relay import Asked, Dialect, Memory, forward, relay, speaker
+from keepstone.model.ids import pattern
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.openai.client import while_there
+from keepstone.surfaces.openai.errors import OpenAIErrorOut, OpenAIRoute
+
+_FREE: dict[str, Any] = {"type": "object", "additionalProperties": True}
+
+
+def _body(description: str) -> dict[str, Any]:
+    """Of any fields: what we don't know, the upstream may."""
+    content = {"application/json": {"schema": {**_FREE, "description": description}}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _answers(*, stream: bool = False) -> dict[int | str, dict[str, Any]]:
+    content: dict[str, Any] = {"application/json": {"schema": _FREE}}
+    if stream:
+        content["text/event-stream"] = {"schema": {"type": "string"}}
+    return {200: {"description": "As OpenAI describes it.", "content": content}}
+
+
+router = APIRouter(
+    prefix="/v1",
+    tags=["openai"],
+    route_class=OpenAIRoute,
+    responses={
+        "4XX": {"model": OpenAIErrorOut, "description": "What was wrong with the request, and what to do."},
+        "5XX": {"model": OpenAIErrorOut, "description": "What is wrong here or upstream; try again."},
+    },
+)
+
+MemoryHeader = Annotated[
+    Memory,
+    Header(
+        alias="X-Keepstone-Memory",
+        description="`inject`: what is remembered is put before the model. `tools`: it can save and look up. `on`: "
+        "both. `off`: the request goes as it is.",
+    ),
+]
+WorkspaceHeader = Annotated[
+    str | None,
+    Header(
+        alias="X-Keepstone-Workspace",
+        pattern=f"^{pattern('ws')}$",
+        description="Whose memory. Default: the chat's, or your default workspace.",
+    ),
+]
+ChatHeader = Annotated[
+    str | None,
+    Header(alias="X-Keepstone-Chat", pattern=f"^{pattern('chat')}$", description="A chat to keep what is said in."),
+]
+
+
+@router.post(
+    "/chat/completions",
+    summary="Chat completion by the upstream, with memory",
+    responses=_answers(stream=True),
+    openapi_extra=_body("As OpenAI's chat completions take it. Without `model`: KEEPSTONE_LLM_MODEL."),
+)
+async def chat_completions(
+    request: Request, services: Used, principal: Caller, memory: MemoryHeader = "on",
+    workspace: WorkspaceHeader = None, chat: ChatHeader = None,
+) -> Response:  # fmt: skip
+    return await _relayed("chat", request, services, principal, memory, workspace, chat)
+
+
+@router.post(
+    "/responses",
+    summary="Response by the upstream, with memory",
+    responses=_answers(stream=True),
+    openapi_extra=_body("As OpenAI's responses take it. Without `model`: KEEPSTONE_LLM_MODEL."),
+)
+async def responses(
+    request: Request, services: Used, principal: Caller, memory: MemoryHeader = "on",
+    workspace: WorkspaceHeader = None, chat: ChatHeader = None,
+) -> Response:  # fmt: skip
+    return await _relayed("responses", request, services, principal, memory, workspace, chat)
+
+
+@router.get("/models", summary="The upstream's models; without one the embedding models here", responses=_answers())
+async def models(request: Request, services: Used, principal: Caller) -> Response:  # noqa: ARG001
+    if services.upstream is not None:
+        return await while_there(request, forward(services.upstream, "GET", "/models", named="KEEPSTONE_LLM"))
+    return JSONResponse({"object": "list", "data": [_model(name) for name in embeddings.models(services)]})
+
+
+@router.get("/models/{model:path}", summary="One of them", responses=_answers())
+async def model(request: Request, services: Used, principal: Caller, model: str) -> Response:  # noqa: ARG001
+    # A path that climbs would reach what else the operator's key opens.
+    if services.upstream is not None and not {"", ".", ".."} & set(model.split("/")):
+        path = f"/models/{quote(model, safe='/:@')}"
+        return await while_there(request, forward(services.upstream, "GET", path, named="KEEPSTONE_LLM"))
+    if services.upstream is not None or model not in embeddings.models(services):
+        raise NotFound("There is no such model.", code="model_not_found")
+    return JSONResponse(_model(model))
+
+
+@router.post(
+    "/embeddings",
+    name="embeddings",
+    summary="Embeddings by the endpoint of the settings, or made here",
+    responses=_answers(),
+    openapi_extra=_body("As OpenAI's embeddings take it; made here: `input` is a text or a list of texts."),
+)
+async def make_embeddings(request: Request, services: Used, principal: Caller) -> Response:
+    raw = await request.body()
+    body = read_object(raw)
+    await speaker(services, principal, body.get("user"))
+    upstream = services.embeddings_upstream
+    if upstream is not None:
+        sent = raw if body.get("model") else dumped({**body, "model": upstream.model})
+        return await while_there(request, forward(upstream, "POST", "/embeddings", sent, named="KEEPSTONE_EMBEDDINGS"))
+    made = await embeddings.embed(
+        services, _texts(body.get("input")), model=_text(body, "model"), dimensions=_number(body, "dimensions")
+    )
+    encoding = _text(body, "encoding_format") or "float"
+    if encoding not in {"float", "base64"}:
+        raise _wrong("encoding_format", "must be float or base64")
+    data = [
+        {"object": "embedding", "index": index, "embedding": _vector(vector, encoding)}
+        for index, vector in enumerate(made.vectors)
+    ]
+    usage = {"prompt_tokens": made.tokens, "total_tokens": made.tokens}
+    return JSONResponse({"object": "list", "data": data, "model": made.model, "usage": usage})
+
+
+async def _relayed(
+    dialect: Dialect, request: Request, services: Services, principal: Principal, memory: Memory,
+    workspace: str | None, chat: str | None,
+) -> Response:  # fmt: skip
+    raw = await request.body()
+    asked = Asked(dialect=dialect, raw=raw, memory=memory, workspace_id=workspace, chat_id=chat)
+    return await while_there(request, relay(services, principal, asked))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "keepstone"}
+
+
+def _texts(given: Any) -> list[str]:
+    texts = [given] if isinstance(given, str) else a_list(given)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise _wrong("input", "must be a text or a list of texts; tokens can't be read here")
+    return texts
+
+
+def _text(body: dict[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _wrong(name, "must be a text")
+    return value
+
+
+def _number(body: dict[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise _wrong(name, "must be a whole number")
+    return value
+
+
+def _vector(vector: Any, encoding: str) -> Any:
+    if encoding == "float":
+        return vector.tolist()
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+
+def _wrong(name: str, message: str) -> Invalid:
+    return Invalid(f"`{name}` {message}.", details=[{"path": name, "message": message}])

@@ -1,0 +1,85 @@
+"""Signing in and out, and tokens, for programs; the page with the form is in `surfaces/web`."""
+
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel, Field
+
+from keepstone.access.passwords import LONGEST, SHORTEST
+from keepstone.access.sessions import change_password, log_in, log_in_once, log_out
+from keepstone.access.tokens import mint_token
+from keepstone.errors import NotFound, Unauthenticated
+from keepstone.surfaces.http.caller import COOKIE, Caller, LinkOver, Used, browser_of, caller, set_session_cookie
+from keepstone.surfaces.http.wire import Time, Wire
+from keepstone.surfaces.rest.users import UserOut
+
+router = APIRouter(prefix="/auth", tags=["auth"])
+
+
+class LoginIn(Wire):
+    email: Annotated[str, Field(min_length=1, max_length=255)]
+    password: Annotated[str, Field(min_length=1, max_length=LONGEST)]
+
+
+class LoginOut(BaseModel):
+    user: UserOut
+    expires_at: Time
+
+
+class TokenOut(BaseModel):
+    token: str
+    token_type: str = "Bearer"  # noqa: S105
+    expires_in: int = Field(description="Seconds.")
+    expires_at: Time
+
+
+class PasswordIn(Wire):
+    current: Annotated[str | None, Field(max_length=LONGEST, description="The password so far, if there is one.")] = (
+        None
+    )
+    new: Annotated[str, Field(min_length=SHORTEST, max_length=LONGEST)]
+
+
+@router.post("/login", summary="Sign in: sets the cookie `session`")
+async def login(request: Request, response: Response, services: Used, body: LoginIn) -> LoginOut:
+    made = await log_in(services, email=body.email, password=body.password, browser=browser_of(request))
+    set_session_cookie(response, request, made)
+    return LoginOut(user=UserOut.model_validate(made.user), expires_at=made.expires_at)
+
+
+@router.post("/logout", status_code=204, summary="Sign out: ends the session of this cookie")
+async def logout(request: Request, response: Response, services: Used) -> None:
+    with suppress(Unauthenticated):  # a session that is over already is what was asked for
+        await log_out(services, await caller(request))
+    response.delete_cookie(COOKIE, path="/")
+
+
+@router.get(
+    "/once/{token}",
+    summary="One-time link: signs in and goes to the start page",
+    status_code=303,
+    response_class=RedirectResponse,
+)
+async def once(request: Request, services: Used, token: Annotated[str, Path(max_length=255)]) -> Response:
+    try:
+        made = await log_in_once(services, token=token, browser=browser_of(request))
+    except NotFound as fault:
+        if "text/html" in request.headers.get("accept", ""):
+            raise LinkOver(fault.message) from None
+        raise
+    response = RedirectResponse("/", 303)
+    set_session_cookie(response, request, made)
+    return response
+
+
+@router.post("/token", summary="Mint a JWT for the caller")
+async def token(services: Used, principal: Caller) -> TokenOut:
+    made = await mint_token(services, principal)
+    return TokenOut(token=made.text, expires_in=made.expires_in, expires_at=made.expires_at)
+
+
+@router.post("/password", status_code=204, summary="Set or change the caller's password")
+async def password(services: Used, principal: Caller, body: PasswordIn) -> None:
+    await change_password(services, principal, current=body.current, new=body.new)

@@ -1,0 +1,483 @@
+"""Capsules over REST."""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from keepstone.engine.curate import Said, Segment
+from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
+from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.page import PageRequest
+from keepstone.store.capsules import Wanted
+from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, refuse
+
+router = APIRouter(prefix="/v1/memory", tags=["capsules"])
+
+Tag = Annotated[str, Field(min_length=1, max_length=100)]
+Tags = Annotated[list[Tag], Field(max_length=50)]
+Kind = Annotated[str, Field(min_length=1, max_length=50)]
+Title = Annotated[str, Field(min_length=1, max_length=500)]
+ProjectId = Annotated[str, Field(pattern=r"^proj_[a-z0-9]{24}$")]
+Text = Annotated[str, Field(min_length=1)]
+VersionNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Asked = Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class SourceIn(Wire):
+    chat_id: Annotated[str | None, Field(max_length=255)] = None
+    message_id: Annotated[str | None, Field(max_length=255)] = None
+
+
+class CapsuleIn(Wire):
+    title: Annotated[Title | None, Field(description="Left out, one is made.")] = None
+    content_md: Annotated[Text, Field(description="Markdown, up to 800 KB.")]
+    kind: Annotated[Kind, Field(description="`decision`, `thought`, `answer`, `note`, or your own.")] = "note"
+    tags: Tags = Field(default_factory=list[str])
+    project_id: ProjectId | None = None
+    source: SourceIn | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class CapsuleChange(Wire):
+    title: Title | None = None
+    content_md: Text | None = None
+    kind: Kind | None = None
+    tags: Tags | None = None
+    project_id: ProjectId | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class SourceOut(BaseModel):
+    chat_id: str | None
+    message_id: str | None
+
+
+class CapsuleOut(BaseModel):
+    id: str
+    title: str
+    content_md: str
+    kind: str
+    tags: list[str]
+    project_id: str | None
+    source: SourceOut | None
+    metadata: dict[str, Any]
+    size_bytes: int = Field(description="What it counts for: title, text and 8 KiB.")
+    version: int
+    created_at: Time
+    updated_at: Time
+    accessed_at: Time
+    deleted_at: Time | None = Field(description="In the trash since.")
+
+
+class SimilarOut(Shown):
+    id: str
+    title: str
+    similarity: float
+
+
+class CreatedOut(CapsuleOut):
+    similar: list[SimilarOut] = Field(description="Kept in the last week and nearly the same: merge them?")
+
+
+class HitOut(CapsuleOut):
+    relevance: float | None = Field(default=None, description="Only when something was searched for.")
+    snippet: str | None = Field(default=None, description="HTML text with `<mark>`.")
+
+
+class CapsulePage(BaseModel):
+    items: list[HitOut]
+    next_cursor: str | None
+    has_more: bool
+    degraded: str | None = Field(default=None, description="`literal`: nothing could be found by meaning just now.")
+
+
+class VersionOut(Shown):
+    version: int
+    change: str
+    title: str
+    content_md: str
+    tags: list[str]
+    metadata: dict[str, Any]
+    changed_by: str | None
+    changed_at: Time
+
+
+class VersionList(BaseModel):
+    items: list[VersionOut]
+
+
+class DeleteAllIn(Wire):
+    confirm: Annotated[Literal["delete-all"], Field(description="To show that you mean it.")]
+
+
+class DeletedOut(BaseModel):
+    deleted: int
+
+
+class MergeIn(Wire):
+    ids: Annotated[list[str], Field(min_length=1, max_length=50)]
+    into: Annotated[str, Field(pattern=r"^cap_[a-z0-9]{24}$")]
+
+
+class TitleIn(Wire):
+    content_md: Text
+
+
+class TitleOut(BaseModel):
+    title: str
+    tags: list[str]
+
+
+class SaidIn(Wire):
+    role: Annotated[str | None, Field(max_length=255)] = None
+    speaker: Annotated[str | None, Field(max_length=255)] = None
+    content: Annotated[str | None, Field(description="The text, as chat completions call it; or `text`.")] = None
+    text: str | None = None
+
+
+class CurateIn(Wire):
+    messages: Annotated[list[SaidIn], Field(min_length=1, max_length=1_000)]
+    refine: Annotated[bool, Field(description="Ask the language model about what is in doubt.")] = False
+
+
+class ReasonOut(BaseModel):
+    code: str
+    phrase: str
+
+
+class SegmentOut(BaseModel):
+    messages: list[int] = Field(description="Places in what was sent.")
+    text: str
+    score: float
+    reasons: list[ReasonOut]
+    title: str
+    tags: list[str]
+    kind: str
+
+
+class SegmentList(BaseModel):
+    segments: list[SegmentOut]
+
+
+class TagOut(BaseModel):
+    tag: str
+    count: int
+
+
+class TagList(BaseModel):
+    items: list[TagOut]
+
+
+class UsageOut(Shown):
+    plan: str
+    bytes_used: int
+    quota_bytes: int | None = Field(description="null: no limit.")
+    count: int
+    in_trash: int
+    in_cold: int
+
+
+class SpanOut(Shown):
+    start: str
+    count: int
+    topics: list[str]
+
+
+class Timeline(BaseModel):
+    bucket: str
+    items: list[SpanOut]
+
+
+class ConstellationOut(Shown):
+    made_at: Time | None = Field(description="null: it is still being made.")
+    points: list[dict[str, Any]]
+    clusters: list[dict[str, Any]]
+
+
+class RelatedList(BaseModel):
+    items: list[HitOut]
+
+
+class DigestOut(BaseModel):
+    since: Time
+    until: Time
+    count: int
+    kinds: dict[str, int]
+    topics: list[str]
+    capsules: list[CapsuleOut]
+    rediscover: list[CapsuleOut]
+
+
+class VersionIn(Wire):
+    version: VersionNumber
+    change: Annotated[str, Field(max_length=50)]
+    title: Annotated[str, Field(max_length=500)]
+    content_md: str
+    tags: Tags
+    metadata: dict[str, Any]
+    changed_by: Annotated[str | None, Field(max_length=255)] = None
+    changed_at: Time
+
+
+class ArchivedIn(Wire):
+    id: Annotated[str, Field(pattern=r"^cap_[a-z0-9]{24}$")]
+    title: Title
+    content_md: Text
+    kind: Kind
+    tags: Tags
+    project_id: ProjectId | None = None
+    source: SourceIn | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    version: VersionNumber = 1
+    created_at: Time
+    updated_at: Time
+    accessed_at: Time
+    history: Annotated[list[VersionIn], Field(max_length=100_000)] = Field(default_factory=list[VersionIn])
+
+
+class PutAwayIn(ArchivedIn):
+    deleted_at: Time | None = None
+    cold_at: Time | None = None
+
+
+class ArchiveIn(BaseModel):
+    """What `export` gave. Whatever else is in it is left alone."""
+
+    format: Literal["keepstone-archive"]
+    version: Literal[1]
+    capsules: list[ArchivedIn]
+    put_away: Annotated[
+        list[PutAwayIn],
+        Field(description="What was in the trash or the cold tier, and is again until its days are over."),
+    ] = Field(default_factory=list[PutAwayIn])
+
+
+class ImportedOut(Shown):
+    imported: int
+    skipped: int = Field(description="Were there already.")
+
+
+@router.post("/capsules", status_code=201, summary="Keep something")
+async def create_capsule(services: Used, principal: Caller, body: CapsuleIn) -> CreatedOut:
+    source = body.source or SourceIn()
+    new = NewCapsule(
+        title=body.title, content_md=body.content_md, kind=body.kind, tags=body.tags, project_id=body.project_id,
+        chat_id=source.chat_id, message_id=source.message_id, metadata=body.metadata,
+    )  # fmt: skip
+    made = await capsules.create(services, principal, new)
+    similar = [SimilarOut.model_validate(one) for one in made.similar]
+    return CreatedOut(**_fields(made.capsule), similar=similar)
+
+
+@router.get("/capsules", summary="List and search")
+async def list_capsules(
+    services: Used,
+    principal: Caller,
+    page: Paging,
+    q: Annotated[str | None, Query(max_length=2_000, description="Search for this.")] = None,
+    mode: Annotated[capsule_search.Mode, Query(description="By words, by meaning, or both.")] = "literal",
+    tag: Annotated[str | None, Query(max_length=100)] = None,
+    kind: Annotated[str | None, Query(max_length=50)] = None,
+    project_id: Annotated[str | None, Query(pattern=r"^proj_[a-z0-9]{24}$")] = None,
+    since: Annotated[Time | None, Query(alias="from", description="Made at this time or later.")] = None,
+    until: Annotated[Time | None, Query(alias="to", description="Made before this time.")] = None,
+) -> CapsulePage:
+    for name, value in (("q", q), ("tag", tag), ("kind", kind)):
+        refuse(name, value)
+    wanted = Wanted(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
+    if q is None or not q.strip():
+        found = await capsules.list_capsules(services, principal, wanted, page)
+        items = [HitOut(**_fields(capsule)) for capsule in found.items]
+        return CapsulePage(items=items, next_cursor=found.next_cursor, has_more=found.next_cursor is not None)
+    results = await capsule_search.find(services, principal, q, mode, wanted, page)
+    return CapsulePage(
+        items=[_hit(one) for one in results.page.items],
+        next_cursor=results.page.next_cursor,
+        has_more=results.page.next_cursor is not None,
+        degraded=results.degraded,
+    )
+
+
+@router.get("/capsules/tags", summary="Tags, the most used first")
+async def list_tags(services: Used, principal: Caller) -> TagList:
+    found = await capsule_views.tags(services, principal)
+    return TagList(items=[TagOut(tag=tag, count=count) for tag, count in found])
+
+
+@router.get("/capsules/timeline", summary="How much was kept when, and about what")
+async def timeline(services: Used, principal: Caller, bucket: capsule_views.Bucket = "day") -> Timeline:
+    spans = await capsule_views.timeline(services, principal, bucket)
+    return Timeline(bucket=bucket, items=[SpanOut.model_validate(span) for span in spans])
+
+
+@router.get("/capsules/constellation", summary="The map, from 30 capsules on")
+async def constellation(services: Used, principal: Caller) -> ConstellationOut:
+    return ConstellationOut.model_validate(await capsule_views.constellation(services, principal))
+
+
+@router.get("/capsules/related", summary="What fits to a text that is being written")
+async def related(
+    services: Used,
+    principal: Caller,
+    text: Annotated[str, Query(min_length=1, max_length=8_000)],
+    project_id: Annotated[str | None, Query(pattern=r"^proj_[a-z0-9]{24}$")] = None,
+) -> RelatedList:
+    refuse("text", text)
+    found = await capsule_search.related(services, principal, text, project_id)
+    return RelatedList(items=[_hit(one) for one in found])
+
+
+@router.post("/capsules/delete-all", summary="Everything into the trash")
+async def delete_all(services: Used, principal: Caller, body: DeleteAllIn) -> DeletedOut:  # noqa: ARG001
+    return DeletedOut(deleted=await capsules.delete_all(services, principal))
+
+
+@router.post("/capsules/merge", summary="Several into one")
+async def merge(services: Used, principal: Caller, body: MergeIn) -> CapsuleOut:
+    return CapsuleOut(**_fields(await capsule_archive.merge(services, principal, body.ids, body.into)))
+
+
+@router.post("/capsules/title", summary="A title and tags for a text")
+async def make_title(services: Used, principal: Caller, body: TitleIn) -> TitleOut:
+    made = await capsule_curation.name(services, principal, body.content_md)
+    return TitleOut(title=made.title, tags=made.tags)
+
+
+@router.post("/capsules/curate", summary="What of a conversation is worth keeping")
+async def curate(services: Used, principal: Caller, body: CurateIn) -> SegmentList:
+    said = [
+        Said(speaker=one.speaker or one.role or "user", text=one.content or one.text or "", role=one.role or "")
+        for one in body.messages
+    ]
+    found = await capsule_curation.curate(services, principal, said, refined=body.refine)
+    return SegmentList(segments=[_segment(one) for one in found])
+
+
+@router.get("/capsules/{capsule_id:cap}", summary="One capsule")
+async def get_capsule(services: Used, principal: Caller, capsule_id: str) -> CapsuleOut:
+    return CapsuleOut(**_fields(await capsules.get(services, principal, capsule_id)))
+
+
+@router.patch("/capsules/{capsule_id:cap}", summary="Change a capsule; what it was stays in its history")
+async def change_capsule(services: Used, principal: Caller, capsule_id: str, body: CapsuleChange) -> CapsuleOut:
+    changes = body.model_dump(exclude_unset=True)
+    return CapsuleOut(**_fields(await capsules.update(services, principal, capsule_id, changes)))
+
+
+@router.delete("/capsules/{capsule_id:cap}", status_code=204, summary="Into the trash, for 30 days")
+async def delete_capsule(services: Used, principal: Caller, capsule_id: str) -> None:
+    await capsules.delete(services, principal, capsule_id)
+
+
+@router.post("/capsules/{capsule_id:cap}/restore", summary="Out of the trash")
+async def restore_capsule(services: Used, principal: Caller, capsule_id: str) -> CapsuleOut:
+    return CapsuleOut(**_fields(await capsules.restore(services, principal, capsule_id)))
+
+
+@router.post("/capsules/{capsule_id:cap}/recover", summary="Out of the cold tier")
+async def recover_capsule(services: Used, principal: Caller, capsule_id: str) -> CapsuleOut:
+    return CapsuleOut(**_fields(await capsules.recover(services, principal, capsule_id)))
+
+
+@router.get("/capsules/{capsule_id:cap}/history", summary="Every version, the latest first")
+async def get_history(services: Used, principal: Caller, capsule_id: str) -> VersionList:
+    found = await capsules.history(services, principal, capsule_id)
+    return VersionList(items=[VersionOut.model_validate(one) for one in found])
+
+
+@router.get("/trash", summary="What was deleted in the last 30 days")
+async def trash(services: Used, principal: Caller, page: Paging) -> CapsulePage:
+    return await _put_away(services, principal, page, cold=False)
+
+
+@router.get("/cold", summary="What was moved out of the way because the plan was full")
+async def cold(services: Used, principal: Caller, page: Paging) -> CapsulePage:
+    return await _put_away(services, principal, page, cold=True)
+
+
+@router.get("/usage", summary="How much is kept, and how much may be")
+async def usage(services: Used, principal: Caller) -> UsageOut:
+    return UsageOut.model_validate(await capsule_views.usage(services, principal))
+
+
+@router.get("/digest", summary="The last week")
+async def digest(services: Used, principal: Caller) -> DigestOut:
+    found = await capsule_views.digest(services, principal)
+    return DigestOut(
+        since=found.since,
+        until=found.until,
+        count=found.count,
+        kinds=found.kinds,
+        topics=found.topics,
+        capsules=[CapsuleOut(**_fields(one)) for one in found.capsules],
+        rediscover=[CapsuleOut(**_fields(one)) for one in found.rediscover],
+    )
+
+
+@router.get("/export", summary="Everything, as a JSON archive", response_class=StreamingResponse)
+async def export(services: Used, principal: Caller) -> StreamingResponse:
+    archive = capsule_archive.export(services, principal)
+    first = await anext(archive)  # so that a refusal is an answer and not a broken stream
+
+    async def whole() -> AsyncGenerator[str]:
+        yield first
+        async for piece in archive:
+            yield piece
+
+    headers = {"Content-Disposition": 'attachment; filename="keepstone-capsules.json"'}
+    return StreamingResponse(whole(), media_type="application/json", headers=headers)
+
+
+@router.post("/import", summary="Read an archive back; what is there already is left alone")
+async def import_archive(services: Used, principal: Caller, body: ArchiveIn) -> ImportedOut:
+    read = [one.model_dump() for one in body.capsules]
+    away = [one.model_dump() for one in body.put_away]
+    return ImportedOut.model_validate(await capsule_archive.import_capsules(services, principal, read, away))
+
+
+def _fields(capsule: Capsule) -> dict[str, Any]:
+    source = None
+    if capsule.chat_id or capsule.message_id:
+        source = SourceOut(chat_id=capsule.chat_id, message_id=capsule.message_id)
+    return {
+        "id": capsule.id,
+        "title": capsule.title,
+        "content_md": capsule.content_md,
+        "kind": capsule.kind,
+        "tags": capsule.tags,
+        "project_id": capsule.project_id,
+        "source": source,
+        "metadata": capsule.metadata,
+        "size_bytes": capsule.size_bytes,
+        "version": capsule.version,
+        "created_at": capsule.created_at,
+        "updated_at": capsule.updated_at,
+        "accessed_at": capsule.accessed_at,
+        "deleted_at": capsule.deleted_at,
+    }
+
+
+def _hit(found: Found) -> HitOut:
+    return HitOut(**_fields(found.capsule), relevance=found.relevance, snippet=found.snippet)
+
+
+def _segment(segment: Segment) -> SegmentOut:
+    return SegmentOut(
+        messages=list(segment.messages),
+        text=segment.text,
+        score=segment.score,
+        reasons=[ReasonOut(code=one.code, phrase=one.phrase) for one in segment.reasons],
+        title=segment.title,
+        tags=list(segment.tags),
+        kind=segment.kind,
+    )
+
+
+async def _put_away(services: Used, principal: Caller, page: PageRequest, *, cold: bool) -> CapsulePage:
+    found = await capsules.list_put_away(services, principal, page, cold=cold)
+    items = [HitOut(**_fields(capsule)) for capsule in found.items]
+    return CapsulePage(items=items, next_cursor=found.next_cursor, has_more=found.next_cursor is not None)

@@ -1,0 +1,194 @@
+"""The operator's console as an API: for whoever is on this machine, and for admins. It never shows memory."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import BaseModel, Field
+
+from keepstone.access import operator as operations
+from keepstone.access import plans, usage
+from keepstone.model.account import Resident
+from keepstone.model.ids import pattern
+from keepstone.model.plan import PLAN_NAME
+from keepstone.surfaces.http.caller import Used, operator
+from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse, show_page
+from keepstone.surfaces.rest.usage import (
+    AccountUsageOut,
+    From,
+    Grouped,
+    LimitsOut,
+    SpentOut,
+    To,
+    first,
+    groups,
+    last,
+    shown,
+)
+
+router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
+
+
+class ResidentOut(BaseModel):
+    id: str
+    email: str
+    account_id: str
+    plan: str
+    role: str
+    is_admin: bool
+    quota_bytes: int | None = Field(description="Set for this user alone; null: as the plan says.")
+    capacity_bytes: int | None = Field(description="How much they may keep; null: no limit.")
+    used_bytes: int
+    created_at: Time
+    last_login_at: Time | None
+
+
+class AllowanceIn(Wire):
+    quota_bytes: Annotated[
+        int | None, Field(ge=0, le=2**60, description="Capacity of this user; null goes back to the plan's.")
+    ]
+
+
+@router.patch("/users/{user_id:usr}", summary="Set how much a user may keep")
+async def set_quota(services: Used, user_id: str, body: AllowanceIn) -> ResidentOut:
+    await operations.set_quota(services, user_id, body.quota_bytes)
+    return await get_resident(services, user_id)
+
+
+@router.get("/users/{user_id:usr}", summary="Who a user is and what they may use")
+async def get_resident(services: Used, user_id: str) -> ResidentOut:
+    return _resident(await operations.resident(services, user_id))
+
+
+@router.get("/users", summary="Who is on this server, in the order in which they came")
+async def list_residents(
+    services: Used,
+    page: Paging,
+    q: Annotated[str | None, Query(max_length=254, description="How their e-mail address begins.")] = None,
+) -> PageOut[ResidentOut]:
+    refuse("q", q)
+    return show_page(await operations.residents_page(services, page, beginning=q), _resident)
+
+
+def _resident(found: Resident) -> ResidentOut:
+    return ResidentOut(
+        id=found.user_id, email=found.email, account_id=found.account_id, plan=found.plan, role=found.role,
+        is_admin=found.is_admin, quota_bytes=found.quota_bytes, capacity_bytes=found.capacity_bytes,
+        used_bytes=found.used_bytes, created_at=found.created_at, last_login_at=found.last_login_at,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------- plans
+
+PlanName = Annotated[str, Path(pattern=PLAN_NAME, description="a-z, 0-9, - and _, up to 63 of them.")]
+_Limit = Annotated[int | None, Field(ge=0, le=2**53, description="null: no limit.")]
+_PerMinute = Annotated[int | None, Field(ge=1, le=1_000_000, description="null: no limit.")]
+
+
+class PlanOut(LimitsOut):
+    position: int = Field(description="Where it stands among the others.")
+    price: str | None = Field(description="As it is shown; null: the plan is not on the price page.")
+
+
+class PlansOut(BaseModel):
+    items: list[PlanOut]
+
+
+class PlanIn(Wire):
+    """All of its limits: null is none. Without `position` it stays where it is, and a new one is behind the rest;
+    without `price` that stays, too.
+    """
+
+    capacity_bytes: _Limit
+    monthly_queries: _Limit
+    monthly_credits: _Limit
+    key_per_minute: _PerMinute
+    account_per_minute: _PerMinute
+    position: Annotated[int | None, Field(ge=0, le=1_000_000)] = None
+    price: Annotated[
+        str | None, Field(min_length=1, max_length=40, description="Such as `$10/mo`; null: not on the price page.")
+    ] = None
+
+
+@router.get("/plans", summary="The plans of this server")
+async def list_plans(services: Used) -> PlansOut:
+    return PlansOut(items=[PlanOut.model_validate(one) for one in await plans.list_plans(services)])
+
+
+@router.get("/plans/{plan}", summary="One of them")
+async def get_plan(services: Used, plan: PlanName) -> PlanOut:
+    return PlanOut.model_validate(await plans.get_plan(services, plan))
+
+
+@router.put("/plans/{plan}", summary="Make a plan, or make it another")
+async def put_plan(services: Used, plan: PlanName, body: PlanIn) -> PlanOut:
+    left_out = {"position"} if body.position is None else set[str]()
+    left_out |= {"price"} - body.model_fields_set
+    changes = body.model_dump(exclude=left_out)
+    return PlanOut.model_validate(await plans.change_plan(services, plan, **changes))
+
+
+# ------------------------------------------------------------------------------------------------------- usage
+
+
+class OneOfAllOut(SpentOut):
+    account_id: str
+    plan: str
+    credits_left: int | None = Field(description="null: not counted.")
+
+
+class AllUsageOut(BaseModel):
+    since: Time = Field(serialization_alias="from")
+    until: Time = Field(serialization_alias="to")
+    accounts: list[OneOfAllOut]
+
+
+@router.get("/usage", summary="What an account used, or each of them")
+async def usage_of_accounts(
+    services: Used,
+    account_id: Annotated[
+        str | None, Query(pattern=f"^{pattern('acct')}$", description="Whose. Without: one line for each account.")
+    ] = None,
+    since: From = None,
+    until: To = None,
+    by: Grouped = "day,action",
+) -> AccountUsageOut | AllUsageOut:
+    if account_id is not None:
+        found = await usage.usage_of(services, account_id, since=first(since), until=last(until), by=groups(by))
+        return shown(found)
+    begin, end, lines = await usage.usage_of_all(services, since=first(since), until=last(until))
+    return AllUsageOut(since=begin, until=end, accounts=[OneOfAllOut.model_validate(one) for one in lines])
+
+
+# -------------------------------------------------------------------------------------------------------- jobs
+
+
+class TaskOut(Shown):
+    task: str
+    todo: int
+    doing: int
+    failed: int
+
+
+class FailureOut(Shown):
+    id: int
+    task: str
+    attempts: int
+    error: str | None = Field(description="The class of what it ended with; its text is in nobody's log.")
+    changed_at: Time | None
+
+
+class JobsOut(Shown):
+    workers: int = Field(description="That gave a sign of life lately.")
+    counts: dict[str, int] = Field(description="By status: `todo`, `doing`, `failed`.")
+    tasks: list[TaskOut]
+    failures: list[FailureOut] = Field(description="The newest first, up to 100.")
+
+
+@router.get("/jobs", summary="Background jobs: what waits, what runs, what failed")
+async def list_jobs(services: Used) -> JobsOut:
+    return JobsOut.model_validate(await operations.jobs(services))
+
+
+@router.post("/jobs/{job_id}/retry", status_code=204, summary="Run a failed job again")
+async def retry_job(services: Used, job_id: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> None:
+    await operations.retry_job(services, job_id)

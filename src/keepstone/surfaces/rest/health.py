@@ -1,0 +1,92 @@
+"""Alive, ready, measured."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, Field
+
+from keepstone import __version__
+from keepstone.services import Services
+from keepstone.store import health
+from keepstone.surfaces.http.caller import Used, operator
+
+router = APIRouter(tags=["health"])
+
+
+class Alive(BaseModel):
+    status: str = "ok"
+    version: str = __version__
+
+
+class Part(BaseModel):
+    ok: bool
+    status: str
+    details: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class Ready(BaseModel):
+    status: str = Field(description="`ready`, or `not_ready` with status 503.")
+    version: str = __version__
+    database: Part
+    worker: Part
+    embedder: Part
+    pending_embeddings: int | None = Field(description="Passages that are stored and not yet found by meaning.")
+
+
+@router.get("/healthz", summary="Is the process alive?")
+async def healthz() -> Alive:
+    return Alive()
+
+
+@router.get(
+    "/readyz",
+    summary="Can it do its work? Each part by name.",
+    responses={503: {"model": Ready, "description": "At least one part is not ready."}},
+)
+async def readyz(services: Used, response: Response) -> Ready:
+    ready = await readiness(services)
+    response.status_code = 200 if ready.status == "ready" else 503
+    return ready
+
+
+@router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(operator)], response_class=Response)
+async def metrics(request: Request, services: Used) -> Response:
+    state = await health.look(services.db, services.queue)
+    for status, count in state.jobs.items():
+        services.metrics.queue.labels(status).set(count)
+    services.metrics.pending_embeddings.set(state.pending_embeddings or 0)
+    restarts = getattr(request.app.state, "postgres_restarts", None)
+    services.metrics.postgres_restarts.set(restarts() if restarts else 0)
+    return Response(services.metrics.render(), media_type="text/plain; version=0.0.4")
+
+
+async def readiness(services: Services) -> Ready:
+    try:
+        async with asyncio.timeout(3):
+            state = await health.look(services.db, services.queue)
+    except TimeoutError:
+        state = health.State()
+    database = Part(
+        ok=state.answers and not state.pending_migrations,
+        status="down" if not state.answers else "migrations are missing" if state.pending_migrations else "ok",
+        details={"server_version": state.server_version, "pgvector": state.pgvector},
+    )
+    worker = Part(
+        ok=state.workers > 0,
+        status="ok" if state.workers else "no worker is running",
+        details={"workers": state.workers, "jobs": state.jobs},
+    )
+    embedder = Part(
+        ok=True,
+        status=services.embedders.status,
+        details={"models": [embedder.name for embedder in services.embedders.active]},
+    )
+    ready = database.ok and worker.ok and embedder.ok
+    return Ready(
+        status="ready" if ready else "not_ready",
+        database=database,
+        worker=worker,
+        embedder=embedder,
+        pending_embeddings=state.pending_embeddings,
+    )

@@ -1,0 +1,146 @@
+"""Scopes over REST: ingest, recall, ask."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from keepstone.engine.pack import Evidence
+from keepstone.memory import scopes
+from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.errors import request_id
+from keepstone.surfaces.http.wire import Name, Time, Wire
+
+router = APIRouter(prefix="/v1", tags=["scopes"])
+
+ScopeId = Annotated[str, Field(min_length=1, max_length=255, description="Which conversation. The caller picks it.")]
+
+
+class TurnIn(Wire):
+    speaker: Name
+    text: Annotated[str, Field(min_length=1)]
+    id: Annotated[
+        str | None, Field(min_length=1, max_length=255, description="Yours: the same again changes nothing.")
+    ] = None
+    ts: Time | None = None
+    reply_to: Annotated[str | None, Field(max_length=255)] = None
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class IngestIn(Wire):
+    scope_id: ScopeId
+    transcript: Annotated[list[TurnIn], Field(min_length=1, max_length=10_000)]
+
+
+class IngestOut(BaseModel):
+    scope_id: str
+    ingested: int = Field(description="How many were new.")
+    message_ids: list[str] = Field(description="One for each row of the transcript, in its order.")
+
+
+class ArrivingIn(Wire):
+    speaker: Name
+    text: Annotated[str, Field(min_length=1)]
+    ts: Time | None = None
+
+
+class RecallIn(Wire):
+    scope_id: ScopeId
+    message: ArrivingIn
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    max_tokens: Annotated[int | None, Field(ge=1, le=1_000_000, description="Budget of `context`.")] = None
+    as_of: Annotated[Time | None, Field(description="See the scope as it was then.")] = None
+    min_relevance: Annotated[float | None, Field(ge=0, le=1)] = None
+    explain: bool = False
+
+
+class AskIn(Wire):
+    scope_id: ScopeId
+    question: Annotated[str, Field(min_length=1)]
+    as_of: Time | None = None
+    max_tokens: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
+
+
+class EvidenceOut(BaseModel):
+    message_id: str
+    id: str | None = Field(description="Yours, if the message came with one.")
+    speaker: str
+    text: str
+    ts: Time
+    metadata: dict[str, Any]
+    relevance: float = Field(description="A probability.")
+    why: dict[str, float] | None = Field(default=None, description="With `explain`: what spoke for it.")
+
+
+class PersonOut(BaseModel):
+    speaker: str
+    facts: list[str]
+
+
+class UsageOut(BaseModel):
+    credits: int
+
+
+class RecallOut(BaseModel):
+    context: str = Field(description="Ready to put into a prompt; marked as quoted data.")
+    evidence: list[EvidenceOut] = Field(description="The best first.")
+    people: list[PersonOut]
+    usage: UsageOut
+    degraded: str | None = Field(default=None, description="`terms`: nothing could be found by meaning just now.")
+
+
+class AskOut(BaseModel):
+    answer: str
+    evidence: list[EvidenceOut]
+    abstained: bool = Field(description="Nothing here answers the question.")
+    usage: UsageOut
+
+
+@router.post("/ingest", status_code=202, summary="Append messages to a scope")
+async def ingest(services: Used, principal: Caller, body: IngestIn) -> IngestOut:
+    turns = [scopes.Turn(**turn.model_dump()) for turn in body.transcript]
+    done = await scopes.ingest(services, principal, body.scope_id, turns)
+    return IngestOut(scope_id=body.scope_id, ingested=done.new, message_ids=done.message_ids)
+
+
+@router.post("/recall", summary="What a scope knows that matters to an arriving turn (billable)")
+async def recall(request: Request, services: Used, principal: Caller, body: RecallIn) -> RecallOut:
+    found = await scopes.recall(
+        services, principal, body.scope_id, speaker=body.message.speaker, text=body.message.text, ts=body.message.ts,
+        limit=body.limit, max_tokens=body.max_tokens, as_of=body.as_of, min_relevance=body.min_relevance,
+        call_id=request_id(request),
+    )  # fmt: skip
+    return RecallOut(
+        context=found.context,
+        evidence=[_shown(item, explain=body.explain) for item in found.evidence],
+        people=[PersonOut(speaker=one.speaker, facts=one.facts) for one in found.people],
+        usage=UsageOut(credits=found.credits),
+        degraded=found.degraded,
+    )
+
+
+@router.post("/ask", summary="Answer a question over a scope (billable)")
+async def ask(request: Request, services: Used, principal: Caller, body: AskIn) -> AskOut:
+    found = await scopes.ask(
+        services, principal, body.scope_id, question=body.question, as_of=body.as_of, max_tokens=body.max_tokens,
+        call_id=request_id(request),
+    )  # fmt: skip
+    return AskOut(
+        answer=found.answer,
+        evidence=[_shown(item, explain=False) for item in found.evidence],
+        abstained=found.abstained,
+        usage=UsageOut(credits=found.credits),
+    )
+
+
+def _shown(item: Evidence, *, explain: bool) -> EvidenceOut:
+    return EvidenceOut(
+        message_id=item.message_id,
+        id=item.id,
+        speaker=item.speaker,
+        text=item.text,
+        ts=item.ts,
+        metadata=item.metadata,
+        relevance=item.relevance,
+        why=item.why if explain else None,
+    )

@@ -1,0 +1,128 @@
+"""The caller, the account and the people in it."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from keepstone.access import users
+from keepstone.access.passwords import LONGEST, SHORTEST
+from keepstone.access.require import require_user
+from keepstone.model.principal import Role, Via
+from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
+
+router = APIRouter(prefix="/v1", tags=["account"])
+
+
+class AccountOut(Shown):
+    id: str
+    name: str
+    plan: str
+    credits: int | None = Field(description="null: not counted.")
+    timezone: str = Field(description="Its days and weeks are summed up.")
+    created_at: Time
+
+
+class UserOut(Shown):
+    id: str
+    email: str
+    name: str
+    role: Role
+    is_admin: bool
+    timezone: str
+    language: str
+    cold_tier: bool
+    weekly_digest: bool
+    has_password: bool
+    created_at: Time
+    last_login_at: Time | None
+
+
+class Me(BaseModel):
+    account: AccountOut
+    user: UserOut | None = Field(description="null for a service key that names nobody.")
+    via: Via
+
+
+class AccountIn(Wire):
+    name: Name | None = None
+    timezone: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+
+
+class UserIn(Wire):
+    email: Annotated[str, Field(min_length=3, max_length=254)]
+    name: Annotated[str, Field(max_length=255)] = ""
+    role: Role = "member"
+    password: Annotated[str | None, Field(min_length=SHORTEST, max_length=LONGEST)] = None
+
+
+class MeChange(Wire):
+    name: Annotated[str, Field(max_length=255)] | None = None
+    timezone: Annotated[str, Field(max_length=64, description="Such as Europe/Berlin.")] | None = None
+    language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", max_length=35)] | None = None
+    cold_tier: bool | None = Field(
+        default=None, description="When the plan is full, move the capsules not read for longest out of the way."
+    )
+    weekly_digest: bool | None = Field(default=None, description="The week in capsules, by e-mail.")
+
+
+class UserChange(MeChange):
+    role: Role | None = None
+
+
+@router.get("/me", summary="Who am I?")
+async def me(services: Used, principal: Caller) -> Me:
+    account = await users.get_account(services, principal)
+    user = await users.get_user(services, principal, principal.user_id) if principal.user_id else None
+    return Me(
+        account=AccountOut.model_validate(account),
+        user=UserOut.model_validate(user) if user else None,
+        via=principal.via,
+    )
+
+
+@router.patch("/me", summary="Change my name, time zone, language or preferences")
+async def change_me(services: Used, principal: Caller, body: MeChange) -> UserOut:
+    user_id = require_user(principal)
+    return UserOut.model_validate(await users.update_user(services, principal, user_id, _given(body)))
+
+
+@router.patch("/account", summary="Rename the account (owners)")
+async def change_account(services: Used, principal: Caller, body: AccountIn) -> AccountOut:
+    return AccountOut.model_validate(
+        await users.update_account(services, principal, name=body.name, timezone=body.timezone)
+    )
+
+
+@router.get("/users", summary="The people of the account; to a member, only they themselves")
+async def list_users(services: Used, principal: Caller, page: Paging) -> PageOut[UserOut]:
+    return show_page(await users.list_users(services, principal, page), UserOut.model_validate)
+
+
+@router.post("/users", status_code=201, summary="Add somebody to the account (owners)")
+async def add_user(services: Used, principal: Caller, body: UserIn) -> UserOut:
+    made = await users.add_user(
+        services, principal, email=body.email, name=body.name, role=body.role, password=body.password
+    )
+    return UserOut.model_validate(made)
+
+
+@router.get("/users/{user_id:usr}", summary="One of them")
+async def get_user(services: Used, principal: Caller, user_id: str) -> UserOut:
+    return UserOut.model_validate(await users.get_user(services, principal, user_id))
+
+
+@router.patch("/users/{user_id:usr}", summary="Change somebody; only owners change roles")
+async def change_user(services: Used, principal: Caller, user_id: str, body: UserChange) -> UserOut:
+    return UserOut.model_validate(await users.update_user(services, principal, user_id, _given(body)))
+
+
+@router.delete("/users/{user_id:usr}", status_code=204, summary="Erase somebody and all that is theirs, for good")
+async def erase_user(services: Used, principal: Caller, user_id: str) -> None:
+    await users.erase_user(services, principal, user_id)
+
+
+def _given(body: MeChange) -> dict[Any, Any]:
+    """The fields that were sent. A null would say nothing: none of them can be empty."""
+    return body.model_dump(exclude_unset=True, exclude_none=True)
