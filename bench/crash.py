@@ -2,8 +2,8 @@
 
     python -m bench.crash --rounds 200 --seed 1
 
-A real `keepstone serve` takes writes from a few clients. Each round kills Keepstone or its Postgres, brings Keepstone back if it
-was the one, waits until it is ready, and looks for every write that was answered with 201.
+A real `keepstone serve` takes writes from a few clients. Each round kills Keepstone or its Postgres, brings Keepstone
+back if it was the one, waits until it is ready, and looks for every write that was answered with 201.
 """
 
 import argparse

@@ -17,8 +17,8 @@ HEAD = (
     "fused by their ranks, all in memory, behind a small HTTP server of its own where HTTP is measured."
 )
 CRASH = (
-    "Crash safety has a run of its own: `python -m bench.crash --rounds 200` kills Keepstone or Postgres with `kill -9` "
-    "during writes and counts what was acknowledged and lost."
+    "Crash safety has a run of its own: `python -m bench.crash --rounds 200` kills Keepstone or Postgres with "
+    "`kill -9` during writes and counts what was acknowledged and lost."
 )
 
 

@@ -2,9 +2,9 @@
 
     python -m bench.quality --models ~/.keepstone/models --json quality.json --markdown quality.md
 
-Offline and in memory: the pure functions of `keepstone.engine` and the embedders, no database. Embeddings are kept below
-the system's temporary folder, so that only the first run is slow. What is measured here is the ranking; that the server
-does the same is measured through HTTP.
+Offline and in memory: the pure functions of `keepstone.engine` and the embedders, no database. Embeddings are kept
+below the system's temporary folder, so that only the first run is slow. What is measured here is the ranking; that the
+server does the same is measured through HTTP.
 """
 
 import argparse

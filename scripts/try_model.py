@@ -520,7 +520,8 @@ def run(folder: Path, package: Path, weights: Path) -> int:
             with OpenAI(base_url=f"{url}/v1", api_key=owner, max_retries=0, timeout=PATIENCE) as sdk:
                 failed = attempt(Trial(sdk, environ))
             say(
-                f"\nMemory at its highest: the model's server {peak(model)}, Keepstone without Postgres {peak(keepstone)}."
+                f"\nMemory at its highest: the model's server {peak(model)}, Keepstone without Postgres "
+                f"{peak(keepstone)}."
             )
     complaints = log.read_text().strip()
     if complaints:

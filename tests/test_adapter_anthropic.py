@@ -1,4 +1,6 @@
-"""Anthropic's memory tool on Keepstone, with the real package: word for word what its own tool on a file system says."""
+"""Anthropic's memory tool on Keepstone, with the real package: word for word what its own tool on a file
+system says.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator

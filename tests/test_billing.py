@@ -156,7 +156,8 @@ def test_the_signature_of_the_documentation_is_right(paid: Services) -> None:
     secret, at, body, signature = (
         re.search(pattern, page)
         for pattern in (
-            r"secret `([^`]+)`", r"at\s`(\d+)`", r"```json\n(\{\"id\": \"evt_.*?\})\n```", r"Keepstone-Signature: (t=\S+)"
+            r"secret `([^`]+)`", r"at\s`(\d+)`", r"```json\n(\{\"id\": \"evt_.*?\})\n```",
+            r"Keepstone-Signature: (t=\S+)"
         )
     )  # fmt: skip
     assert secret

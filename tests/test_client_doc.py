@@ -23,8 +23,8 @@ def server() -> Generator[Live]:
         streamed(*chunks("At nine.")) if b'"stream"' in request.body else completion("[1]")
     )
     made = Live(
-        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=model.url, KEEPSTONE_LLM_API_KEY="sk", KEEPSTONE_LLM_MODEL="small",
-        KEEPSTONE_WORKER="off", KEEPSTONE_INJECT_RELEVANCE="0.01",
+        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=model.url, KEEPSTONE_LLM_API_KEY="sk",
+        KEEPSTONE_LLM_MODEL="small", KEEPSTONE_WORKER="off", KEEPSTONE_INJECT_RELEVANCE="0.01",
     )  # fmt: skip
     yield made
     made.stop()

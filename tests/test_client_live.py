@@ -33,8 +33,8 @@ def model() -> Generator[ScriptedUpstream]:
 def server(model: ScriptedUpstream) -> Generator[Live]:
     # No jobs: they would ask the same model, in between.
     made = Live(
-        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=model.url, KEEPSTONE_LLM_API_KEY="sk", KEEPSTONE_LLM_MODEL="small",
-        KEEPSTONE_WORKER="off", KEEPSTONE_INJECT_RELEVANCE="0.01",
+        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=model.url, KEEPSTONE_LLM_API_KEY="sk",
+        KEEPSTONE_LLM_MODEL="small", KEEPSTONE_WORKER="off", KEEPSTONE_INJECT_RELEVANCE="0.01",
     )  # fmt: skip
     yield made
     made.stop()

@@ -1,4 +1,6 @@
-"""`keepstone import` and `keepstone export` as their users run them: another process, a real server, and kill -9 on the way."""
+"""`keepstone import` and `keepstone export` as their users run them: another process, a real server, and kill -9
+on the way.
+"""
 
 import json
 import os

@@ -116,7 +116,7 @@ async def test_a_newcomer_is_shown_four_ways_and_the_first_capsule_is_celebrated
         await page.keyboard.press("Escape")
         await sheet.get_by_role("button", name="Save capsule").click()
         cheer = page.get_by_role("dialog", name="Your first capsule")
-        await expect(cheer).to_contain_text("first stone")
+        await expect(cheer).to_contain_text("keeps its place")
         await visitor.accessible()
         await cheer.get_by_role("button", name="Carry on").click()
         await expect(rows(page)).to_have_count(1)

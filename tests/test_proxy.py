@@ -1,5 +1,5 @@
-"""OpenAI's own SDK against a running Keepstone, in front of a scripted upstream: what passes, what memory adds, and what an
-upstream that misbehaves does to the client.
+"""OpenAI's own SDK against a running Keepstone, in front of a scripted upstream: what passes, what memory adds, and
+what an upstream that misbehaves does to the client.
 """
 
 import asyncio

@@ -94,8 +94,8 @@ async def test_vectors_are_made_by_a_job_and_nothing_waits_afterwards(knowing: S
     async with await psycopg.AsyncConnection.connect(database) as conn:
         rows = await (
             await conn.execute(
-                "SELECT s.model, count(*) FROM keepstone.vectors v JOIN keepstone.vector_sets s USING (account, vector_set)"
-                " GROUP BY 1 ORDER BY 1"
+                "SELECT s.model, count(*) FROM keepstone.vectors v JOIN keepstone.vector_sets s"
+                " USING (account, vector_set) GROUP BY 1 ORDER BY 1"
             )
         ).fetchall()
         assert [count for _, count in rows] == [len(TALK), len(TALK)]

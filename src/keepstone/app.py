@@ -229,7 +229,7 @@ def _bound(settings: Settings) -> socket.socket:
     except OSError as fault:
         listener.close()
         raise Misconfigured(
-            f"Keepstone can't listen on {settings.host} port {settings.port} ({fault.strerror}): stop what is there, or "
-            "set KEEPSTONE_PORT."
+            f"Keepstone can't listen on {settings.host} port {settings.port} ({fault.strerror}): stop what is there, "
+            "or set KEEPSTONE_PORT."
         ) from None
     return listener

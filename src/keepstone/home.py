@@ -26,8 +26,8 @@ def ensure_home(home: Path) -> None:
         raise Misconfigured(f"KEEPSTONE_HOME is {home}, which is not a folder: name another.") from None
     except OSError as fault:
         raise Misconfigured(
-            f"KEEPSTONE_HOME is {home}, and this user may not write there ({fault.strerror}): set KEEPSTONE_HOME to a folder "
-            "of your own, or run as the user who made it."
+            f"KEEPSTONE_HOME is {home}, and this user may not write there ({fault.strerror}): set KEEPSTONE_HOME to a "
+            "folder of your own, or run as the user who made it."
         ) from None
 
 
@@ -71,8 +71,8 @@ def _make_private(home: Path) -> None:
     there = {path.name for path in home.iterdir()} - {"lost+found"}
     if there and there.isdisjoint(_MARKS):
         raise Misconfigured(
-            f"KEEPSTONE_HOME is {home}, where other things are and others may look: name a folder of its own. If this one "
-            f"is for Keepstone alone, chmod 700 {home}."
+            f"KEEPSTONE_HOME is {home}, where other things are and others may look: name a folder of its own. If this "
+            f"one is for Keepstone alone, chmod 700 {home}."
         )
     home.chmod(0o700)
 

@@ -204,8 +204,8 @@ class Settings:
         Path,
     )
     llm_provider: LlmProvider | None = _setting(
-        None, "KEEPSTONE_LLM_PROVIDER", "A language model: `openai` (or anything that speaks its protocol) or `anthropic`.",
-        _llm_provider,
+        None, "KEEPSTONE_LLM_PROVIDER",
+        "A language model: `openai` (or anything that speaks its protocol) or `anthropic`.", _llm_provider,
     )  # fmt: skip
     llm_base_url: str | None = _setting(
         None, "KEEPSTONE_LLM_BASE_URL", "Its address, if it is not the provider's own.", _url
@@ -335,10 +335,12 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     oidc = (settings.oidc_issuer, settings.oidc_jwks_url, settings.oidc_audience)
     if any(oidc) and not all(oidc):
         raise Misconfigured(
-            "KEEPSTONE_OIDC_ISSUER, KEEPSTONE_OIDC_JWKS_URL and KEEPSTONE_OIDC_AUDIENCE go together: set all three or none."
+            "KEEPSTONE_OIDC_ISSUER, KEEPSTONE_OIDC_JWKS_URL and KEEPSTONE_OIDC_AUDIENCE go together: set all three or "
+            "none."
         )
     if settings.embeddings_provider == "openai" and not (settings.embeddings_base_url and settings.embeddings_model):
         raise Misconfigured(
-            "KEEPSTONE_EMBEDDINGS_PROVIDER is openai: set KEEPSTONE_EMBEDDINGS_BASE_URL and KEEPSTONE_EMBEDDINGS_MODEL too."
+            "KEEPSTONE_EMBEDDINGS_PROVIDER is openai: set KEEPSTONE_EMBEDDINGS_BASE_URL and KEEPSTONE_EMBEDDINGS_MODEL "
+            "too."
         )
     return settings

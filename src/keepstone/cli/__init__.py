@@ -150,14 +150,16 @@ def import_(
     )  # fmt: skip
 
 
-@app.command()
+@app.command(
+    help="Take all capsules out, with their history, the trash and the cold tier. "
+    "`keepstone import` reads both forms back."
+)
 def export(
     path: Annotated[Path, typer.Argument(metavar="PATH")],
     format: Annotated[str, typer.Option(metavar="F", help="json, one file; or markdown, a folder.")] = "json",  # noqa: A002
     url: Annotated[str | None, typer.Option(metavar="URL", help="Instead of KEEPSTONE_URL.")] = None,
     key: Annotated[str | None, typer.Option(metavar="KEY", help="Instead of KEEPSTONE_API_KEY.")] = None,
 ) -> None:
-    """Take all capsules out, with their history, the trash and the cold tier. `keepstone import` reads both forms back."""
     _do("transfer:export_to", path=path, format=format, url=url, key=key)
 
 

@@ -64,7 +64,8 @@ async def _pass_on(
         return failure(
             "unavailable",
             f"No Keepstone answers at {address}.",
-            "Tell the user to start it with `keepstone serve`, or to set KEEPSTONE_URL to where it runs; then try again.",
+            "Tell the user to start it with `keepstone serve`, or to set KEEPSTONE_URL to where it runs; then try "
+            "again.",
         )
     except ValueError:
         return failure(

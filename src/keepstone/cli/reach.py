@@ -26,8 +26,8 @@ def key_of(settings: Settings) -> str:
         return path.read_text().strip()
     except OSError:
         raise Misconfigured(
-            f"There is no key: KEEPSTONE_API_KEY is not set and {path} can't be read. Start `keepstone serve` once, which "
-            f"writes it, or {MAKE_A_KEY} and set KEEPSTONE_API_KEY."
+            f"There is no key: KEEPSTONE_API_KEY is not set and {path} can't be read. Start `keepstone serve` once, "
+            f"which writes it, or {MAKE_A_KEY} and set KEEPSTONE_API_KEY."
         ) from None
 
 

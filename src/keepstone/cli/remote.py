@@ -90,7 +90,8 @@ def _client(server: Server) -> Generator[Keepstone]:
             yield keepstone
     except ConnectionFailed:
         raise KeepstoneError(
-            f"No Keepstone answers at {address}: start it with `keepstone serve`, or say with --url or KEEPSTONE_URL where it runs."
+            f"No Keepstone answers at {address}: start it with `keepstone serve`, or say with --url or KEEPSTONE_URL "
+            "where it runs."
         ) from None
     except Unauthorized as fault:
         raise KeepstoneError(

@@ -1,4 +1,5 @@
-"""What others remember, brought into a running Keepstone through its public interface, with its owner's key; and taken out.
+"""What others remember, brought into a running Keepstone through its public interface, with its owner's key; and taken
+out.
 
 A source is a function that reads item by item and never holds more than one of them: `chatgpt`, `claude`, `mem0`,
 `openmemory`, `letta`, `markdown`, `transcript`, `archive`. `delivery` sends what they yield, `journal` remembers what

@@ -1,4 +1,6 @@
-"""Keepstone's own JSON archive, read back: every capsule with its history, and what was in the trash and the cold tier."""
+"""Keepstone's own JSON archive, read back: every capsule with its history, and what was in the trash and
+the cold tier.
+"""
 
 from collections.abc import Iterator
 from typing import Any

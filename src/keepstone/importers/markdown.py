@@ -1,4 +1,5 @@
-"""Folders of Markdown: an Obsidian vault, `MEMORY.md` and `CLAUDE.md`, or what `keepstone export --format markdown` wrote.
+"""Folders of Markdown: an Obsidian vault, `MEMORY.md` and `CLAUDE.md`, or what `keepstone export --format markdown`
+wrote.
 
 A file is a note; its folders and `#tags` are tags. `MEMORY.md` and `CLAUDE.md` are a note a section. What is larger
 than a capsule may be is cut at its headings.

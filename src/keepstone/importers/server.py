@@ -1,4 +1,6 @@
-"""A running Keepstone, as an import speaks to it: waits when asked to, tries again when it must, and says why it stops."""
+"""A running Keepstone, as an import speaks to it: waits when asked to, tries again when it must, and says
+why it stops.
+"""
 
 import asyncio
 import json

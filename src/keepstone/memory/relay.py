@@ -470,8 +470,8 @@ async def _rest(events: AsyncGenerator[Event]) -> list[Event]:
 def _upstream(services: Services) -> Upstream:
     if services.upstream is None:
         raise Unavailable(
-            "This server has no language model: its operator has to set KEEPSTONE_LLM_PROVIDER, and KEEPSTONE_LLM_API_KEY or "
-            "KEEPSTONE_LLM_BASE_URL.",
+            "This server has no language model: its operator has to set KEEPSTONE_LLM_PROVIDER, and "
+            "KEEPSTONE_LLM_API_KEY or KEEPSTONE_LLM_BASE_URL.",
             code="no_language_model",
         )
     return services.upstream

@@ -106,8 +106,8 @@ def _root_cache() -> Path:
             _ROOT_CACHE.chmod(0o755)  # whatever the umask
     except OSError as fault:
         raise Misconfigured(
-            f"{_ROOT_CACHE} can't be made ({fault.strerror}), and root's Postgres needs it: make it, or run Keepstone as "
-            "an ordinary user."
+            f"{_ROOT_CACHE} can't be made ({fault.strerror}), and root's Postgres needs it: make it, or run Keepstone "
+            "as an ordinary user."
         ) from None
     found = _ROOT_CACHE.stat()
     if found.st_uid != 0 or found.st_mode & 0o777 != 0o755:

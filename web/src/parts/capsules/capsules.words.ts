@@ -38,7 +38,7 @@ export const useCapsuleWords = defineWords('capsules', {
     look: 'Open in Recall',
     first: 'Your first capsule',
     firstText:
-      'This is the first stone of your keepstone. Whatever you keep from now on can be found again by its words or by what it means, from every chat.',
+      'A keepstone keeps its place, so that whoever comes next finds the way. Whatever you keep from now on can be found again by its words or by what it means, from every chat.',
     firstLook: 'See it in Recall',
     firstGo: 'Carry on',
     discard: 'Discard your changes?',
@@ -89,7 +89,7 @@ export const useCapsuleWords = defineWords('capsules', {
     merged: '已合并到“{{title}}”。',
     look: '在回忆中打开',
     first: '你的第一个胶囊',
-    firstText: '这是你石堆上的第一块石头。今后保存的一切，都能在任何对话里按字词或含义重新找到。',
+    firstText: '基石守住自己的位置，让后来的人找得到路。今后保存的一切，都能在任何对话里按字词或含义重新找到。',
     firstLook: '在回忆中查看',
     firstGo: '继续',
     discard: '放弃修改？',

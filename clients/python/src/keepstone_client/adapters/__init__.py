@@ -1,1 +1,4 @@
-"""Keepstone under the memory interfaces of agent frameworks. Each module needs its framework, and none needs another."""
+"""Keepstone under the memory interfaces of agent frameworks.
+
+Each module needs its framework, and none needs another.
+"""

@@ -29,8 +29,8 @@ from keepstone_client.stores import Outcome, Stores
 
 
 class KeepstoneStore(BaseStore):
-    """Give it a `Keepstone`, an `AsyncKeepstone`, or both; without any it makes a `Keepstone` from the environment. With a `Keepstone`
-    alone the async methods work in a thread.
+    """Give it a `Keepstone`, an `AsyncKeepstone`, or both; without any it makes a `Keepstone` from the environment.
+    With a `Keepstone` alone the async methods work in a thread.
 
     A batch is one request and one transaction: what it reads is what was there before it, and of several puts of a key
     the last holds. `fields` are the paths that are searched where `put` names none; all text, if None. Items past
