@@ -3,6 +3,7 @@
 KeepstoneError
 ├── Invalid            the caller's input can't be used as it is
 │   └── Malformed      it does not even have the right shape (each fault with its path)
+│       └── BadField   one field of it, by its name; a surface knows where that stood
 ├── Unauthenticated    no credential, or not a good one
 ├── Forbidden          known, but not allowed to do this here
 ├── NotFound           not there, or not the caller's: nobody learns which
@@ -50,6 +51,12 @@ class Invalid(KeepstoneError):
 
 class Malformed(Invalid):
     pass
+
+
+class BadField(Malformed):
+    def __init__(self, field: str, fault: str) -> None:
+        super().__init__(f"{field} {fault}. Nothing was stored.", details=[{"path": field, "message": fault}])
+        self.field, self.fault = field, fault
 
 
 class Unauthenticated(KeepstoneError):

@@ -87,9 +87,7 @@ async def _by_meaning(
     services: Services, principal: Principal, text: str, wanted: store.Wanted, limit: int, style: Style
 ) -> tuple[list[Found], bool]:
     question = Question(text=text, speaker=None, asked_at=services.clock())
-    (scope, space, size, ids), asked = await asyncio.gather(
-        _survey(services, principal, wanted), read(services, question)
-    )
+    (scope, _, size, ids), asked = await asyncio.gather(_survey(services, principal, wanted), read(services, question))
     if not size.passages or ids == ():
         return [], False
     if ids is not None:
@@ -97,7 +95,7 @@ async def _by_meaning(
     asked = await read_for(services, asked, size)
     async with services.db.transaction(scope) as conn:
         found = await search(conn, scope, asked, size, limit=limit, style=style)
-        capsules = await store.by_ids(conn, space, [hit.source_id for hit in found.hits])
+        capsules = await store.by_ids(conn, [hit.source_id for hit in found.hits])
     shown = [
         Found(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in found.hits

@@ -22,9 +22,9 @@ from keepstone.engine.titles import title_by_model
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, find_message, hold_chat
-from keepstone.model.capsule import TRASH_DAYS
 from keepstone.model.chat import LARGEST, ChatMemory, Distillation, MemoryVersion, SourceType
 from keepstone.model.ids import new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal

@@ -8,9 +8,9 @@ from keepstone.access.require import require_user
 from keepstone.engine.index import Source, passages_of
 from keepstone.errors import NotFound
 from keepstone.memory import workspaces
-from keepstone.model.capsule import TRASH_DAYS
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Role, Workspace

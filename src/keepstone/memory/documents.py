@@ -18,9 +18,9 @@ from keepstone.engine.chunks import chunks, whole_text
 from keepstone.engine.terms import latin, terms
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory import workspaces
-from keepstone.model.capsule import TRASH_DAYS
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
 from keepstone.model.ids import new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal

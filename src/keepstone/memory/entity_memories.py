@@ -21,7 +21,6 @@ from keepstone.engine.pack import own_words
 from keepstone.engine.people import statements
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
 from keepstone.memory.entity_reading import Found, read_messages, word_for_word
-from keepstone.model.capsule import TRASH_DAYS
 from keepstone.model.entity import (
     LARGEST,
     LARGEST_METADATA,
@@ -36,6 +35,7 @@ from keepstone.model.entity import (
     Wanted,
 )
 from keepstone.model.ids import is_id, new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services

@@ -12,8 +12,8 @@ from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, NotFound
-from keepstone.model.capsule import TRASH_DAYS
 from keepstone.model.ids import is_id, new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import Page, PageRequest, Position, cut_page
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.workspace import RANK, Member, Role, Workspace

@@ -76,9 +76,10 @@ def error_response(request: Request, fault: errors.KeepstoneError) -> JSONRespon
         headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after or 1)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    body = envelope(
-        request_id(request), fault.code, fault.message, details=fault.details, upgrade_url=fault.upgrade_url
-    )
+    details = fault.details
+    if isinstance(fault, errors.BadField):
+        details = [{"path": f"body.{fault.field}", "message": fault.fault}]
+    body = envelope(request_id(request), fault.code, fault.message, details=details, upgrade_url=fault.upgrade_url)
     return JSONResponse(body, status, headers)
 
 
