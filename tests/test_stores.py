@@ -615,8 +615,8 @@ async def test_the_index_of_namespaces_is_used_past_row_level_security(
         space = await spaces.find(conn, kind="store", name="notes", owner=me.user_id)
     await rows(
         database,
-        """INSERT INTO memories (account, space, id, kind, namespace, title, content, content_hash, size_bytes)
-           SELECT account, space, 'item_' || n, 'item', 'x' || (n %% 500) || chr(31), 'k', '{}', n::text::bytea, 2
+        """INSERT INTO memories (account, space, id, kind, path, key, content, address, content_hash, size_bytes)
+           SELECT account, space, 'item_' || n, 'item', 'x' || (n %% 500) || chr(31), 'k', '{}', n::text::bytea, '', 2
              FROM memories, generate_series(1, 20000) AS n WHERE space = %s RETURNING 1""",
         [space],
     )
@@ -626,8 +626,8 @@ async def test_the_index_of_namespaces_is_used_past_row_level_security(
         plan = await (
             await conn.execute(
                 "EXPLAIN SELECT id FROM memories m WHERE m.space = %s AND m.kind = 'item' AND m.deleted_at IS NULL"
-                " AND m.namespace >= %s AND m.namespace < %s || chr(1114111)",
+                " AND m.path >= %s AND m.path < %s || chr(1114111)",
                 [space, "x7\x1f", "x7\x1f"],
             )
         ).fetchall()
-    assert "items_by_namespace" in str(plan)
+    assert "items_by_path" in str(plan)

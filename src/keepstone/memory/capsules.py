@@ -261,7 +261,7 @@ def _distinct(tags: Sequence[str]) -> list[str]:
 
 
 CAPSULES = Kind(
-    shape=store.SHAPE, noun="capsule", prefix="cap", missing="There is no such capsule.", text_text_field="content_md",
+    shape=store.SHAPE, noun="capsule", prefix="cap", missing="There is no such capsule.", text_field="content_md",
     largest=LARGEST_CONTENT, verbs={"deleted": "deleted", "restored": "restored"},
     indexed=lambda capsule: [f"{capsule.title}\n\n{capsule.content}"], content_hash=_content_hash,
     size=lambda capsule: size_of(capsule.title, capsule.content), make_room=_make_room,

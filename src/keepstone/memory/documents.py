@@ -18,6 +18,7 @@ from keepstone.engine.chunks import chunks, whole_text
 from keepstone.engine.terms import latin, terms
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory import workspaces
+from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
 from keepstone.model.ids import new_id
 from keepstone.model.memory import TRASH_DAYS
@@ -241,8 +242,8 @@ async def _index(
     await passages.delete(conn, workspace.library, "document", [document_id])
     if cut:
         await passages.insert(conn, workspace.library, cut)
-        reading = await workspace_store.hold(conn, workspace.library)
-        await workspaces.await_reading(conn, services, principal, workspace.library, there=reading)
+        await workspace_store.hold(conn, workspace.library)
+        await schedule_indexing(conn, services, principal.account, workspace.library)
 
 
 async def _cut(services: Services, document_id: str, name: str, blocks: Sequence[Block]) -> list[NewPassage]:

@@ -191,7 +191,8 @@ async def rewrite(
 ) -> MemoryT:  # fmt: skip
     """Another version of it; refused when there is no room for it, or when it would be the same as another."""
     memory = replace(after.memory, version=before.version + 1)
-    if kind.unique and memory.live:
+    another = not before.live or (memory.content_hash, memory.title) != (before.content_hash, before.title)
+    if kind.unique and another and memory.live and memory.superseded_by is None:
         twin = next((one for one in await twins(conn, kind, memory) if one.title == memory.title), None)
         if twin is not None:
             raise Conflict(f"Then it would be the same as {twin.id}: change or delete that one instead.")
@@ -245,6 +246,29 @@ async def settle(
         await memories.count_in(conn, space, memories=len(now) - len(was), size=size)
     for one in written:
         await record(conn, principal, _action(kind, one.change), one.after.memory.id, **details)
+
+
+async def move(
+    conn: Connection,
+    services: Services,
+    principal: Principal,
+    kind: Kind[MemoryT],
+    moved: Sequence[MemoryT],
+    space: int,
+) -> None:
+    """Rows that lie in another space now are found and counted there. Both are held."""
+    if not moved:
+        return
+    await passages.delete_of_memories(conn, [memory.id for memory in moved])
+    cut = [
+        passage for memory in moved for passage in (await prepare(services, kind, memory, embed=False)).passages or ()
+    ]
+    if cut:
+        await passages.insert(conn, space, cut)
+        await schedule_indexing(conn, services, principal.account, space)
+    for before in moved:
+        await memories.count_in(conn, before.space, memories=-1, size=-before.size_bytes)
+    await memories.count_in(conn, space, memories=len(moved), size=sum(memory.size_bytes for memory in moved))
 
 
 async def schedule_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
@@ -325,14 +349,15 @@ async def change_all(
             return before
         now = services.clock()
         prepared = [
-            await prepare_change(services, kind, old, replace(new, updated_at=now)) for old, new in edited
-        ]  # fmt: skip
+            None if old == new else await prepare_change(services, kind, old, replace(new, updated_at=now))
+            for old, new in edited
+        ]
         async with services.db.transaction(account_scope(principal.account)) as conn:
             current = [kind.live(memory) for memory in await held(conn, find)]
             if [memory.version for memory in current] != [memory.version for memory in before]:
                 continue  # somebody was faster: what they changed stays in the history
             return [
-                await rewrite(conn, services, principal, kind, old, new, **details)
+                old if new is None else await rewrite(conn, services, principal, kind, old, new, **details)
                 for old, new in zip(current, prepared, strict=True)
             ]
 
@@ -357,11 +382,10 @@ async def restore(
     edit: Edit[MemoryT] = lambda memory: replace(memory, deleted_at=None),
 ) -> MemoryT:  # fmt: skip
     """Back out of the trash, within 30 days, if there is room for it and the same was not kept again."""
-    oldest = services.clock() - timedelta(days=TRASH_DAYS)
 
     def away(memory: MemoryT) -> MemoryT:
         since = away_since(memory)
-        if since is None or since < oldest:
+        if since is None or too_long(services, since):
             raise kind.not_found()
         return memory
 
@@ -374,6 +398,11 @@ async def restore(
             if away(current).version != before.version:
                 continue
             return await rewrite(conn, services, principal, kind, current, prepared, change)
+
+
+def too_long(services: Services, since: datetime) -> bool:
+    """What was put away then is gone, also while it is still there."""
+    return since < services.clock() - timedelta(days=TRASH_DAYS)
 
 
 async def held(conn: Connection, find: Finders[MemoryT]) -> Sequence[MemoryT]:

@@ -11,7 +11,7 @@ from keepstone.store.db import Connection, fetch_all, fetch_one
 
 SHAPE = memories.Shape(kind="capsule", row=Capsule)
 _LIVE: LiteralString = f"""
-    m.account = scope_account() AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
+    m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
 """
 
 
@@ -123,7 +123,7 @@ async def vault(conn: Connection, user_id: str) -> Vault | None:
         Vault,
         """
         SELECT space, size_bytes, memory_count FROM spaces
-         WHERE account = scope_account() AND kind = 'vault' AND owner = %(user)s AND name = %(user)s
+         WHERE account = %(account)s AND kind = 'vault' AND owner = %(user)s AND name = %(user)s
         """,
         {"user": user_id},
     )
@@ -136,7 +136,7 @@ async def count_put_away(conn: Connection, space: int) -> tuple[int, int]:
             """
             SELECT count(*) FILTER (WHERE deleted_at IS NOT NULL), count(*) FILTER (WHERE deleted_at IS NULL)
               FROM memories
-             WHERE account = scope_account() AND space = %(space)s AND kind = 'capsule'
+             WHERE account = %(account)s AND space = %(space)s AND kind = 'capsule'
                AND (deleted_at IS NOT NULL OR cold_at IS NOT NULL)
             """,
             {"space": space},
@@ -185,7 +185,7 @@ async def with_all_terms(conn: Connection, space: int, terms: Sequence[str], *, 
         SELECT source_id, (array_agg(passage ORDER BY matched DESC, passage))[1]
           FROM (SELECT p.source_id, p.passage, array_agg(t.term) AS found, count(*) AS matched
                   FROM terms t JOIN passages p USING (account, space, passage)
-                 WHERE t.account = scope_account() AND t.space = %(space)s AND t.term = ANY(%(terms)s)
+                 WHERE t.account = %(account)s AND t.space = %(space)s AND t.term = ANY(%(terms)s)
                  GROUP BY p.source_id, p.passage) AS each
           CROSS JOIN LATERAL unnest(found) AS term
          GROUP BY source_id

@@ -76,24 +76,19 @@ async def others_in(conn: Connection, chat_id: str, user_id: str) -> bool:
     )
 
 
-async def move(conn: Connection, chat_id: str, space: int) -> list[str]:
-    """To another workspace, with what was said and what was remembered from it. Returns the ids of its memories that
-    can be found. The transaction reaches both workspaces.
-    """
-    await conn.execute("UPDATE chats SET space = %s WHERE id = %s", [space, chat_id])
-    await conn.execute("UPDATE messages SET space = %s WHERE thread_id = %s", [space, chat_id])
-    await conn.execute("UPDATE summaries SET space = %s WHERE thread_id = %s", [space, chat_id])
-    await conn.execute("UPDATE distillations SET space = %s WHERE chat_id = %s", [space, chat_id])
+async def move(conn: Connection, chat_id: str, space: int) -> None:
+    """To another workspace, with what was said. The transaction reaches both workspaces."""
+    params = {"chat": chat_id, "space": space}
+    await conn.execute("UPDATE chats SET space = %(space)s WHERE account = %(account)s AND id = %(chat)s", params)
     await conn.execute(
-        "UPDATE memory_versions v SET space = %s FROM memories m WHERE m.id = v.memory_id AND m.kind = 'chat'"
-        " AND m.source_chat_id = %s",
-        [space, chat_id],
+        "UPDATE messages SET space = %(space)s WHERE account = %(account)s AND thread_id = %(chat)s", params
     )
-    rows = await conn.execute(
-        "UPDATE memories SET space = %s WHERE kind = 'chat' AND source_chat_id = %s RETURNING id, deleted_at IS NULL",
-        [space, chat_id],
+    await conn.execute(
+        "UPDATE summaries SET space = %(space)s WHERE account = %(account)s AND thread_id = %(chat)s", params
     )
-    return [memory for memory, live in await rows.fetchall() if live]
+    await conn.execute(
+        "UPDATE distillations SET space = %(space)s WHERE account = %(account)s AND chat_id = %(chat)s", params
+    )
 
 
 async def say(conn: Connection, space: int, chat_id: str, message: ChatMessage, speaker: str) -> None:

@@ -1,6 +1,7 @@
 """Entities: for each combination of user, agent, app and run that a caller names, the space of its memories."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import LiteralString
 
 from psycopg import sql
@@ -15,25 +16,18 @@ _COLUMNS: dict[EntityType, LiteralString] = {
 }  # fmt: skip
 
 
+_OWNED: LiteralString = "s.account = %(account)s AND s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s"
+
+
 async def describe(conn: Connection, space: int, ids: Ids) -> None:
-    """Whose this space is, and that something changed in it."""
+    """Whose this space is."""
     await conn.execute(
         """
-        INSERT INTO entities (space, user_id, agent_id, app_id, run_id) VALUES (%s, %s, %s, %s, %s)
-        ON CONFLICT (account, space) DO UPDATE SET changed_at = now()
+        INSERT INTO entities (account, space, user_id, agent_id, app_id, run_id)
+        VALUES (%(account)s, %(space)s, %(user_id)s, %(agent_id)s, %(app_id)s, %(run_id)s) ON CONFLICT DO NOTHING
         """,
-        [space, ids.user_id, ids.agent_id, ids.app_id, ids.run_id],
+        {**asdict(ids), "space": space},
     )
-
-
-async def hold(conn: Connection, spaces: Sequence[int]) -> None:
-    """Until the transaction ends, nobody else changes what is in them; always in one order, so that nobody waits for
-    somebody who waits for them.
-    """
-    await conn.execute(
-        "SELECT FROM spaces WHERE space = ANY(%s) ORDER BY space FOR NO KEY UPDATE", [sorted(set(spaces))]
-    )
-    await conn.execute("UPDATE entities SET changed_at = now() WHERE space = ANY(%s)", [sorted(set(spaces))])
 
 
 async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[int]:
@@ -42,10 +36,10 @@ async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[
     query = sql.SQL(
         """
         SELECT e.space FROM entities e JOIN spaces s USING (account, space)
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL AND {condition}
+         WHERE {owned} AND s.deleted_at IS NULL AND {condition}
          ORDER BY e.space
         """
-    ).format(condition=condition(ids_alone(wanted), params))
+    ).format(owned=sql.SQL(_OWNED), condition=condition(ids_alone(wanted), params))
     return [space for (space,) in await (await conn.execute(query, params)).fetchall()]
 
 
@@ -54,9 +48,9 @@ async def holding(conn: Connection, owner: str | None, memory_ids: Sequence[str]
     left out.
     """
     rows = await conn.execute(
-        """
+        f"""
         SELECT p.memory_id, p.space FROM entity_places(%(ids)s) p JOIN spaces s ON s.space = p.space
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL
+         WHERE {_OWNED} AND s.deleted_at IS NULL
         """,
         {"ids": list(memory_ids), "owner": owner},
     )
@@ -68,13 +62,13 @@ async def known(conn: Connection, owner: str | None) -> list[Entity]:
     return await fetch_all(
         conn,
         Entity,
-        """
+        f"""
         SELECT each.type, each.name, sum(s.memory_count)::bigint AS memories, min(s.created_at) AS created_at,
-               max(e.changed_at) AS changed_at
+               max(s.changed_at) AS changed_at
           FROM entities e JOIN spaces s USING (account, space)
                CROSS JOIN LATERAL (VALUES ('user', e.user_id), ('agent', e.agent_id), ('app', e.app_id),
                                           ('run', e.run_id)) AS each (type, name)
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL
+         WHERE {_OWNED} AND s.deleted_at IS NULL
            AND s.memory_count > 0 AND each.name IS NOT NULL
          GROUP BY each.type, each.name
          ORDER BY min(s.created_at) DESC, each.type, each.name
@@ -89,7 +83,7 @@ async def of_entity(conn: Connection, owner: str | None, kind: EntityType, name:
     rows = await conn.execute(
         f"""
         SELECT e.space FROM entities e JOIN spaces s USING (account, space)
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND e.{column} = %(name)s
+         WHERE {_OWNED} AND e.{column} = %(name)s
          ORDER BY e.space
         """,
         {"owner": owner, "name": name},

@@ -36,7 +36,7 @@ class Shape(Generic[MemoryT]):
     def source(self) -> LiteralString:
         return f"""
             FROM memories m JOIN spaces s ON s.account = m.account AND s.space = m.space {self.joins}
-           WHERE m.account = scope_account() AND m.kind = '{self.kind}'"""
+           WHERE m.account = %(account)s AND m.kind = '{self.kind}'"""
 
 
 _COLUMNS: LiteralString = """
@@ -124,7 +124,7 @@ async def versions(
         row,
         """
         SELECT version, change, title, content, summary, tags, metadata, changed_by, changed_at FROM memory_versions
-         WHERE account = scope_account() AND memory_id = %(id)s AND (%(before)s::int IS NULL OR version < %(before)s)
+         WHERE account = %(account)s AND memory_id = %(id)s AND (%(before)s::int IS NULL OR version < %(before)s)
          ORDER BY version DESC LIMIT %(limit)s
         """,
         {"id": memory_id, "before": before, "limit": limit},
@@ -144,7 +144,7 @@ async def insert(conn: Connection, shape: Shape[Any], memory: Memory) -> bool:
             content_hash, size_bytes, version, superseded_by, valid_from, valid_to, created_at, updated_at, accessed_at,
             deleted_at, cold_at)
         VALUES (
-            scope_account(), '{shape.kind}', %(id)s, %(space)s, %(type)s, %(title)s, %(content)s, %(summary)s, %(tags)s,
+            %(account)s, '{shape.kind}', %(id)s, %(space)s, %(type)s, %(title)s, %(content)s, %(summary)s, %(tags)s,
             %(metadata)s, %(visibility)s, %(user_id)s, %(agent)s, %(run_id)s, %(project_id)s, %(source_type)s,
             %(source_chat_id)s, %(source_message_id)s, %(role)s, %(actor)s, %(immutable)s, %(path)s, %(key)s,
             %(address)s, %(content_hash)s, %(size_bytes)s, %(version)s, %(superseded_by)s, %(valid_from)s, %(valid_to)s,
@@ -178,12 +178,12 @@ async def put_away(
         """
         WITH was AS MATERIALIZED (
             SELECT id, space, size_bytes, deleted_at IS NULL AND cold_at IS NULL AS live FROM memories
-             WHERE account = scope_account() AND id = ANY(%(ids)s)
+             WHERE account = %(account)s AND id = ANY(%(ids)s)
         ), done AS (
             UPDATE memories m SET deleted_at = coalesce(%(deleted)s, m.deleted_at),
                                   cold_at = coalesce(%(cold)s, m.cold_at),
                                   superseded_by = coalesce(%(by)s, m.superseded_by), version = m.version + 1
-              FROM was WHERE m.account = scope_account() AND m.id = was.id)
+              FROM was WHERE m.account = %(account)s AND m.id = was.id)
         SELECT space, count(*) FILTER (WHERE live), coalesce(sum(size_bytes) FILTER (WHERE live), 0)::bigint
           FROM was GROUP BY space
         """,
@@ -200,7 +200,7 @@ async def add_version(conn: Connection, ids: Sequence[str], change: str, changed
                                      metadata, visibility, changed_by)
         SELECT m.account, m.space, m.id, m.version, %(change)s, m.title, m.content, m.summary, m.tags, m.metadata,
                m.visibility, %(by)s
-          FROM memories m WHERE m.account = scope_account() AND m.id = ANY(%(ids)s)
+          FROM memories m WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
         ON CONFLICT DO NOTHING
         """,
         {"ids": list(ids), "change": change, "by": changed_by},
@@ -214,7 +214,7 @@ async def insert_versions(conn: Connection, memory: Memory, history: Sequence[Ve
             """
             INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, tags,
                                          metadata, visibility, changed_by, changed_at)
-            VALUES (scope_account(), %(space)s, %(memory_id)s, %(version)s, %(change)s, %(title)s, %(content)s,
+            VALUES (%(account)s, %(space)s, %(memory_id)s, %(version)s, %(change)s, %(title)s, %(content)s,
                     %(summary)s, %(tags)s, %(metadata)s, %(visibility)s, %(changed_by)s, %(changed_at)s)
             ON CONFLICT DO NOTHING
             """,
@@ -233,7 +233,7 @@ async def touch(conn: Connection, memory_id: str) -> None:
     await conn.execute(
         """
         UPDATE memories SET accessed_at = now()
-         WHERE account = scope_account() AND id = %(id)s AND accessed_at < now() - interval '1 minute'
+         WHERE account = %(account)s AND id = %(id)s AND accessed_at < now() - interval '1 minute'
         """,
         {"id": memory_id},
     )
@@ -244,9 +244,9 @@ async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
     await conn.execute(
         """
         UPDATE memories SET valid_to = %(now)s + make_interval(secs => (metadata ->> 'ttl_seconds')::float8)
-         WHERE account = scope_account()
+         WHERE account = %(account)s
            AND id IN (SELECT id FROM memories
-                       WHERE account = scope_account() AND id = ANY(%(ids)s) AND valid_to > %(now)s
+                       WHERE account = %(account)s AND id = ANY(%(ids)s) AND valid_to > %(now)s
                        ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
         """,
         {"ids": list(ids), "now": now},
@@ -259,7 +259,7 @@ async def move(conn: Connection, chat_id: str, space: int) -> None:
     await conn.execute(
         """
         UPDATE memory_versions v SET space = %(space)s FROM memories m
-         WHERE v.account = scope_account() AND m.account = scope_account() AND m.id = v.memory_id AND m.kind = 'chat'
+         WHERE v.account = %(account)s AND m.account = %(account)s AND m.id = v.memory_id AND m.kind = 'chat'
            AND m.source_chat_id = %(chat)s
         """,
         params,
@@ -267,7 +267,7 @@ async def move(conn: Connection, chat_id: str, space: int) -> None:
     await conn.execute(
         """
         UPDATE memories SET space = %(space)s
-         WHERE account = scope_account() AND kind = 'chat' AND source_chat_id = %(chat)s
+         WHERE account = %(account)s AND kind = 'chat' AND source_chat_id = %(chat)s
         """,
         params,
     )
@@ -275,7 +275,7 @@ async def move(conn: Connection, chat_id: str, space: int) -> None:
 
 async def remove(conn: Connection, memory_id: str) -> None:
     """For good, with its versions. Its passages are the caller's."""
-    await conn.execute("DELETE FROM memories WHERE account = scope_account() AND id = %(id)s", {"id": memory_id})
+    await conn.execute("DELETE FROM memories WHERE account = %(account)s AND id = %(id)s", {"id": memory_id})
 
 
 async def purge(conn: Connection, days: int) -> int:
@@ -289,7 +289,7 @@ async def count_in(conn: Connection, space: int, *, memories: int, size: int) ->
         """
         UPDATE spaces SET memory_count = memory_count + %(memories)s, size_bytes = size_bytes + %(size)s,
                           changed_at = now()
-         WHERE account = scope_account() AND space = %(space)s
+         WHERE account = %(account)s AND space = %(space)s
         """,
         {"memories": memories, "size": size, "space": space},
     )

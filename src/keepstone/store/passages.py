@@ -83,7 +83,7 @@ async def delete_of_memories(conn: Connection, memory_ids: Sequence[str]) -> Non
     await conn.execute(
         """
         DELETE FROM passages
-         WHERE account = scope_account() AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
+         WHERE account = %(account)s AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
         """,
         {"ids": list(memory_ids)},
     )

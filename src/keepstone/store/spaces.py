@@ -73,7 +73,7 @@ async def lock(conn: Connection, spaces: Collection[int]) -> None:
     """
     await conn.execute(
         """
-        SELECT FROM spaces WHERE account = scope_account() AND space = ANY(%(spaces)s)
+        SELECT FROM spaces WHERE account = %(account)s AND space = ANY(%(spaces)s)
          ORDER BY space FOR NO KEY UPDATE
         """,
         {"spaces": list(spaces)},
