@@ -17,8 +17,9 @@ from keepstone.engine import extract_written as written
 from keepstone.engine import terms, titles
 from keepstone.engine.extract_refused import small
 from keepstone.engine.extract_said import said
+from keepstone.engine.language.scripts import unspaced
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.pack import own_words
-from keepstone.engine.sentences import unspaced
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
 
@@ -79,7 +80,7 @@ async def extract_by_model(model: LanguageModel, text: str, kind: str) -> list[E
     prompt = f"Kind: {kind}\n{_tagged(own)}"
     # What is found is word for word in the text, so there is no more of it than of that.
     reply = (await model.complete(system=_EXTRACT, prompt=prompt, max_tokens=min(2_000, 200 + len(own)))).text
-    language = terms.guess(own)
+    language = guess(own)
     known = frozenset(terms.terms(own, language))
     entries = [each for each in _entries(reply) if _borne_out(each.content, known, language)]
     return [each for each in entries if not has_secret(each.content)][:MOST_WRITTEN]

@@ -16,10 +16,11 @@ from typing import Any, Literal, cast
 from keepstone.engine import extract_refused as refused
 from keepstone.engine.cues import BLOCK, CUES, JOKE, NOISE, NUMBER, QUOTED, RECALLED, SUPPOSED, UNSURE
 from keepstone.engine.extract import extract_said, has_secret
+from keepstone.engine.language.sentences import FENCE, lines, sentences, unmarked
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.pack import own_words
 from keepstone.engine.rank import normalised
-from keepstone.engine.sentences import FENCE, lines, sentences, unmarked
-from keepstone.engine.terms import guess, terms
+from keepstone.engine.terms import terms
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
 
