@@ -353,7 +353,11 @@ async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[
 async def any_passage(conn: Connection, spaces: Sequence[int], until: datetime) -> bool:
     """Whether anything in these spaces had been said by then."""
     rows = await conn.execute(
-        "SELECT EXISTS (SELECT FROM passages WHERE space = ANY(%s) AND at <= %s)", [list(spaces), until]
+        """
+        SELECT EXISTS (SELECT FROM passages
+                        WHERE account = %(account)s AND space = ANY(%(spaces)s) AND at <= %(until)s)
+        """,
+        {"spaces": list(spaces), "until": until},
     )
     return bool((await rows.fetchone() or (False,))[0])
 
