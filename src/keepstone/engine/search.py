@@ -16,8 +16,10 @@ from keepstone.engine import rank, terms
 from keepstone.engine.bm25 import idf, telling
 from keepstone.engine.calibrate import Terms, relevance
 from keepstone.engine.features import Features, PassageGroups, candidates, group_by_source
+from keepstone.engine.language.scripts import latin
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.late import maxsim
-from keepstone.engine.time import freshness, timeprox, windows
+from keepstone.engine.when import freshness, timeprox, windows
 from keepstone.errors import UpstreamError
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder, Embedding
@@ -151,7 +153,7 @@ async def embed_question(services: Services, question: Question) -> EmbeddedQues
     needs the multilingual model only in a space that has something else.
     """
     embedders = services.embedders.active
-    if terms.guess(question.text) == "en" and terms.latin(question.text):
+    if guess(question.text) == "en" and latin(question.text):
         embedders = tuple(embedder for embedder in embedders if not embedder.multilingual) or embedders
     return EmbeddedQuestion(question=question, embedded=await _embed(embedders, question.text))
 
@@ -233,7 +235,7 @@ async def gather(
     rare = telling(frequencies, ENOUGH * count) if narrow == store.EVERYTHING else list(weights)
     best = {term: weights[term] for term in rare} if style.words else {}
     models = {name: size.sets[name] for name in embedded if name in size.sets}
-    english = terms.guess(question.text) == "en"
+    english = guess(question.text) == "en"
 
     async def candidates_of(limit: int) -> list[list[int]]:
         """By words and by each of the models, the best first."""
@@ -348,7 +350,7 @@ _TERMS = rank.Weights(maxsim=0.0, bm25=1.0, pooled=0.0)
 
 def weights_of(asked: EmbeddedQuestion, style: Style) -> rank.Weights:
     """What each feature counts for this question, and for what the embedders gave for it."""
-    weights = rank.weights_for(terms.guess(asked.question.text))
+    weights = rank.weights_for(guess(asked.question.text))
     if not asked.embedded:
         weights = _TERMS
     elif all(embedding.tokens is None for _, embedding in asked.embedded.values()):
