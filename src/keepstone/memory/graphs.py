@@ -15,6 +15,7 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.dedup import content_hash
 from keepstone.engine.gleanings import revises
+from keepstone.engine.lookup import nearest
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.shelf import Finder, Kind, Prepared
@@ -345,10 +346,10 @@ def _finder(principal: Principal, graph_id: str | None, node_id: str) -> Finder[
 async def _revised(conn: Connection, new: Prepared[Node]) -> list[Node]:
     """Older nodes of the same type that this one says otherwise."""
     node = new.memory
-    near = await shelf.near_ids(conn, node.space, new.first, floor=NEAR, limit=_LOOKED_AT)
+    near = await nearest(conn, node.space, new.first, above=NEAR, limit=_LOOKED_AT)
     return [
         older
-        for older in (await store.by_ids(conn, near)).values()
+        for older in (await store.by_ids(conn, list(near))).values()
         if older.type == node.type
         and older.valid_to is None
         and older.valid_from <= node.valid_from
@@ -388,17 +389,14 @@ async def _hold_again(conn: Connection, services: Services, principal: Principal
 
 def _content_hash(node: Node) -> bytes:
     """What says the same of something else is another node."""
-    told = json.dumps([node.type, _plain(node.metadata)], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(content_hash(node.content) + told.encode()).digest()
+    told = json.loads(json.dumps([node.type, node.metadata]), parse_float=_number)
+    return hashlib.sha256(content_hash(node.content) + json.dumps(told, sort_keys=True).encode()).digest()
 
 
-def _plain(value: Any) -> Any:
+def _number(written: str) -> float:
     """1.0 is 1."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    value = float(written)
+    return int(value) if value.is_integer() else value
 
 
 NODES = Kind(

@@ -15,8 +15,9 @@ from typing import Any, Generic
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.engine import dedup
-from keepstone.engine.embed import First, keep_first, read_first
+from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
+from keepstone.engine.lookup import nearest
 from keepstone.engine.pack import own_words
 from keepstone.errors import BadField, Conflict, Invalid, NotFound
 from keepstone.model import ids
@@ -24,7 +25,7 @@ from keepstone.model.memory import LARGEST, LARGEST_METADATA, TRASH_DAYS, Memory
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, memories, passages, spaces
+from keepstone.store import memories, passages, spaces
 from keepstone.store.db import Connection
 from keepstone.store.memories import Shape
 
@@ -82,8 +83,10 @@ class Kind(Generic[MemoryT]):
 
     def new(self, at: datetime, **fields: Any) -> MemoryT:
         """One that is made now."""
-        times = {"created_at": at, "updated_at": at, "accessed_at": at, "valid_from": at}
-        return self.shape.row(**{"id": ids.new_id(self.prefix), **times, **fields})
+        made: dict[str, Any] = {
+            "id": ids.new_id(self.prefix), "created_at": at, "updated_at": at, "accessed_at": at, "valid_from": at,
+        }  # fmt: skip
+        return self.shape.row(**made | fields)
 
     def complete(self, memory: MemoryT) -> MemoryT:
         """With what follows from the rest of it."""
@@ -106,7 +109,7 @@ class Prepared(Generic[MemoryT]):
 
     memory: MemoryT
     passages: Sequence[NewPassage] | None
-    first: First | None = None
+    first: FirstVector | None = None
 
     def moved(self, **fields: Any) -> "Prepared[MemoryT]":
         """The same with another id, space or the like."""
@@ -159,7 +162,7 @@ async def prepare(
         source = Source(kind="memory", id=memory.id, text=text, at=memory.created_at, dated=False)
         made = await passages_of([source], services.embedders.active, visibility=memory.visibility)
         cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
-    return Prepared(kind.complete(memory), cut, await read_first(services, cut) if embed else None)
+    return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
 
 
 async def prepare_change(
@@ -237,7 +240,7 @@ async def settle(
         if cut := [passage for one in here for passage in one.passages or []]:
             await passages.insert(conn, space, cut)
             for one in here:
-                await keep_first(conn, space, one.passages or [], one.first)
+                await store_first_vector(conn, space, one.passages or [], one.first)
             await schedule_indexing(conn, services, principal.account, space)
     for space in sorted({one.after.memory.space for one in written}):
         was = [one.before for one in written if one.after.memory.space == space and one.before and one.before.live]
@@ -286,8 +289,8 @@ async def twins(conn: Connection, kind: Kind[MemoryT], memory: MemoryT) -> list[
 async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> list[MemoryT]:
     """What may say the same: its twins, then what begins nearly like it, the nearest first."""
     same = await twins(conn, kind, new.memory)
-    near = await near_ids(conn, new.memory.space, new.first, floor=dedup.NEARLY_THE_SAME, limit=_NEAREST)
-    close = await memories.by_ids(conn, kind.shape, near)
+    near = await nearest(conn, new.memory.space, new.first, above=dedup.NEARLY_THE_SAME, limit=_NEAREST)
+    close = await memories.by_ids(conn, kind.shape, list(near))
     return same + [close[name] for name in near if name in close and close[name] not in same]
 
 
@@ -295,19 +298,6 @@ async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[Memory
     """The memory that says this already."""
     known = await alike(conn, kind, new)
     return next((one for one in known if dedup.superfluous(new.memory.content, one.content)), None)
-
-
-async def near_ids(conn: Connection, space: int, first: First | None, *, floor: float, limit: int) -> list[str]:
-    """The memories of which a passage is nearest to this vector, the nearest first."""
-    size = await candidates.survey(conn, [space])
-    if first is None or first.model not in size.sets:
-        return []
-    near = await candidates.by_vector(
-        conn, [space], size.sets[first.model], first.embedding.pooled, limit=limit, indexed=size.indexed
-    )
-    close = [passage for passage, value in near.items() if value >= floor]
-    sources = {one.passage: one.source_id for one in await candidates.alone(conn, [space], close)}
-    return list(dict.fromkeys(sources[passage] for passage in close if passage in sources))
 
 
 # ------------------------------------------------------------------------------------------------ whole operations
