@@ -305,7 +305,7 @@ async def test_an_item_is_gone_when_its_time_is_over_and_a_job_removes_it(
     await tasks.purge_expired_items(replace(services, clock=lambda: NOW + timedelta(seconds=59)))
     assert len(await rows(database, "SELECT 1 FROM memories")) == 2
     await tasks.purge_expired_items(replace(services, clock=lambda: NOW + timedelta(seconds=60)))
-    assert await rows(database, "SELECT title FROM memories") == [("stays",)]
+    assert await rows(database, "SELECT key FROM memories") == [("stays",)]
     assert await rows(database, "SELECT count(*) FROM passages") == [(1,)]
     kept = await rows(database, "SELECT memory_count, size_bytes, passages FROM spaces WHERE kind = 'store'")
     assert kept == [(1, len('{"text": "the ferry too"}'), 1)]
