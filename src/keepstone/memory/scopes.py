@@ -5,13 +5,12 @@ A scope is its user's, or for a service key that names nobody the account's. The
 """
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from keepstone.access.meter import begin, charge, metered
+from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.answer import answer
 from keepstone.engine.index import Session, Source, in_place, passages_of
@@ -37,6 +36,7 @@ LONG = 2_000  # characters: of a longer message a prompt gets the parts that wer
 ASK_LIMIT = 10
 FACTS = 30
 ANSWER_TOKENS = 400
+KEPT_CHARACTERS = 100_000  # of an answer that is kept for a retry
 _VISIBILITY = "private"
 
 
@@ -138,11 +138,35 @@ async def recall(
     max_tokens: int | None = None,
     as_of: datetime | None = None,
     min_relevance: float | None = None,
-    call_id: str,
+    request_id: str | None = None,
 ) -> Recalled:
     """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
     _check_length(text)
-    call_id = _same_call(call_id, scope_id, text)
+    asked = ["recall", scope_id, speaker, text, ts, limit, max_tokens, as_of, min_relevance]
+
+    async def work(call_id: str) -> Recalled:
+        return await _recall(
+            services, principal, scope_id, call_id, speaker=speaker, text=text, ts=ts, limit=limit,
+            max_tokens=max_tokens, as_of=as_of, min_relevance=min_relevance,
+        )  # fmt: skip
+
+    return await once(services, principal, request_id, asked, work, keep=_is_short)
+
+
+async def _recall(
+    services: Services,
+    principal: Principal,
+    scope_id: str,
+    call_id: str,
+    *,
+    speaker: str,
+    text: str,
+    ts: datetime | None,
+    limit: int,
+    max_tokens: int | None,
+    as_of: datetime | None,
+    min_relevance: float | None,
+) -> Recalled:
     question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
     place, asked = await asyncio.gather(
         _filled(services, principal, scope_id, "recall", call_id), read(services, question)
@@ -172,11 +196,27 @@ async def ask(
     question: str,
     as_of: datetime | None = None,
     max_tokens: int | None = None,
-    call_id: str,
+    request_id: str | None = None,
 ) -> Answer:
     """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
     _check_length(question)
-    call_id = _same_call(call_id, scope_id, question)
+    asked = ["ask", scope_id, question, as_of, max_tokens]
+
+    async def work(call_id: str) -> Answer:
+        return await _ask(services, principal, scope_id, question, as_of, max_tokens, call_id)
+
+    return await once(services, principal, request_id, asked, work, keep=_is_short)
+
+
+async def _ask(
+    services: Services,
+    principal: Principal,
+    scope_id: str,
+    question: str,
+    as_of: datetime | None,
+    max_tokens: int | None,
+    call_id: str,
+) -> Answer:
     wanted = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
     place, asked = await asyncio.gather(
         _filled(services, principal, scope_id, "ask", call_id), read(services, wanted)
@@ -265,10 +305,9 @@ async def _people(conn: Connection, space: int, question: Question, evidence: Se
     return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
 
 
-def _same_call(call_id: str, scope_id: str, text: str) -> str:
-    """The caller picks the request id: only the same question again is the same call."""
-    asked = hashlib.sha256("\0".join([scope_id, text]).encode()).hexdigest()
-    return f"{call_id}:{asked[:24]}"
+def _is_short(answer: Recalled | Answer) -> bool:
+    """Whether it may be kept in memory in case it is asked for again."""
+    return sum(len(item.text) for item in answer.evidence) <= KEPT_CHARACTERS
 
 
 def _close_to_the_best(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -72,8 +72,10 @@ class Queue:
         await self.app.open_async(self._pool)
 
     async def close(self) -> None:
-        await self.app.close_async()
-        await self._pool.close()
+        try:
+            await self.app.close_async()
+        finally:
+            await self._pool.close()
 
     async def add(
         self,
