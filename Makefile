@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check bench try-model build web lock openapi pictures clean
+.PHONY: serve test check bench try-model build web lock openapi schema pictures clean
 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
@@ -57,6 +57,9 @@ lock: $(VENV)/dev.ok
 
 openapi: $(VENV)/dev.ok
 	$(BIN)/python tests/test_openapi.py
+
+schema: $(VENV)/dev.ok
+	$(BIN)/python tests/schema.py > tests/schema.txt
 
 clean:
 	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis

@@ -301,29 +301,8 @@ BEGIN
     DELETE FROM documents WHERE account = here AND created_by = wanted;
 END $$;
 
--- What hangs on a passage goes with it (the trigger is in 0003). The words are written out first: joined any earlier, a
--- vault of tens of thousands would be read once for each of its passages.
-CREATE OR REPLACE FUNCTION forget_passages() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
-AS $$
-BEGIN
-    WITH said AS MATERIALIZED (
-        SELECT g.account, g.space, word, g.passage FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS word)
-    DELETE FROM terms t USING said s
-     WHERE t.account = s.account AND t.space = s.space AND t.term = s.word AND t.passage = s.passage;
-    DELETE FROM vectors v USING gone g
-     WHERE v.account = g.account AND v.space = g.space AND v.passage = g.passage;
-    DELETE FROM token_vectors v USING gone g
-     WHERE v.account = g.account AND v.space = g.space AND v.passage = g.passage;
-    UPDATE spaces s SET passages = s.passages - g.number, term_total = s.term_total - g.total
-      FROM (SELECT account, space, count(*) AS number, sum(term_count) AS total FROM gone GROUP BY 1, 2) g
-     WHERE s.account = g.account AND s.space = g.space;
-    RETURN NULL;
-END $$;
-
 -- Where may a summary have to be made? With whether a session is over there: a message after which nobody spoke for so
 -- long, or none at all any more. Whether a day or a week is over depends on the time zone. Numbers and times only.
-DROP FUNCTION IF EXISTS rooms_to_sum_up();
 CREATE OR REPLACE FUNCTION rooms_to_sum_up(now timestamptz, silence interval)
     RETURNS TABLE (account int, space bigint, session_over boolean, days_from timestamptz, weeks_from timestamptz,
                    timezone text)
