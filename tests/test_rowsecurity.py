@@ -342,7 +342,12 @@ async def test_vectors_of_any_dimension_stand_side_by_side_in_their_own_row(
 
 
 async def test_a_fact_can_be_inserted_as_the_document_shows_it(services: Services, world: World) -> None:
-    scope = ReadScope(account=world.member.user.account, visibilities=ALL)
+    member = world.member.user
+    async with services.db.transaction(account_scope(member.account)) as conn:
+        (rows,) = await (
+            await conn.execute("SELECT space FROM spaces WHERE kind = 'profile' AND owner = %s", [member.id])
+        ).fetchall()
+    scope = ReadScope(account=member.account, spaces=rows, visibilities=ALL)
     async with services.db.transaction(scope) as conn:
         await conn.execute(
             "INSERT INTO facts (scope_kind, scope_id, key, value)"
