@@ -17,29 +17,25 @@ from typing import Literal
 from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
 from keepstone.engine.cues import (
-    ASKED,
     BLOCK,
     CHATTER,
     CHOICE,
     CUES,
     DODGE,
     ERRAND,
-    JOKE,
     LINKED,
     NOISE,
     NUMBER,
     OFFER,
     OPEN,
-    QUOTED,
     RECALLED,
     REQUEST,
     SMALL_TALK,
-    SUPPOSED,
-    UNSURE,
     WAVERS,
     WORKED,
     Cue,
 )
+from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
 from keepstone.engine.language.scripts import DENSE, tokens
 from keepstone.engine.language.sentences import FENCE, around, lines, sentences
 from keepstone.engine.language.stopwords import STOP_WORDS
@@ -321,7 +317,7 @@ def _asserted(sentence: str, place: int) -> bool:
         return False
     if SUPPOSED.search(sentence, 0, place):
         return False
-    return not any(match.start() <= place < match.end() for match in QUOTED.finditer(sentence))
+    return not is_quoted(sentence, place)
 
 
 def _counted(run: Sequence[_Heard]) -> Mapping[str, float]:
