@@ -11,7 +11,7 @@ from typing import Any
 from keepstone.engine.pack import defused
 from keepstone.errors import KeepstoneError, Unavailable
 from keepstone.memory.chat_memories import NewMemory, save
-from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, Recalled, Result, find, recall
+from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, RecalledChatMemory, WorkspaceResult, find, recall
 from keepstone.model.principal import Principal
 from keepstone.relay.calls import AnsweredCall, storable
 from keepstone.relay.turn import Turn, calls_beside
@@ -146,7 +146,7 @@ async def kept_calls(
     return kept
 
 
-def recalled(memories: Sequence[Recalled], offset: int = 0) -> str:
+def recalled(memories: Sequence[RecalledChatMemory], offset: int = 0) -> str:
     """Memories as a model reads them."""
     if not memories:
         return "# Recalled memories\n\nNothing" + (" more" if offset else "") + " was found."
@@ -158,7 +158,7 @@ def recalled(memories: Sequence[Recalled], offset: int = 0) -> str:
     return "\n".join(["# Recalled memories", *entries])
 
 
-def searched(results: Sequence[Result], offset: int = 0) -> str:
+def searched(results: Sequence[WorkspaceResult], offset: int = 0) -> str:
     """What is in a workspace as a model reads it."""
     if not results:
         return "# Workspace search results\n\nNothing" + (" more" if offset else "") + " was found."
@@ -169,7 +169,7 @@ def searched(results: Sequence[Result], offset: int = 0) -> str:
     return "\n".join(["# Workspace search results", *entries])
 
 
-def _where(result: Result) -> str:
+def _where(result: WorkspaceResult) -> str:
     if result.type == "memory":
         return f", {defused(result.category)}" if result.category else ""
     place = result.place or {}
