@@ -301,6 +301,15 @@ BEGIN
     DELETE FROM documents WHERE account = here AND created_by = wanted;
 END $$;
 
+-- The indexes of meanings whose spaces are gone.
+CREATE OR REPLACE FUNCTION unused_indexes() RETURNS SETOF text
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT indexname::text FROM pg_indexes
+     WHERE schemaname = 'keepstone' AND tablename = 'vectors' AND indexname ~ '^near_\d+_\d+$'
+       AND split_part(indexname, '_', 2)::bigint NOT IN (SELECT space FROM spaces)
+$$;
+
 -- Where may a summary have to be made? Numbers only.
 CREATE OR REPLACE FUNCTION rooms_to_sum_up() RETURNS TABLE (account int, space bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
