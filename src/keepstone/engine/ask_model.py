@@ -8,7 +8,8 @@ import json
 import re
 from typing import Any, cast
 
-from keepstone.engine.terms import guess, terms
+from keepstone.engine.language.stopwords import guess
+from keepstone.engine.terms import terms
 from keepstone.errors import UpstreamError
 
 # Belongs into every system prompt beside what is quoted.

@@ -14,33 +14,31 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from keepstone.engine import terms, titles
+from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
 from keepstone.engine.cues import (
-    ASKED,
     BLOCK,
     CHATTER,
     CHOICE,
     CUES,
     DODGE,
     ERRAND,
-    JOKE,
     LINKED,
     NOISE,
     NUMBER,
     OFFER,
     OPEN,
-    QUOTED,
     RECALLED,
     REQUEST,
     SMALL_TALK,
-    SUPPOSED,
-    UNSURE,
     WAVERS,
     WORKED,
     Cue,
 )
-from keepstone.engine.sentences import FENCE, around, lines, sentences
+from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
+from keepstone.engine.language.scripts import DENSE, tokens
+from keepstone.engine.language.sentences import FENCE, around, lines, sentences
+from keepstone.engine.language.stopwords import STOP_WORDS
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
 
@@ -190,10 +188,10 @@ class _Heard:
 def _telling(low: str) -> list[str]:
     """The words that tell something; of a script without spaces every other pair of letters."""
     found: list[str] = []
-    for raw in (terms.ASCII if low.isascii() else terms.UNICODE).findall(low):
-        if not raw.isascii() and terms.DENSE.match(raw):
+    for raw in tokens(low):
+        if not raw.isascii() and DENSE.match(raw):
             found += [raw[at : at + 2] for at in range(0, len(raw) - 1, 2)]
-        elif raw not in titles.COMMON and raw not in terms.STOPS["en"]:
+        elif raw not in titles.COMMON and raw not in STOP_WORDS["en"]:
             found.append(raw)
     return found
 
@@ -319,7 +317,7 @@ def _asserted(sentence: str, place: int) -> bool:
         return False
     if SUPPOSED.search(sentence, 0, place):
         return False
-    return not any(match.start() <= place < match.end() for match in QUOTED.finditer(sentence))
+    return not is_quoted(sentence, place)
 
 
 def _counted(run: Sequence[_Heard]) -> Mapping[str, float]:

@@ -16,8 +16,8 @@ from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted, refuses
 from keepstone.engine.extract_refused import small
 from keepstone.engine.extract_said import said
+from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.pack import own_words
-from keepstone.engine.sentences import unspaced
 from keepstone.providers.llm import LanguageModel
 
 CATEGORIES = ("preference", "fact", "instruction", "decision")

@@ -16,10 +16,11 @@ from keepstone.engine import extract_refused as refused
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted
 from keepstone.engine.cues import BLOCK, CUES, JOKE, NOISE, NUMBER, QUOTED, RECALLED, SUPPOSED, UNSURE
 from keepstone.engine.extract import extract_said, has_secret
+from keepstone.engine.language.sentences import FENCE, lines, sentences, unmarked
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.pack import own_words
 from keepstone.engine.rank import normalised
-from keepstone.engine.sentences import FENCE, lines, sentences, unmarked
-from keepstone.engine.terms import guess, terms
+from keepstone.engine.terms import terms
 from keepstone.providers.llm import LanguageModel
 
 Type = Literal["fact", "decision", "action_item"]

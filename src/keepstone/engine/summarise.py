@@ -17,14 +17,16 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from heapq import heapify, heappop, heappush, nlargest
 
-from keepstone.engine import time
 from keepstone.engine.ask_model import DATA_ONLY, quoted
-from keepstone.engine.cues import ASKED, BLOCK, CHATTER, CUES, JOKE, NOISE, NUMBER, SMALL_TALK, SUPPOSED, UNSURE
+from keepstone.engine.cues import BLOCK, CHATTER, CUES, NOISE, NUMBER, SMALL_TALK
 from keepstone.engine.extract_refused import NAMED
 from keepstone.engine.gleanings import glean, is_landmark, revises
+from keepstone.engine.language.calendar import DOUBTFUL_MONTHS, MONTHS, WEEKDAYS
+from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
+from keepstone.engine.language.scripts import unspaced
+from keepstone.engine.language.sentences import FENCE, lines, sentences, shortened
 from keepstone.engine.pack import depends, own_words
 from keepstone.engine.rank import normalised
-from keepstone.engine.sentences import FENCE, lines, sentences, shortened, unspaced
 from keepstone.engine.terms import terms
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
@@ -457,10 +459,10 @@ def _days(text: str, *, sure: bool = False) -> set[str]:
     found: set[str] = set()
     for match in _NAMED_DAY.finditer(text):
         low = match["name"].lower()
-        if low in time.WEEKDAYS:
-            found.add(f"day {time.WEEKDAYS[low]}")
-        elif not sure or low not in time.DOUBTFUL or match["before"] or match["after"]:
-            found.add(f"month {time.MONTHS[low]}")
+        if low in WEEKDAYS:
+            found.add(f"day {WEEKDAYS[low]}")
+        elif not sure or low not in DOUBTFUL_MONTHS or match["before"] or match["after"]:
+            found.add(f"month {MONTHS[low]}")
     return found
 
 
@@ -476,7 +478,7 @@ _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _NUMBER = re.compile(r"\d{4}-\d\d-\d\d|\d+(?:[.,:/]\d+)*")
 _THOUSANDS = re.compile(r"(?<=\d)[.,'](?=\d{3}(?!\d))")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
-_NAMES = sorted({*time.MONTHS, *time.WEEKDAYS}, key=len, reverse=True)
+_NAMES = sorted({*MONTHS, *WEEKDAYS}, key=len, reverse=True)
 _SPACED = "|".join(name for name in _NAMES if not name.startswith(("周", "星")))
 _DENSE = "|".join(name for name in _NAMES if name.startswith(("周", "星")))
 _NAMED_DAY = re.compile(

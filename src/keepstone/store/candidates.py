@@ -38,6 +38,9 @@ class Survey:
         return self.term_total / max(self.passages, 1)
 
 
+NOTHING = Survey(passages=0, term_total=0, foreign_text=False, sets={}, indexed=frozenset())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrow:
     """Only what had been said by then, and only these passages."""
@@ -363,6 +366,18 @@ async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[
         {"spaces": list(spaces), "sources": list(sources)},
         binary=True,
     )
+
+
+async def any_passage(conn: Connection, spaces: Sequence[int], until: datetime) -> bool:
+    """Whether anything in these spaces had been said by then."""
+    rows = await conn.execute(
+        """
+        SELECT EXISTS (SELECT FROM passages
+                        WHERE account = %(account)s AND space = ANY(%(spaces)s) AND at <= %(until)s)
+        """,
+        {"spaces": list(spaces), "until": until},
+    )
+    return bool((await rows.fetchone() or (False,))[0])
 
 
 async def nearness(

@@ -14,14 +14,15 @@ from keepstone.access.readscope import account_scope
 from keepstone.engine.ask_model import DATA_ONLY, quoted
 from keepstone.engine.pack import CLOSING, OPENING, defused, own_words, tokens
 from keepstone.errors import Invalid, KeepstoneError, UpstreamError
-from keepstone.memory import capsules, relay
+from keepstone.memory import capsules
 from keepstone.memory.chats import find_chat, find_message
 from keepstone.memory.distil import LEAST, distil
-from keepstone.memory.turns import Turn, await_distillation, open_turn
 from keepstone.memory.workspace_search import find
 from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
+from keepstone.relay import rounds as relay
+from keepstone.relay.turn import Turn, await_distillation, open_turn
 from keepstone.services import Services
 from keepstone.store import chats as store
 from keepstone.store import summaries
