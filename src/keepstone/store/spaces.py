@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import LiteralString
 
-from keepstone.store.db import Connection, fetch_column, fetch_one, fetch_value, insert_new_row, update_rows
+from keepstone.store.db import Connection, fetch_one, fetch_value, insert_new_row, update_rows
 
 _FROM_THIS: LiteralString = """
     FROM spaces
@@ -71,34 +71,4 @@ async def put_away(conn: Connection, space: int, *, away: bool) -> None:
          WHERE account = %(account)s AND (space = %(space)s OR part_of = %(space)s)
         """,
         {"away": away, "space": space},
-    )
-
-
-async def readable_by(conn: Connection, user_id: str) -> list[int]:
-    """The spaces that are this user's own, or that they are a member of, with all their parts."""
-    return await fetch_column(
-        conn,
-        """
-        WITH own AS (
-            SELECT space FROM spaces WHERE account = %(account)s AND owner = %(user)s AND deleted_at IS NULL
-            UNION
-            SELECT m.space FROM members m JOIN spaces s USING (account, space)
-             WHERE m.account = %(account)s AND m.user_id = %(user)s AND s.deleted_at IS NULL)
-        SELECT space FROM own
-        UNION
-        SELECT s.space FROM spaces s JOIN own o ON s.part_of = o.space
-         WHERE s.account = %(account)s AND s.deleted_at IS NULL
-        """,
-        {"user": user_id},
-    )
-
-
-async def of_account(conn: Connection) -> list[int]:
-    """The spaces that belong to the account as a whole: its graphs and global facts."""
-    return await fetch_column(
-        conn,
-        """
-        SELECT space FROM spaces
-         WHERE account = %(account)s AND owner IS NULL AND kind IN ('graph', 'global') AND deleted_at IS NULL
-        """,
     )
