@@ -1,5 +1,6 @@
 """The usage ledger with its sums by month, and the credits of the transaction's account."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any
@@ -29,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where the account stands in a month, before anything is taken. `known`: the call has its line already."""
+    """Where the account stands in a month, before anything is taken. `known`: the call was paid just before."""
 
     credits: int | None
     monthly_queries: int | None
@@ -51,7 +52,7 @@ class Taken:
     within: bool
 
 
-async def standing(conn: Connection, month: date, call_id: str | None = None) -> Standing | None:
+async def standing(conn: Connection, month: date, call_ids: Sequence[str] = ()) -> Standing | None:
     return await fetch_one(
         conn,
         Standing,
@@ -60,12 +61,12 @@ async def standing(conn: Connection, month: date, call_id: str | None = None) ->
                p.monthly_credits IS NOT NULL AND coalesce(a.refilled_for < %(month)s, true) AS refill_due,
                coalesce(m.queries, 0) AS queries, coalesce(m.credits, 0) AS spent,
                coalesce(m.tokens_in, 0) AS tokens_in, coalesce(m.tokens_out, 0) AS tokens_out,
-               EXISTS (SELECT FROM usage_ledger WHERE call_id = %(call)s) AS known
+               EXISTS (SELECT FROM usage_ledger WHERE call_id = ANY(%(calls)s)) AS known
           FROM accounts a
          CROSS JOIN LATERAL plan_named(a.plan) p
           LEFT JOIN usage_months m ON m.account = a.account AND m.month = %(month)s
         """,
-        {"month": month, "call": call_id},
+        {"month": month, "calls": list(call_ids)},
     )
 
 
@@ -83,9 +84,9 @@ async def refill(conn: Connection, month: date) -> int | None:
     return await fetch_value(conn, "SELECT credits FROM accounts")
 
 
-async def take(conn: Connection, line: Line) -> Taken | None:
-    """Write the line, take its credits and add to the month, together. A call that has its line already does nothing,
-    and an account without a count always has enough.
+async def take(conn: Connection, line: Line, *, unless: str = "") -> Taken | None:
+    """Write the line, take its credits and add to the month, together. A call that has its line already, or has one by
+    the name `unless`, does nothing, and an account without a count always has enough.
 
     Of two calls at once the second waits for the first at the account, or at the month, and then sees what it left.
     The account comes first (`counted` looks at `taken`), so no two can wait for each other.
@@ -97,8 +98,9 @@ async def take(conn: Connection, line: Line) -> Taken | None:
         WITH line AS (
             INSERT INTO usage_ledger (call_id, at, user_id, credential_id, action, queries, credits, tokens_in,
                                       tokens_out, details)
-            VALUES (%(call_id)s, %(at)s, %(user_id)s, %(credential_id)s, %(action)s, %(queries)s, %(credits)s,
-                    %(tokens_in)s, %(tokens_out)s, %(details)s)
+            SELECT %(call_id)s, %(at)s, %(user_id)s, %(credential_id)s, %(action)s, %(queries)s, %(credits)s,
+                   %(tokens_in)s, %(tokens_out)s, %(details)s
+             WHERE NOT EXISTS (SELECT FROM usage_ledger WHERE call_id = %(unless)s)
             ON CONFLICT (account, call_id) DO NOTHING
             RETURNING true
         ), taken AS (
@@ -120,7 +122,7 @@ async def take(conn: Connection, line: Line) -> Taken | None:
                    OR coalesce((SELECT queries FROM counted) <= p.monthly_queries, true) AS within
           FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p
         """,
-        asdict(line) | {"details": Jsonb(line.details)},
+        asdict(line) | {"details": Jsonb(line.details), "unless": unless},
     )
 
 

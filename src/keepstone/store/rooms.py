@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import LiteralString
 
 from psycopg.types.json import Jsonb
@@ -372,9 +372,23 @@ async def done(conn: Connection, space: int, last_seq: int, now: Due) -> None:
     )
 
 
-async def all_due(conn: Connection) -> list[tuple[int, int]]:
-    """Account and space of rooms whose summaries may have to be made. Needs no scope."""
-    return await (await conn.execute("SELECT * FROM rooms_to_sum_up()")).fetchall()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsummarised:
+    """A room that lacks summaries: of a session that is over, or of days and weeks from these times on."""
+
+    account: int
+    space: int
+    session_over: bool
+    days_from: datetime | None
+    weeks_from: datetime | None
+    timezone: str
+
+
+async def unsummarised(conn: Connection, now: datetime, *, silence: timedelta) -> list[Unsummarised]:
+    """The rooms in which summaries are missing, or may be soon. Needs no scope."""
+    return await fetch_all(
+        conn, Unsummarised, "SELECT * FROM rooms_to_sum_up(%(now)s, %(silence)s)", {"now": now, "silence": silence}
+    )
 
 
 async def open_thread(conn: Connection, space: int, thread: Thread) -> bool:

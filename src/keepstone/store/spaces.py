@@ -77,33 +77,3 @@ async def claim_reading(conn: Connection, space: int) -> bool:
         "UPDATE spaces SET awaits_reading = true WHERE space = %s AND NOT awaits_reading", [space]
     )
     return done.rowcount > 0
-
-
-async def readable_by(conn: Connection, user_id: str) -> list[int]:
-    """The spaces that are this user's own, or that they are a member of, with all their parts."""
-    rows = await (
-        await conn.execute(
-            """
-            WITH own AS (
-                SELECT space FROM spaces WHERE owner = %(user)s AND deleted_at IS NULL
-                UNION
-                SELECT m.space FROM members m JOIN spaces s USING (account, space)
-                 WHERE m.user_id = %(user)s AND s.deleted_at IS NULL)
-            SELECT space FROM own
-            UNION
-            SELECT s.space FROM spaces s JOIN own o ON s.part_of = o.space WHERE s.deleted_at IS NULL
-            """,
-            {"user": user_id},
-        )
-    ).fetchall()
-    return [space for (space,) in rows]
-
-
-async def of_account(conn: Connection) -> list[int]:
-    """The spaces that belong to the account as a whole: its graphs and global facts."""
-    rows = await (
-        await conn.execute(
-            "SELECT space FROM spaces WHERE owner IS NULL AND kind IN ('graph', 'global') AND deleted_at IS NULL"
-        )
-    ).fetchall()
-    return [space for (space,) in rows]
