@@ -3,7 +3,6 @@
 KeepstoneError
 ├── Invalid            the caller's input can't be used as it is
 │   └── Malformed      it does not even have the right shape (each fault with its path)
-│       └── BadField   one field of it, by its name; a surface knows where that stood
 ├── Unauthenticated    no credential, or not a good one
 ├── Forbidden          known, but not allowed to do this here
 ├── NotFound           not there, or not the caller's: nobody learns which
@@ -24,7 +23,9 @@ from typing import Any
 
 
 class KeepstoneError(Exception):
-    """Base of the tree. `code` is the stable name clients match on."""
+    """Base of the tree. `code` is the stable name clients match on. `fields` says of fields of the input what is wrong
+    with them; where they stand in a request, only the surface knows.
+    """
 
     code = "error"
 
@@ -34,6 +35,7 @@ class KeepstoneError(Exception):
         *,
         code: str | None = None,
         details: Mapping[str, Any] | Sequence[Any] | None = None,
+        fields: Mapping[str, str] | None = None,
         retry_after: float | None = None,
         upgrade_url: str | None = None,
     ) -> None:
@@ -41,6 +43,7 @@ class KeepstoneError(Exception):
         self.message = message
         self.code = code or type(self).code
         self.details = details
+        self.fields = fields or {}
         self.retry_after = retry_after
         self.upgrade_url = upgrade_url
 
@@ -51,12 +54,6 @@ class Invalid(KeepstoneError):
 
 class Malformed(Invalid):
     pass
-
-
-class BadField(Malformed):
-    def __init__(self, field: str, fault: str) -> None:
-        super().__init__(f"{field} {fault}. Nothing was stored.", details=[{"path": field, "message": fault}])
-        self.field, self.fault = field, fault
 
 
 class Unauthenticated(KeepstoneError):

@@ -15,7 +15,7 @@ from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Role, Workspace
 from keepstone.services import Services
-from keepstone.store import chat_memories, distillations, memories, spaces
+from keepstone.store import chat_memories, distillations, spaces
 from keepstone.store import chats as store
 from keepstone.store.db import Connection, enter
 
@@ -92,8 +92,7 @@ async def _assign(
         workspaces.require_role(before, "editor")  # it takes along what is not theirs
     await spaces.lock(conn, [before.space, after.space])
     await store.move(conn, chat_id, after.space)
-    moved = await chat_memories.of_chat(conn, chat_id)
-    await memories.move(conn, chat_id, after.space)
+    moved = await chat_memories.of_chat(conn, chat_id, any_state=True)
     await shelf.move(conn, services, principal, CHAT_MEMORIES, moved, after.space)
     for number in await distillations.waiting(conn, chat_id):  # the job that is on its way looks in the old place
         await services.queue.add(conn, "distil", account=principal.account, space=after.space, distillation=number)

@@ -85,7 +85,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
         graph = await find_graph(conn, principal, graph_id)
         if graph.is_default:
             raise Conflict("This is the account's default graph: forget its nodes instead.")
-        await store.put_away(conn, graph.space, away=True)
+        await spaces.put_away(conn, graph.space, away=True)
         await record(conn, principal, "graph.delete", graph.id)
 
 
@@ -94,7 +94,7 @@ async def restore_graph(services: Services, principal: Principal, graph_id: str)
         graph = await store.get(conn, graph_id, deleted=True)
         if graph is None:
             raise no_graph()
-        await store.put_away(conn, graph.space, away=False)
+        await spaces.put_away(conn, graph.space, away=False)
         await record(conn, principal, "graph.restore", graph_id)
         return await find_graph(conn, principal, graph_id)
 

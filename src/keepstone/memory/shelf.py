@@ -19,7 +19,7 @@ from keepstone.engine.embed import FirstVector, embed_first_passage, store_first
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
 from keepstone.engine.pack import own_words
-from keepstone.errors import BadField, Conflict, Invalid, NotFound
+from keepstone.errors import Conflict, Invalid, Malformed, NotFound
 from keepstone.model import ids
 from keepstone.model.memory import LARGEST, LARGEST_METADATA, TRASH_DAYS, Memory, MemoryT, Version
 from keepstone.model.message import NewPassage
@@ -140,12 +140,16 @@ def check_text(kind: Kind[Any], text: str) -> str:
 
 def check_size(kind: Kind[Any], text: str) -> None:
     if len(text.encode()) > kind.largest:
-        raise BadField(kind.text_field, f"has more than {kind.largest // 1024} KB: keep what matters, or split it")
+        raise _malformed(kind.text_field, f"has more than {kind.largest // 1024} KB: keep what matters, or split it")
 
 
 def check_metadata(metadata: Mapping[str, Any] | None) -> None:
     if metadata and len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
-        raise BadField("metadata", f"has more than {LARGEST_METADATA // 1024} KB")
+        raise _malformed("metadata", f"has more than {LARGEST_METADATA // 1024} KB")
+
+
+def _malformed(name: str, fault: str) -> Malformed:
+    return Malformed(f"{name} {fault}. Nothing was stored.", fields={name: fault})
 
 
 # -------------------------------------------------------------------------------- before the database is asked
@@ -252,26 +256,20 @@ async def settle(
 
 
 async def move(
-    conn: Connection,
-    services: Services,
-    principal: Principal,
-    kind: Kind[MemoryT],
-    moved: Sequence[MemoryT],
+    conn: Connection, services: Services, principal: Principal, kind: Kind[MemoryT], moved: Sequence[MemoryT],
     space: int,
-) -> None:
-    """Rows that lie in another space now are found and counted there. Both are held."""
-    if not moved:
-        return
-    await passages.delete_of_memories(conn, [memory.id for memory in moved])
-    cut = [
-        passage for memory in moved for passage in (await prepare(services, kind, memory, embed=False)).passages or ()
-    ]
-    if cut:
+) -> None:  # fmt: skip
+    """To another space, where they are found and counted from now on. Both are held."""
+    await memories.move(conn, [memory.id for memory in moved], space)
+    live = [memory for memory in moved if memory.live]
+    await passages.delete_of_memories(conn, [memory.id for memory in live])
+    prepared = [await prepare(services, kind, memory, embed=False) for memory in live]
+    if cut := [passage for memory in prepared for passage in memory.passages or ()]:
         await passages.insert(conn, space, cut)
         await schedule_indexing(conn, services, principal.account, space)
-    for before in moved:
-        await memories.count_in(conn, before.space, memories=-1, size=-before.size_bytes)
-    await memories.count_in(conn, space, memories=len(moved), size=sum(memory.size_bytes for memory in moved))
+    for memory in live:
+        await memories.count_in(conn, memory.space, memories=-1, size=-memory.size_bytes)
+        await memories.count_in(conn, space, memories=1, size=memory.size_bytes)
 
 
 async def schedule_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
@@ -289,7 +287,7 @@ async def twins(conn: Connection, kind: Kind[MemoryT], memory: MemoryT) -> list[
 async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> list[MemoryT]:
     """What may say the same: its twins, then what begins nearly like it, the nearest first."""
     same = await twins(conn, kind, new.memory)
-    near = await nearest(conn, new.memory.space, new.first, above=dedup.NEARLY_THE_SAME, limit=_NEAREST)
+    near = await nearest(conn, new.memory.space, new.first, above=dedup.WORTH_COMPARING, limit=_NEAREST)
     close = await memories.by_ids(conn, kind.shape, list(near))
     return same + [close[name] for name in near if name in close and close[name] not in same]
 

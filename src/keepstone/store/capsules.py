@@ -7,7 +7,7 @@ from typing import LiteralString
 
 from keepstone.model.capsule import Capsule
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_one
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_rows
 
 SHAPE = memories.Shape(kind="capsule", row=Capsule)
 _LIVE: LiteralString = f"""
@@ -76,14 +76,13 @@ async def cold(conn: Connection, space: int, *, after: tuple[datetime, str] | No
 
 async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None) -> dict[str, str]:
     """Of every capsule that is there, by its id; or of these."""
-    rows = await conn.execute(
-        f"""
-        SELECT m.id, m.title FROM memories m
-         WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))
-        """,
-        {"space": space, "ids": None if ids is None else list(ids)},
+    return dict(
+        await fetch_rows(
+            conn,
+            f"SELECT m.id, m.title FROM memories m WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
+            {"space": space, "ids": None if ids is None else list(ids)},
+        )
     )
-    return dict(await rows.fetchall())
 
 
 async def least_read(conn: Connection, space: int, *, limit: int) -> list[Capsule]:
@@ -105,7 +104,7 @@ async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
         """,
         {"space": space},
     )
-    return [(row[0], row[1]) for row in await rows.fetchall()]
+    return await rows.fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,8 +179,10 @@ async def with_all_terms(conn: Connection, space: int, terms: Sequence[str], *, 
     """The capsules in which every one of these terms stands, each with the passage that has most of them."""
     if not terms:
         return {}
-    rows = await conn.execute(
-        """
+    return dict(
+        await fetch_rows(
+            conn,
+            """
         SELECT source_id, (array_agg(passage ORDER BY matched DESC, passage))[1]
           FROM (SELECT p.source_id, p.passage, array_agg(t.term) AS found, count(*) AS matched
                   FROM terms t JOIN passages p USING (account, space, passage)
@@ -192,6 +193,6 @@ async def with_all_terms(conn: Connection, space: int, terms: Sequence[str], *, 
         HAVING count(DISTINCT term) = %(number)s
          LIMIT %(limit)s
         """,
-        {"space": space, "terms": list(terms), "number": len(set(terms)), "limit": limit},
+            {"space": space, "terms": list(terms), "number": len(set(terms)), "limit": limit},
+        )
     )
-    return dict(await rows.fetchall())

@@ -7,7 +7,7 @@ from typing import LiteralString
 from psycopg import sql
 
 from keepstone.model.entity import Entity, EntityType, Filter, Ids, ids_alone
-from keepstone.store.db import Connection, fetch_all, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_rows, fetch_value, insert_new_row
 from keepstone.store.entity_filters import condition
 
 KIND = "entity"
@@ -21,13 +21,7 @@ _OWNED: LiteralString = "s.account = %(account)s AND s.kind = 'entity' AND s.own
 
 async def describe(conn: Connection, space: int, ids: Ids) -> None:
     """Whose this space is."""
-    await conn.execute(
-        """
-        INSERT INTO entities (account, space, user_id, agent_id, app_id, run_id)
-        VALUES (%(account)s, %(space)s, %(user_id)s, %(agent_id)s, %(app_id)s, %(run_id)s) ON CONFLICT DO NOTHING
-        """,
-        {**asdict(ids), "space": space},
-    )
+    await insert_new_row(conn, "entities", {**asdict(ids), "space": space})
 
 
 async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[int]:
@@ -40,21 +34,23 @@ async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[
          ORDER BY e.space
         """
     ).format(owned=sql.SQL(_OWNED), condition=condition(ids_alone(wanted), params))
-    return [space for (space,) in await (await conn.execute(query, params)).fetchall()]
+    return await fetch_column(conn, query, params)
 
 
 async def holding(conn: Connection, owner: str | None, memory_ids: Sequence[str]) -> dict[str, int]:
     """In which of this owner's spaces each of these memories lies, whatever its state; those that are elsewhere are
     left out.
     """
-    rows = await conn.execute(
-        f"""
+    return dict(
+        await fetch_rows(
+            conn,
+            f"""
         SELECT p.memory_id, p.space FROM entity_places(%(ids)s) p JOIN spaces s ON s.space = p.space
          WHERE {_OWNED} AND s.deleted_at IS NULL
         """,
-        {"ids": list(memory_ids), "owner": owner},
+            {"ids": list(memory_ids), "owner": owner},
+        )
     )
-    return dict(await rows.fetchall())
 
 
 async def known(conn: Connection, owner: str | None) -> list[Entity]:
@@ -80,7 +76,8 @@ async def known(conn: Connection, owner: str | None) -> list[Entity]:
 async def of_entity(conn: Connection, owner: str | None, kind: EntityType, name: str) -> list[int]:
     """The spaces that are also this one's, empty ones too."""
     column = _COLUMNS[kind]
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         f"""
         SELECT e.space FROM entities e JOIN spaces s USING (account, space)
          WHERE {_OWNED} AND e.{column} = %(name)s
@@ -88,7 +85,6 @@ async def of_entity(conn: Connection, owner: str | None, kind: EntityType, name:
         """,
         {"owner": owner, "name": name},
     )
-    return [space for (space,) in await rows.fetchall()]
 
 
 async def purge(conn: Connection) -> int:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from psycopg import sql
-from psycopg.rows import class_row
 
 from keepstone.model.entity import EntityMemory, Wanted
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_value
 from keepstone.store.entity_filters import Params, meant
 
 SHAPE = memories.Shape(
@@ -33,9 +32,7 @@ async def page(
         + """ AND m.space = ANY(%(spaces)s) AND {meant}
          ORDER BY m.created_at DESC, m.id DESC LIMIT %(limit)s OFFSET %(offset)s"""
     ).format(meant=meant(wanted, params))
-    async with conn.cursor(row_factory=class_row(EntityMemory)) as cursor:
-        await cursor.execute(query, params)
-        return await cursor.fetchall()
+    return await fetch_all(conn, EntityMemory, query, params)
 
 
 async def count(conn: Connection, spaces: Sequence[int], wanted: Wanted, now: datetime) -> int:
@@ -43,8 +40,7 @@ async def count(conn: Connection, spaces: Sequence[int], wanted: Wanted, now: da
     query = sql.SQL(f"SELECT count(*) {SHAPE.source} AND m.space = ANY(%(spaces)s) AND {{meant}}").format(
         meant=meant(wanted, params)
     )
-    row = await (await conn.execute(query, params)).fetchone()
-    return row[0] if row else 0
+    return await fetch_value(conn, query, params)
 
 
 async def in_trash(conn: Connection, spaces: Sequence[int], *, limit: int, offset: int) -> list[EntityMemory]:
@@ -78,11 +74,12 @@ async def passages_of(
     query = sql.SQL(f"SELECT m.id {SHAPE.source} AND m.space = ANY(%(spaces)s) AND {{meant}} LIMIT %(most)s").format(
         meant=meant(wanted, params)
     )
-    ids = [memory_id for (memory_id,) in await (await conn.execute(query, params)).fetchall()]
+    ids = await fetch_column(conn, query, params)
     if len(ids) > most:
         return None
     # Apart from that query: together, a planner that knows nothing of the tables yet may compare each with each.
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT passage FROM passages
          WHERE account = %(account)s AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
@@ -90,7 +87,6 @@ async def passages_of(
         {"ids": ids},
         binary=True,
     )
-    return [passage for (passage,) in await rows.fetchall()]
 
 
 async def which_pass(
@@ -110,5 +106,5 @@ async def which_pass(
     query = sql.SQL(f"SELECT m.id {SHAPE.source} AND m.id = ANY(%(ids)s) AND {{meant}}").format(
         meant=meant(wanted, params)
     )
-    passing = {memory_id for (memory_id,) in await (await conn.execute(query, params)).fetchall()}
+    passing = set(await fetch_column(conn, query, params))
     return {passage for passage, source in sources.items() if source in passing}

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, Query, Wanted
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, insert_row
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
@@ -63,10 +63,7 @@ async def create(conn: Connection, graph_id: str, name: str, *, default: bool) -
     )
     if space is None:
         return False
-    await conn.execute(
-        "INSERT INTO spaces (account, kind, name, part_of) VALUES (%(account)s, 'graph', %(name)s, %(space)s)",
-        {"name": f"{graph_id}/history", "space": space},
-    )
+    await insert_row(conn, "spaces", {"kind": "graph", "name": f"{graph_id}/history", "part_of": space})
     return True
 
 
@@ -97,14 +94,6 @@ async def page(
     )
 
 
-async def put_away(conn: Connection, space: int, *, away: bool) -> None:
-    await conn.execute(
-        "UPDATE spaces SET deleted_at = CASE WHEN %(away)s THEN now() END"
-        " WHERE account = %(account)s AND (space = %(space)s OR part_of = %(space)s)",
-        {"away": away, "space": space},
-    )
-
-
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Node]:
     return await memories.by_ids(conn, SHAPE, ids)
 
@@ -132,16 +121,18 @@ async def which_pass(
     conn: Connection, space: int, spaces: Sequence[int], wanted: Wanted, passages: Sequence[int]
 ) -> set[int]:
     """Those of these passages, which lie in these spaces, that are of nodes that are meant."""
-    rows = await conn.execute(
-        f"""
+    return set(
+        await fetch_column(
+            conn,
+            f"""
         SELECT p.passage FROM passages p JOIN memories m ON m.account = p.account AND m.id = p.source_id
          WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.passage = ANY(%(passages)s)
            AND m.space = %(space)s AND m.kind = 'node' {_WANTED}
         """,
-        _conditions(wanted) | {"space": space, "spaces": list(spaces), "passages": list(passages)},
-        binary=True,
+            _conditions(wanted) | {"space": space, "spaces": list(spaces), "passages": list(passages)},
+            binary=True,
+        )
     )
-    return {row[0] for row in await rows.fetchall()}
 
 
 async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
@@ -155,14 +146,7 @@ async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
     )
     if same is not None and edge.valid_to is None:
         return same
-    await conn.execute(
-        """
-        INSERT INTO edges (account, space, id, from_id, to_id, type, metadata, valid_from, valid_to, created_at)
-        VALUES (%(account)s, %(space)s, %(id)s, %(from_id)s, %(to_id)s, %(type)s, %(metadata)s, %(valid_from)s,
-                %(valid_to)s, %(created_at)s)
-        """,
-        {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata)},
-    )
+    await insert_row(conn, "edges", {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata)})
     return edge
 
 
@@ -231,15 +215,7 @@ async def edges(conn: Connection, space: int, *, after: tuple[datetime, str] | N
 
 
 async def note_query(conn: Connection, query: Query) -> None:
-    await conn.execute(
-        """
-        INSERT INTO queries (account, id, at, user_id, credential_id, graph_id, filters, max_results, min_relevance,
-                             returned, total, best, degraded, milliseconds)
-        VALUES (%(account)s, %(id)s, %(at)s, %(user_id)s, %(credential_id)s, %(graph_id)s, %(filters)s, %(max_results)s,
-                %(min_relevance)s, %(returned)s, %(total)s, %(best)s, %(degraded)s, %(milliseconds)s)
-        """,
-        asdict(query),
-    )
+    await insert_row(conn, "queries", {name: value for name, value in asdict(query).items() if name != "account_id"})
 
 
 async def find_query(conn: Connection, query_id: str) -> Query | None:

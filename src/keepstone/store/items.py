@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.item import Item, Store, joined
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
 
 SHAPE = memories.Shape(kind="item", row=Item)
 _HERE: LiteralString = "AND m.space = %(space)s"
@@ -124,15 +124,17 @@ async def which_pass(
     passages: Sequence[int],
 ) -> set[int]:
     """Those of these passages that are of items that pass."""
-    rows = await conn.execute(
-        f"""
+    return set(
+        await fetch_column(
+            conn,
+            f"""
         SELECT p.passage FROM passages p JOIN memories m ON m.account = p.account AND m.id = p.source_id
          WHERE p.account = %(account)s AND p.space = %(space)s AND p.passage = ANY(%(passages)s)
            AND m.space = %(space)s AND m.kind = 'item' {_WANTED}
         """,
-        _conditions(space, prefix, conditions, now) | {"passages": list(passages)},
+            _conditions(space, prefix, conditions, now) | {"passages": list(passages)},
+        )
     )
-    return {row[0] for row in await rows.fetchall()}
 
 
 _LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.path, chr(31)), ''), chr(31)), '{}')"
@@ -150,7 +152,8 @@ async def namespaces(
     offset: int,
 ) -> list[list[str]]:
     """Each once, in their order. A `*` fits any label."""
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         f"""
         SELECT DISTINCT labels[1:coalesce(%(depth)s, cardinality(labels))]
           FROM (SELECT DISTINCT {_LABELS} AS labels FROM memories m
@@ -173,7 +176,6 @@ async def namespaces(
             "offset": offset,
         },
     )
-    return [row[0] for row in await rows.fetchall()]
 
 
 async def in_trash(

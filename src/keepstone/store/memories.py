@@ -5,14 +5,25 @@ them. Filters of a kind are text that the modules beside this one give to `page`
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Generic, LiteralString, TypeVar
 
 from psycopg.types.json import Jsonb
 
 from keepstone.model.memory import Memory, MemoryT, Version
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+from keepstone.store.db import (
+    Connection,
+    delete_rows,
+    fetch_all,
+    fetch_column,
+    fetch_one,
+    fetch_rows,
+    fetch_value,
+    insert_new_row,
+    insert_new_rows,
+    update_rows,
+)
 
 Position = tuple[datetime, str] | None
 VersionT = TypeVar("VersionT", bound=Version)
@@ -111,8 +122,7 @@ async def trash(
 async def ids_where(
     conn: Connection, shape: Shape[Any], spaces: Sequence[int], where: LiteralString, params: Mapping[str, Any]
 ) -> list[str]:
-    rows = await conn.execute(f"SELECT m.id {shape.source} {HERE} {where}", {**params, "spaces": list(spaces)})
-    return [row[0] for row in await rows.fetchall()]
+    return await fetch_column(conn, f"SELECT m.id {shape.source} {HERE} {where}", {**params, "spaces": list(spaces)})
 
 
 async def versions(
@@ -136,24 +146,7 @@ async def versions(
 
 async def insert(conn: Connection, shape: Shape[Any], memory: Memory) -> bool:
     """False when something of its id, or the same where that may stand once, is there already."""
-    done = await conn.execute(
-        f"""
-        INSERT INTO memories (
-            account, kind, id, space, type, title, content, summary, tags, metadata, visibility, user_id, agent, run_id,
-            project_id, source_type, source_chat_id, source_message_id, role, actor, immutable, path, key, address,
-            content_hash, size_bytes, version, superseded_by, valid_from, valid_to, created_at, updated_at, accessed_at,
-            deleted_at, cold_at)
-        VALUES (
-            %(account)s, '{shape.kind}', %(id)s, %(space)s, %(type)s, %(title)s, %(content)s, %(summary)s, %(tags)s,
-            %(metadata)s, %(visibility)s, %(user_id)s, %(agent)s, %(run_id)s, %(project_id)s, %(source_type)s,
-            %(source_chat_id)s, %(source_message_id)s, %(role)s, %(actor)s, %(immutable)s, %(path)s, %(key)s,
-            %(address)s, %(content_hash)s, %(size_bytes)s, %(version)s, %(superseded_by)s, %(valid_from)s, %(valid_to)s,
-            %(created_at)s, %(updated_at)s, %(accessed_at)s, %(deleted_at)s, %(cold_at)s)
-        ON CONFLICT DO NOTHING
-        """,
-        _columns(memory),
-    )
-    return done.rowcount > 0
+    return await insert_new_row(conn, "memories", {"kind": shape.kind, **_columns(memory)})
 
 
 async def update(conn: Connection, before: Memory, after: Memory) -> None:
@@ -170,11 +163,12 @@ async def put_away(
     deleted_at: datetime | None = None,
     cold_at: datetime | None = None,
     superseded_by: str | None = None,
-) -> list[tuple[int, int, int]]:
+) -> list[tuple[Any, ...]]:
     """Another version each, to the trash or the cold tier. Returns of each space how many were in neither before, and
     their bytes.
     """
-    rows = await conn.execute(
+    return await fetch_rows(
+        conn,
         """
         WITH was AS MATERIALIZED (
             SELECT id, space, size_bytes, deleted_at IS NULL AND cold_at IS NULL AS live FROM memories
@@ -189,7 +183,6 @@ async def put_away(
         """,
         {"ids": list(ids), "deleted": deleted_at, "cold": cold_at, "by": superseded_by},
     )
-    return await rows.fetchall()
 
 
 async def add_version(conn: Connection, ids: Sequence[str], change: str, changed_by: str | None) -> None:
@@ -209,23 +202,9 @@ async def add_version(conn: Connection, ids: Sequence[str], change: str, changed
 
 async def insert_versions(conn: Connection, memory: Memory, history: Sequence[Version]) -> None:
     """A history that was exported, as it was."""
-    for version in history:
-        await conn.execute(
-            """
-            INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, tags,
-                                         metadata, visibility, changed_by, changed_at)
-            VALUES (%(account)s, %(space)s, %(memory_id)s, %(version)s, %(change)s, %(title)s, %(content)s,
-                    %(summary)s, %(tags)s, %(metadata)s, %(visibility)s, %(changed_by)s, %(changed_at)s)
-            ON CONFLICT DO NOTHING
-            """,
-            {
-                **{part.name: getattr(version, part.name) for part in fields(Version)},
-                "metadata": Jsonb(version.metadata),
-                "space": memory.space,
-                "memory_id": memory.id,
-                "visibility": memory.visibility,
-            },
-        )
+    of_it = {"space": memory.space, "memory_id": memory.id, "visibility": memory.visibility}
+    rows = [{**asdict(version), "metadata": Jsonb(version.metadata), **of_it} for version in history]
+    await insert_new_rows(conn, "memory_versions", rows)
 
 
 async def touch(conn: Connection, memory_id: str) -> None:
@@ -253,29 +232,24 @@ async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
     )
 
 
-async def move(conn: Connection, chat_id: str, space: int) -> None:
-    """What was remembered from a chat goes with it to another workspace. The transaction reaches both."""
-    params = {"chat": chat_id, "space": space}
+async def move(conn: Connection, memory_ids: Sequence[str], space: int) -> None:
+    """To another space, with their versions. The transaction reaches both."""
+    params = {"ids": list(memory_ids), "space": space}
     await conn.execute(
         """
-        UPDATE memory_versions v SET space = %(space)s FROM memories m
-         WHERE v.account = %(account)s AND m.account = %(account)s AND m.id = v.memory_id AND m.kind = 'chat'
-           AND m.source_chat_id = %(chat)s
+        UPDATE memory_versions SET space = %(space)s
+         WHERE account = %(account)s AND memory_id = ANY(%(ids)s)
         """,
         params,
     )
     await conn.execute(
-        """
-        UPDATE memories SET space = %(space)s
-         WHERE account = %(account)s AND kind = 'chat' AND source_chat_id = %(chat)s
-        """,
-        params,
+        "UPDATE memories SET space = %(space)s WHERE account = %(account)s AND id = ANY(%(ids)s)", params
     )
 
 
 async def remove(conn: Connection, memory_id: str) -> None:
     """For good, with its versions. Its passages are the caller's."""
-    await conn.execute("DELETE FROM memories WHERE account = %(account)s AND id = %(id)s", {"id": memory_id})
+    await delete_rows(conn, "memories", {"id": memory_id})
 
 
 async def purge(conn: Connection, days: int) -> int:
