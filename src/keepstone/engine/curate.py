@@ -18,7 +18,6 @@ from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
 from keepstone.engine.cues import (
     ASKED,
-    BLOCK,
     CHATTER,
     CHOICE,
     CUES,
@@ -39,6 +38,7 @@ from keepstone.engine.cues import (
     WAVERS,
     WORKED,
     Cue,
+    without_blocks,
 )
 from keepstone.engine.language.scripts import DENSE, tokens
 from keepstone.engine.language.sentences import FENCE, around, lines, sentences
@@ -169,7 +169,7 @@ class _Heard:
 
     def __init__(self, index: int, said: Said) -> None:
         self.index, self.said = index, said
-        self.plain = BLOCK.sub("", FENCE.sub("\n", said.text[:READ]))
+        self.plain = without_blocks(FENCE.sub("\n", said.text[:READ]), instead="")
         low = self.plain.lower().replace("’", "'")
         # Places in the one are places in the other; few letters of few scripts are not as long in small.
         self.low = low if len(low) == len(self.plain) else self.plain

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from keepstone.engine import extract_refused as refused
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted
-from keepstone.engine.cues import BLOCK, CUES, JOKE, NOISE, NUMBER, QUOTED, RECALLED, SUPPOSED, UNSURE
+from keepstone.engine.cues import CUES, JOKE, NOISE, NUMBER, QUOTED, RECALLED, SUPPOSED, UNSURE, without_blocks
 from keepstone.engine.extract import extract_said, has_secret
+from keepstone.engine.extract import passed_over as refused
 from keepstone.engine.language.sentences import FENCE, lines, sentences, unmarked
 from keepstone.engine.language.stopwords import guess
 from keepstone.engine.pack import own_words
@@ -134,7 +134,7 @@ def _said(text: str) -> str:
     """The speaker's own words: nothing recalled, quoted or pasted as code."""
     # What stood around something that is taken out is not one sentence.
     own = own_words(text[:READ].replace("<recalled-memory", "\n<recalled-memory"))
-    return _ASIDE.sub("", BLOCK.sub("\n", FENCE.sub("\n", own)))
+    return _ASIDE.sub("", without_blocks(FENCE.sub("\n", own)))
 
 
 def _is_aside(low: str) -> bool:
@@ -237,7 +237,7 @@ _STRONG = tuple(cue for cue in CUES if cue.code == "decision" and cue.weight >= 
 
 def _tells(sentence: str, low: str, people: "_People") -> bool:
     """Whether a sentence states something exact of a thing or of a person that it names."""
-    if not 12 <= len(low) <= FACT or refused.QUESTION.match(low) or refused.REPORTED.search(low) or LEANS.match(low):
+    if not 12 <= len(low) <= FACT or refused.ASKING.match(low) or refused.REPORTED.search(low) or LEANS.match(low):
         return False
     if not STATES.search(low) or FEELS.search(low) or not _unquoted(low, STATES.search(low)):
         return False
