@@ -13,9 +13,11 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted
-from keepstone.engine.cues import CUES, JOKE, NOISE, NUMBER, QUOTED, RECALLED, SUPPOSED, UNSURE, without_blocks
+from keepstone.engine.cues import CUES, NOISE, NUMBER, RECALLED, without_blocks
 from keepstone.engine.extract import extract_said, has_secret
 from keepstone.engine.extract import passed_over as refused
+from keepstone.engine.language import doubt
+from keepstone.engine.language.doubt import JOKE, QUOTED, SUPPOSED, UNSURE
 from keepstone.engine.language.sentences import FENCE, lines, sentences, unmarked
 from keepstone.engine.language.stopwords import guess
 from keepstone.engine.pack import own_words
@@ -207,7 +209,7 @@ def _is_timed(sentence: str) -> bool:
 
 
 def _doubtful(low: str) -> bool:
-    return bool(refused.ASKED.search(low) or UNSURE.search(low) or OPEN.search(low) or _supposed(low))
+    return bool(doubt.ASKS.search(low) or UNSURE.search(low) or OPEN.search(low) or _supposed(low))
 
 
 def _supposed(low: str) -> bool:
@@ -348,7 +350,7 @@ class _People:
         if called and called[-1].end() >= len(low.rstrip(" ?!.？。！")) and CAN_YOU.match(low):
             return (self._names[called[-1].group()],)
         plea = PLEASE.match(low)
-        if plea and not refused.ASKED.search(low) and due_of(sentence):
+        if plea and not doubt.ASKS.search(low) and due_of(sentence):
             return (None,)
         return None
 

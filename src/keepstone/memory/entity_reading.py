@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from keepstone.access.meter import metered
 from keepstone.engine import extract
 from keepstone.engine.extract import passed_over
+from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.sentences import lowered
 from keepstone.engine.pack import own_words
@@ -21,11 +22,11 @@ from keepstone.services import Services
 _STATEMENT = 400  # characters: what is longer is a text, not a statement
 _FEWEST_WORDS = 3
 _NO_STATEMENT = (
-    passed_over.ASKED,
+    ASKS,
     passed_over.ASKING,
     passed_over.REQUEST,
     passed_over.PLAY,
-    passed_over.JOKE,
+    JOKE,
     passed_over.MACHINE,
 )
 

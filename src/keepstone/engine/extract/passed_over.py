@@ -8,7 +8,6 @@ from keepstone.engine.language import tables
 _TABLES = tables.load("passed_over")
 
 # Questions and wishes.
-ASKED = _TABLES.pattern("asked")
 ASKING = _TABLES.pattern("question")
 TAIL = _TABLES.pattern("tail")
 REQUEST = _TABLES.pattern("request")
@@ -20,10 +19,7 @@ SPOKEN = _TABLES.pattern("spoken")
 LABEL = _TABLES.pattern("label")
 MACHINE = _TABLES.pattern("machine")
 RIDDLE = _TABLES.pattern("riddle")
-JOKE = _TABLES.pattern("joke")
-# Not asserted, said by others, or soon over.
-UNSURE = _TABLES.pattern("unsure")
-SUPPOSED = _TABLES.pattern("supposed")
+# Said by others, or soon over.
 REPORTED = _TABLES.pattern("reported")
 PASSING = _TABLES.pattern("passing")
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from keepstone.engine.extract.passed_over import ASKED, LEANS, NAMED
+from keepstone.engine.extract.passed_over import LEANS, NAMED
 from keepstone.engine.language import tables
+from keepstone.engine.language.doubt import ASKS
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import FENCE, Line, lines, lowered, sentences
 
@@ -112,7 +113,7 @@ def _says_something(sentence: str, low: str) -> bool:
     size = len(sentence) * (3 if unspaced(sentence) else 1)
     if size < SHORTEST or len(sentence) > SENTENCE or low.endswith((":", "：")):
         return False
-    return not (ASKED.search(low) or META.search(low) or HEDGED.search(sentence))
+    return not (ASKS.search(low) or META.search(low) or HEDGED.search(sentence))
 
 
 def _weight(sentence: str, low: str, section: Section, kind: Kind, *, item: bool) -> int:

@@ -13,6 +13,7 @@ from keepstone.engine import people
 from keepstone.engine.cues import without_blocks
 from keepstone.engine.extract import passed_over
 from keepstone.engine.language import scripts, tables
+from keepstone.engine.language.doubt import ASKS, JOKE, SUPPOSED, TENTATIVE
 from keepstone.engine.language.sentences import FENCE, Line, lines, lowered, sentences
 
 # A longer turn holds something pasted, and only what it says of "I" and "my" is the user's own; of a very long one the
@@ -88,7 +89,7 @@ class _Sentence:
         return sorted({first, *(match.end() for match in _CLAUSE.finditer(self.low))})
 
     def asks(self) -> bool:
-        patterns = passed_over.ASKED.search, passed_over.ASKING.match, passed_over.REQUEST.match
+        patterns = ASKS.search, passed_over.ASKING.match, passed_over.REQUEST.match
         return any(fits(self.low) for fits in patterns)
 
     def leans(self) -> bool:
@@ -103,7 +104,7 @@ def _own_sentences(text: str) -> tuple[list[str], list[str]]:
     plain = FENCE.sub("\n", text)
     plain = _ASIDE.sub("", without_blocks(plain if len(plain) <= VERY_LONG else plain[:PASTED]))
     low = plain.lower()
-    if not plain.strip() or passed_over.JOKE.search(low) or passed_over.RIDDLE.search(low):
+    if not plain.strip() or JOKE.search(low) or passed_over.RIDDLE.search(low):
         return [], []
     quotations: list[str] = []
 
@@ -147,7 +148,7 @@ def _category(
     pasted: bool,
 ) -> str | None:
     """What a sentence is; None when it is nothing to remember. A question or an errand at its end is taken off."""
-    asked = passed_over.ASKED.search(sentence.low)
+    asked = ASKS.search(sentence.low)
     category = None if asked else _cued(sentence, sentence.low, instructions)
     if category:
         return category
@@ -159,7 +160,7 @@ def _category(
     if passed_over.ASKING.match(low) or passed_over.REQUEST.match(low) or (pasted and not passed_over.OWN.search(low)):
         return None
     category = _cued(sentence, low, statements) or _told(sentence, low, before)
-    doubtful = category is None or passed_over.REPORTED.search(low) or passed_over.UNSURE.search(low)
+    doubtful = category is None or passed_over.REPORTED.search(low) or TENTATIVE.search(low)
     return None if doubtful else category
 
 
@@ -178,8 +179,8 @@ def _cued(sentence: _Sentence, low: str, cues: Sequence[tables.Rule]) -> str | N
 def _holds(low: str, place: int, category: str) -> bool:
     """Whether what a cue says up to a place is meant to last."""
     if category == "instruction":
-        return not passed_over.UNSURE.search(low)
-    if passed_over.SUPPOSED.search(low, 0, place):
+        return not TENTATIVE.search(low)
+    if SUPPOSED.search(low, 0, place):
         return False
     return category == "decision" or not passed_over.PASSING.search(low)
 
@@ -194,4 +195,4 @@ def _told(sentence: _Sentence, low: str, before: _Sentence | None) -> str | None
     elif passed_over.WE.search(low):
         statements = people.statements("-", sentence.content)
         category = None if not statements else "preference" if statements[0].kind == "preference" else "fact"
-    return None if category and (passed_over.PASSING.search(low) or passed_over.SUPPOSED.search(low)) else category
+    return None if category and (passed_over.PASSING.search(low) or SUPPOSED.search(low)) else category
