@@ -9,7 +9,8 @@ from keepstone.access.require import require_user
 from keepstone.engine import lookup
 from keepstone.engine.bm25 import full_match, idf
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.search import Question, SearchPlace, Style
+from keepstone.engine.gather import SearchPlace, Style
+from keepstone.engine.question import Question
 from keepstone.engine.snippets import snippet
 from keepstone.engine.terms import terms
 from keepstone.errors import NotFound

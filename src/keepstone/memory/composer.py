@@ -16,8 +16,8 @@ from keepstone.access.meter import metered
 from keepstone.access.principals import act_for
 from keepstone.access.readscope import account_scope, wall_scope
 from keepstone.engine import lookup
+from keepstone.engine.gather import SearchPlace
 from keepstone.engine.pack import CLOSING, OPENING, defused, own_words
-from keepstone.engine.search import SearchPlace
 from keepstone.engine.summarise import Line, summarise, summarise_by_model
 from keepstone.errors import Invalid, NotFound, UpstreamError
 from keepstone.memory.agents import find_agent

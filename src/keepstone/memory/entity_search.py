@@ -9,7 +9,7 @@ from datetime import datetime
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.search import CANDIDATES, SearchPlace
+from keepstone.engine.gather import CANDIDATES, SearchPlace
 from keepstone.memory.workspace_search import worth_showing
 from keepstone.model.entity import EntityMemory, Filter, Wanted, only_ids
 from keepstone.model.ids import new_id

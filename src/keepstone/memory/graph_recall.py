@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.search import CANDIDATES, SearchPlace
+from keepstone.engine.gather import CANDIDATES, SearchPlace
 from keepstone.errors import NotFound
 from keepstone.memory.graphs import find_graph
 from keepstone.model.graph import Graph, Node, Query, Wanted

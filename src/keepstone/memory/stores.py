@@ -14,8 +14,8 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
+from keepstone.engine.gather import CANDIDATES, SearchPlace
 from keepstone.engine.index import Source, passages_of
-from keepstone.engine.search import CANDIDATES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.model.ids import new_id
 from keepstone.model.item import (

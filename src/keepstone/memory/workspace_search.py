@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.search import Hit, SearchPlace
+from keepstone.engine.gather import SearchPlace
+from keepstone.engine.search import Hit
 from keepstone.engine.snippets import snippet
 from keepstone.memory import workspaces
 from keepstone.model.chat import ChatMemory
