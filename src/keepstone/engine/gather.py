@@ -58,6 +58,8 @@ class Style:
 
 
 TALK = Style()
+NOTES = Style(talk=False)
+SEVERAL_NOTES = Style(talk=False, several=True)  # any number of them may answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

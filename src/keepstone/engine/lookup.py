@@ -20,8 +20,6 @@ from keepstone.services import Services
 from keepstone.store import candidates
 from keepstone.store.db import Connection
 
-NOTES = Style(talk=False)
-SEVERAL_NOTES = Style(talk=False, several=True)  # any number of them may answer
 FEW = 5_000  # passages that pass a filter, up to which each of them is looked at
 _READ = 4_000  # characters of a long question
 
