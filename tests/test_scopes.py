@@ -363,7 +363,7 @@ async def test_a_turn_said_an_hour_later_begins_a_new_session(services: Services
     ]
     await scopes.ingest(services, world.owner.principal, "s", turns[:2])
     await scopes.ingest(services, world.owner.principal, "s", turns[2:])
-    found = await scopes.recall(services, world.owner.principal, "s", speaker="a", text="turn", limit=10, call_id="c")
+    found = await scopes.recall(services, world.owner.principal, "s", speaker="a", text="turn", limit=10)
     sessions = {item.text: item.session for item in found.evidence}
     assert sessions["turn 0"] == sessions["turn 1"] == sessions["turn 2"]
     assert sessions["turn 3"] == sessions["turn 4"] != sessions["turn 0"]

@@ -76,14 +76,18 @@ def error_response(request: Request, fault: errors.KeepstoneError) -> JSONRespon
         headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after or 1)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    body = envelope(
-        request_id(request), fault.code, fault.message, details=fault.details, upgrade_url=fault.upgrade_url
-    )
+    details = [{"path": f"body.{name}", "message": wrong} for name, wrong in fault.fields.items()] or fault.details
+    body = envelope(request_id(request), fault.code, fault.message, details=details, upgrade_url=fault.upgrade_url)
     return JSONResponse(body, status, headers)
 
 
 def request_id(request: Request) -> str:
     return request.scope.get("state", {}).get("request_id", "")
+
+
+def chosen_request_id(request: Request) -> str | None:
+    """The one that the caller sent, if they did: under it they may send the same again."""
+    return request_id(request) if request.scope.get("state", {}).get("request_id_chosen") else None
 
 
 async def _domain_error(request: Request, fault: Exception) -> JSONResponse:
