@@ -14,7 +14,7 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.search import CANDIDATES, SearchPlace
+from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.shelf import Kind, Prepared, Written
@@ -388,7 +388,7 @@ async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[Sear
         )
     matches = await lookup.find(
         conn, replace(question, place=where), limit=wanted, floor=asked.min_relevance, enough=enough,
-        style=lookup.SEVERAL_NOTES,
+        style=SEVERAL_NOTES,
     )  # fmt: skip
     hits = matches.hits[asked.offset :]
     items = await store.by_ids(conn, [hit.source_id for hit in hits], now)
