@@ -54,7 +54,7 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class CandidateSet:
     """The candidates with their features, and the passages of each. `late`, `bm25` and `near` are by passage; `near`
     also by whether the model is multilingual.
     """
@@ -100,7 +100,7 @@ async def search(
     return Matches(hits=hits, answerable=answerable, degraded=None if gathered.by_meaning else "terms")
 
 
-def describe(asked: EmbeddedQuestion, gathered: Gathered) -> Described:
+def describe(asked: EmbeddedQuestion, gathered: Gathered) -> CandidateSet:
     """Each candidate with all that `rank` and `calibrate` go by."""
     question, groups = asked.question, group_by_source(gathered.passages)
     at = [windows[0].at.timestamp() for windows in groups.windows]
@@ -118,7 +118,7 @@ def describe(asked: EmbeddedQuestion, gathered: Gathered) -> Described:
         fresh=freshness(question.text, at),
     )
     speakers = {passage.speaker or "" for passage in gathered.passages}
-    return Described(
+    return CandidateSet(
         groups=groups,
         candidates=candidates(groups, features, rank.named(question.text, speakers, question.speaker)),
         bm25=gathered.bm25,
@@ -127,7 +127,7 @@ def describe(asked: EmbeddedQuestion, gathered: Gathered) -> Described:
     )
 
 
-def best_of(described: Described, scores: rank.Floats, limit: int, *, several: bool) -> list[int]:
+def best_of(described: CandidateSet, scores: rank.Floats, limit: int, *, several: bool) -> list[int]:
     """The places of the best candidates, in order. Unless `several` may answer, the same thing said twice takes one
     place.
     """
@@ -174,7 +174,7 @@ def _late(asked: EmbeddedQuestion, gathered: Gathered) -> dict[int, float]:
     return dict(zip(packed, map(float, values), strict=True))
 
 
-def _hit(described: Described, index: int, score: float, believed: float) -> Hit:
+def _hit(described: CandidateSet, index: int, score: float, believed: float) -> Hit:
     groups, candidate = described.groups, described.candidates[index]
     first, near = groups.windows[index][0], described.near
     features = {
