@@ -314,9 +314,7 @@ def check_size(title: str, content_md: str, tags: Sequence[str], metadata: Mappi
         )
     if len(content_md.encode()) > LARGEST_CONTENT:
         message = "has more than 800 KB: split it, or leave something out"
-        raise Malformed(
-            f"content_md {message}. Nothing was stored.", details=[{"path": "body.content_md", "message": message}]
-        )
+        raise Malformed(f"content_md {message}. Nothing was stored.", fields={"content_md": message})
 
 
 def content_hash(project_id: str | None, title: str | None, content_md: str) -> bytes:

@@ -226,9 +226,7 @@ def check_content(content: str) -> str:
         raise Invalid("There is nothing to remember in this: give a text of its own, not only what was recalled.")
     if len(text.encode()) > LARGEST:
         message = "has more than 256 KB: keep what matters, or upload it as a file"
-        raise Malformed(
-            f"content {message}. Nothing was stored.", details=[{"path": "body.content", "message": message}]
-        )
+        raise Malformed(f"content {message}. Nothing was stored.", fields={"content": message})
     return text
 
 

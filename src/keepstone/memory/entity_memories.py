@@ -333,7 +333,7 @@ def checked(text: str) -> str:
         raise _nothing()
     if len(kept.encode()) > LARGEST:
         message = "has more than 256 KB: keep what matters"
-        raise Malformed(f"The text {message}. Nothing was stored.", details=[{"path": "body.text", "message": message}])
+        raise Malformed(f"The text {message}. Nothing was stored.", fields={"text": message})
     return kept
 
 
@@ -423,7 +423,7 @@ def _end_of(day: date | None) -> datetime | None:
 def _check(metadata: dict[str, Any] | None) -> None:
     if metadata and len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
         message = "has more than 64 KB"
-        raise Malformed(f"metadata {message}.", details=[{"path": "body.metadata", "message": message}])
+        raise Malformed(f"metadata {message}.", fields={"metadata": message})
 
 
 def _nothing() -> Invalid:

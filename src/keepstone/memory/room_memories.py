@@ -266,5 +266,5 @@ def _checked(text: str) -> str:
         raise Invalid("There is nothing to remember in this: give a text of its own, not only what was recalled.")
     if len(kept.encode()) > LARGEST:
         message = "has more than 256 KB: keep what matters"
-        raise Malformed(f"The text {message}. Nothing was stored.", details=[{"path": "body.text", "message": message}])
+        raise Malformed(f"The text {message}. Nothing was stored.", fields={"text": message})
     return kept
