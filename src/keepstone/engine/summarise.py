@@ -243,11 +243,8 @@ def _chosen(best: Sequence[_Sentence], most: int) -> list[_Sentence]:
         if queue and now < -gain - 1e-9 and now < -queue[0][0]:
             heappush(queue, (-now, place, sentence))
             continue
-        if (
-            place in kept
-            or normalised(sentence.text) in seen
-            or any(_alike(sentence, other) for other in kept.values())
-        ):
+        known = place in kept or normalised(sentence.text) in seen
+        if known or any(_alike(sentence, other) for other in kept.values()):
             continue
         for wanted in _with_question(sentence, kept):
             cost = sum(len(addition.shown) + 1 for addition in wanted)
