@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import heapify, heappop, heappush, nlargest
 
-from keepstone.engine.cues import BLOCK, CHATTER, CUES, NOISE, NUMBER, SMALL_TALK
-from keepstone.engine.extract_refused import NAMED
+from keepstone.engine.cues import CHATTER, CUES, NOISE, NUMBER, SMALL_TALK, without_blocks
+from keepstone.engine.extract.passed_over import NAMED
 from keepstone.engine.gleanings import glean, is_landmark, revises
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
 from keepstone.engine.language.scripts import unspaced
@@ -120,7 +120,7 @@ class _Sentence:
 
 
 def _sentences_of(place: int, message: RoomLine) -> Iterator[_Sentence]:
-    plain = _ASIDE.sub("", BLOCK.sub("\n", FENCE.sub("\n", _own(message.text))))
+    plain = _ASIDE.sub("", without_blocks(FENCE.sub("\n", _own(message.text))))
     if not plain.strip() or NOISE.match(plain.lower()):
         return
     speaker = on_one_line(message.speaker)[:NAME].rstrip()
