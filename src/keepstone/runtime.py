@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
+from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
 from keepstone.home import ensure_home, secret
@@ -32,6 +33,9 @@ from keepstone.store.queue import Queue
 from keepstone.throttle import Throttle
 
 log = logging.getLogger(__name__)
+
+# What OWASP asks for at least: two passes over 19 MiB.
+HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
 
 @asynccontextmanager
@@ -57,7 +61,7 @@ async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervi
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Services]:
+async def open_services(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
     """Everything that operations need, on a database that is migrated first."""
     applied = await migrate(conninfo)
     if applied:
@@ -78,6 +82,7 @@ async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Ser
         rates=Rates(settings.redis_url),
         metrics=Metrics(),
         tracer=make_tracer(settings.otlp_endpoint),
+        hasher=hasher,
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
         jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
     )
