@@ -18,7 +18,7 @@ from playwright.async_api import Browser
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from browser import open_chromium
+from browser import dashboard_server, open_chromium
 from keepstone.access import keys, users
 from keepstone.access.operator import principal_for
 from keepstone.app import make_app
@@ -32,10 +32,21 @@ from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.store.migrate import migrate
 from live import Live, in_memory
+from schedule import BySharing, make_scheduler, rank
+from upstream import ScriptedUpstream
 
 _numbers = count(1)
 # As cheap as argon2 can be: nobody guesses these passwords.
 HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BySharing:
+    return make_scheduler(config, log)
 
 
 class Server:
@@ -59,6 +70,9 @@ class Server:
 
     async def drop(self, name: str) -> None:
         await self._connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+SHOP = "https://pay.example.org/plans"
 
 
 @pytest.fixture(scope="session")
@@ -194,5 +208,39 @@ async def client(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient]:
 def live() -> Generator[Live]:
     """A server process that tests share; what they make in it is their own."""
     server = Live()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def dashboard() -> Generator[Live]:
+    """A server with real embedders, for whoever visits its pages."""
+    server = dashboard_server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def dashboard_model() -> Generator[ScriptedUpstream]:
+    """The language model of `dashboard_with_model`; a test says what it answers."""
+    upstream = ScriptedUpstream()
+    yield upstream
+    upstream.stop()
+
+
+@pytest.fixture(scope="session")
+def dashboard_with_model(dashboard_model: ScriptedUpstream) -> Generator[Live]:
+    server = dashboard_server(
+        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=dashboard_model.url, KEEPSTONE_LLM_API_KEY="key",
+        KEEPSTONE_LLM_MODEL="m-1",
+    )  # fmt: skip
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def shop() -> Generator[Live]:
+    """A server whose plans can be bought, at `SHOP`."""
+    server = dashboard_server(KEEPSTONE_EMBEDDINGS_PROVIDER="none", KEEPSTONE_UPGRADE_URL=SHOP)
     yield server
     server.stop()
