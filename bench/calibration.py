@@ -23,6 +23,7 @@ import numpy.typing as npt
 from bench import quality
 from keepstone.engine import bm25, calibrate, rank, terms
 from keepstone.engine.calibrate import QUESTION, RESULT, Logistic, Model, Terms, View
+from keepstone.engine.language.scripts import latin
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.use import Use
 
@@ -240,7 +241,7 @@ def looked_at(
 
 def candidate(way: str, space: quality.Space, asked: quality.Asked, number: int) -> rank.Candidate:
     """As the search would see it: the multilingual vector is asked for only where English is not enough."""
-    english = asked.language == "en" and terms.latin(asked.question.text) and all(space.latin)
+    english = asked.language == "en" and latin(asked.question.text) and all(space.latin)
     pooled, multilingual = float(asked.pooled[number]), float(asked.multilingual[number])
     return rank.Candidate(
         session=space.turns[number].session,

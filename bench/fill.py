@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bench.tables import KEPT, Connection, Vectors, space_of
 from bench.talk import SEED, SESSION
 from keepstone.engine.terms import terms
-from keepstone.engine.time import date_words
+from keepstone.engine.when import date_words
 from keepstone.model.ids import new_id
 
 NOISE = 0.5  # as long as half of the vector itself

@@ -28,7 +28,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keepstone.engine import bm25, late, rank, terms, time
+from keepstone.engine import bm25, late, rank, terms, when
+from keepstone.engine.language.scripts import latin
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.rank import Candidate, Weights
 from keepstone.providers.embedder import Embedder, Embedding, Tokens
 from keepstone.providers.minilm import MiniLM
@@ -324,7 +326,7 @@ def build(
     multilingual: list[Vectors] = []
     multilingual_owner: list[int] = []
     for number, turn in enumerate(collection.turns):
-        text = turn.passage if turn.at is None else f"{turn.passage} {time.date_words(turn.at)}"
+        text = turn.passage if turn.at is None else f"{turn.passage} {when.date_words(turn.at)}"
         counts = Counter(terms.terms(text))
         lengths.append(sum(counts.values()))
         for term, count in counts.items():
@@ -347,7 +349,7 @@ def build(
         owner=np.array(owner, dtype=np.int64),
         multilingual=np.stack(multilingual),
         multilingual_owner=np.array(multilingual_owner, dtype=np.int64),
-        latin=[terms.latin(turn.text) for turn in collection.turns],
+        latin=[latin(turn.text) for turn in collection.turns],
         places={(turn.session, turn.position): number for number, turn in enumerate(collection.turns)},
     )
 
@@ -394,18 +396,18 @@ def ask(space: Space, question: Question, english: tuple[Vectors, Tokens], other
     pooled, tokens = english
     speakers = {turn.speaker for turn in space.turns if turn.speaker}
     named = rank.named(question.text, speakers, question.asker)
-    preferred = time.windows(question.text, question.now) if question.now else []
+    preferred = when.windows(question.text, question.now) if question.now else []
     at = [turn.at.timestamp() if turn.at else math.nan for turn in space.turns]
     similar = late.maxsim(tokens.vectors, token_weights(space, question.text, tokens), space.tokens)
     return Asked(
         question=question,
-        language=terms.guess(question.text),
+        language=guess(question.text),
         bm25=bm25.score(frequencies, space.lengths, weights, space.average),
         pooled=best_of(space.pooled @ pooled, space.owner, size),
         multilingual=best_of(space.multilingual @ other, space.multilingual_owner, size),
         maxsim=best_of(similar, space.owner, size),
         spoken=np.array([float(turn.speaker in named) for turn in space.turns]),
-        near=time.timeprox(at, preferred),
+        near=when.timeprox(at, preferred),
     )
 
 

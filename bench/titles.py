@@ -17,7 +17,8 @@ import numpy as np
 
 from bench.quality import folder, load
 from keepstone.engine import bm25, terms
-from keepstone.engine.sentences import lines, sentences, shortened
+from keepstone.engine.language.sentences import lines, sentences, shortened
+from keepstone.engine.language.stopwords import is_stop
 from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, labels, tags, title, topics
 
 TOPICS = 10
@@ -112,7 +113,7 @@ def answers(most: int) -> list[tuple[str, float]]:
 
 def _named(sessions: Sequence[Sequence[str]], dice: random.Random) -> dict[str, list[str]]:
     def any_words(texts: Sequence[str]) -> str:
-        known = [word for text in texts for word in text.split() if not terms.is_stop(word)]
+        known = [word for text in texts for word in text.split() if not is_stop(word)]
         return " ".join(dice.sample(known, min(2 * TOPICS, len(known))))
 
     return {

@@ -22,10 +22,8 @@ from keepstone.engine.embed import await_vectors
 from keepstone.engine.pack import CLOSING, OPENING
 from keepstone.jobs.tasks import embed_pending
 from keepstone.jobs.worker import run_until_empty
-from keepstone.memory.chat_tools import SAVE, run_tool
 from keepstone.memory.chats import find_chat
 from keepstone.memory.distil import distil
-from keepstone.memory.turns import Turn, await_distillation, close_turn, open_turn
 from keepstone.memory.workspace_search import recall
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
@@ -33,6 +31,8 @@ from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.openai import OpenAIEmbedder
 from keepstone.providers.use import Use
+from keepstone.relay.tools import SAVE, run_tool
+from keepstone.relay.turn import Turn, await_distillation, close_turn, open_turn
 from keepstone.services import Services
 from keepstone.store import summaries
 from servers import LocalServer

@@ -16,7 +16,7 @@ from conftest import World, http
 from keepstone.app import make_app
 from keepstone.errors import Forbidden, Malformed, NotFound
 from keepstone.jobs.worker import run_until_empty
-from keepstone.memory.turns import Turn, close_turn, open_turn
+from keepstone.relay.turn import Turn, close_turn, open_turn
 from keepstone.services import Services
 from workspaces import (
     call,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepstone.engine.gleanings import MOST, MOST_BY_MODEL, Gleaned, glean, glean_by_model, is_landmark, revises
-from keepstone.engine.sentences import unmarked
+from keepstone.engine.language.sentences import unmarked
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import Completion
 

@@ -15,6 +15,7 @@ LAYERS = (
     {"services"},
     {"engine", "access"},
     {"memory"},
+    {"relay"},
     {"jobs"},
     {"runtime"},
     {"surfaces.http"},

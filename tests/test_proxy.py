@@ -14,7 +14,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
-from keepstone.memory.relay import MOST_ROUNDS
+from keepstone.relay.rounds import MOST_ROUNDS
 from live import Live
 from upstream import (
     RESPONSE_USAGE,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keepstone.engine import rank
 from keepstone.engine.rank import ENGLISH, MISSING, Candidate, Weights
-from keepstone.engine.time import freshness
+from keepstone.engine.when import freshness
 
 STEPS = ("maxsim", "bm25", "pooled", "multilingual", "speaker", "time", "fresh", "neighbour", "session", "length")
 NOTHING = ENGLISH.without(*STEPS, "foreign")

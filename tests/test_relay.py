@@ -19,13 +19,14 @@ from openai import AsyncOpenAI
 from conftest import World, http
 from keepstone.access import keys
 from keepstone.app import make_app
-from keepstone.memory import chats, relay
+from keepstone.memory import chats
 from keepstone.memory.chat_memories import NewMemory, save
-from keepstone.memory.turns import open_turn
 from keepstone.model.page import PageRequest
 from keepstone.providers.embedder import Embedding, Span
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.openai_upstream import OpenAIUpstream
+from keepstone.relay import rounds as relay
+from keepstone.relay.turn import open_turn
 from keepstone.services import Services
 from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, streamed
 

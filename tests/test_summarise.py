@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepstone.engine import summarise as engine
-from keepstone.engine.sentences import FENCE, unmarked
+from keepstone.engine.language.sentences import FENCE, unmarked
 from keepstone.engine.summarise import HEADING, Line, Part, summarise, summarise_by_model, summarise_parts
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import Completion

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.engine import terms
+from keepstone.engine.language.scripts import latin
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.terms import Word
 
 
@@ -91,7 +93,7 @@ def test_words_of_two_scripts_side_by_side_are_told_apart() -> None:
     ],
 )
 def test_the_language_is_guessed(text: str, language: str) -> None:
-    assert terms.guess(text) == language
+    assert guess(text) == language
 
 
 def test_german_inflections_meet() -> None:
@@ -108,9 +110,9 @@ def test_marks_of_indic_scripts_do_not_cut_words() -> None:
 
 
 def test_most_letters_decide_what_an_english_model_can_read() -> None:
-    assert terms.latin("Zoë lives in Köln")
-    assert terms.latin("42")
-    assert not terms.latin("我住在北京 OK")
+    assert latin("Zoë lives in Köln")
+    assert latin("42")
+    assert not latin("我住在北京 OK")
 
 
 @given(st.text(alphabet=st.characters()))
@@ -118,7 +120,7 @@ def test_no_text_breaks_it_and_terms_are_never_empty(text: str) -> None:
     found = terms.terms(text)
     assert all(found)
     assert found == terms.terms(text)
-    terms.guess(text)
+    guess(text)
 
 
 @given(st.text())

@@ -11,9 +11,9 @@ from conftest import Person, World, make_person
 from keepstone.access.readscope import account_scope
 from keepstone.jobs.tasks import purge_memories
 from keepstone.jobs.worker import run_until_empty
-from keepstone.memory.chat_tools import RECALL_TOOL
 from keepstone.memory.chats import find_chat
-from keepstone.memory.turns import OwnCall, Turn, keep_calls
+from keepstone.relay.tools import RECALL_TOOL
+from keepstone.relay.turn import OwnCall, Turn, keep_calls
 from keepstone.services import Services
 from keepstone.store import summaries
 from workspaces import (

@@ -8,8 +8,8 @@ import httpx
 from fastapi import FastAPI
 
 from conftest import PASSWORD, Person, http
-from keepstone.memory.turns import close_turn, open_turn
 from keepstone.model.workspace import Role
+from keepstone.relay.turn import close_turn, open_turn
 from keepstone.services import Services
 
 Auth = dict[str, str]

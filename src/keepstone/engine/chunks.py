@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from keepstone.engine.sentences import CLAUSE, END
+from keepstone.engine.language.sentences import CLAUSE, END
 from keepstone.providers.parsing import Block
 
 BETWEEN = "\n\n"

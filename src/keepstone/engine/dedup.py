@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from keepstone.engine.language.calendar import ENGLISH_MONTHS
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.rank import normalised
-from keepstone.engine.terms import MONTHS, guess, stem, words
+from keepstone.engine.terms import stem, words
 
 NEARLY_THE_SAME = 0.6  # cosine: below this nobody looks at words
 # They carry nothing where the other words are the same. Not among them: what turns one statement into another, such as
@@ -32,8 +34,8 @@ _ALIKE = (
 # stands, order is what is said: "tabs instead of spaces".
 _JOINTS = frozenset({"of", "for", "in", "to"})
 _DIRECTED = "than over from instead rather before after if when until since because but then into not"
-_MONTHS = {month: number for number, month in enumerate(MONTHS, 1)}
-_MONTH = "|".join(MONTHS)
+_MONTHS = {month.casefold(): number for number, month in enumerate(ENGLISH_MONTHS, 1)}
+_MONTH = "|".join(_MONTHS)
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _DATE = re.compile(rf"\b(?:{_DAY} (?:of )?({_MONTH})|({_MONTH}) {_DAY})\b(?:,? (\d{{4}})\b)?(?![\d:])", re.IGNORECASE)
 _SPELLINGS = (

@@ -10,11 +10,12 @@ from functools import cached_property
 from itertools import repeat
 
 from keepstone.engine import extract_refused as refused
-from keepstone.engine import people, terms
+from keepstone.engine import people
 from keepstone.engine.cues import BLOCK
 from keepstone.engine.extract_cues import CLAUSE, INSTRUCTIONS, STATEMENTS, Cue
 from keepstone.engine.extract_refused import small
-from keepstone.engine.sentences import FENCE, Line, lines, sentences
+from keepstone.engine.language.scripts import DENSE
+from keepstone.engine.language.sentences import FENCE, Line, lines, sentences
 
 # A longer turn holds something pasted, and only what it says of "I" and "my" is the user's own; of a very long one the
 # beginning is read.
@@ -137,7 +138,7 @@ def _until_handed_in(read: Sequence[Line]) -> Iterator[str]:
 
 
 def _joined(before: str, after: str) -> str:
-    return before + after if terms.DENSE.search(before[-2:]) else f"{before} {after}"
+    return before + after if DENSE.search(before[-2:]) else f"{before} {after}"
 
 
 def _near(table: Sequence[Cue], whole: str) -> _Near:

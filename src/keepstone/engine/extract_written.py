@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keepstone.engine.extract_refused import ASKED, LEANS, NAMED, pattern, small
-from keepstone.engine.sentences import FENCE, Line, lines, sentences, unspaced
+from keepstone.engine.language.scripts import unspaced
+from keepstone.engine.language.sentences import FENCE, Line, lines, sentences
 
 Kind = Literal["deep_think", "research", "compaction"]
 Section = Literal["", "result", "choice", "known"]

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from keepstone.engine.language.scripts import latin
 from keepstone.engine.pack import own_words
 from keepstone.engine.people import statements
-from keepstone.engine.terms import latin, terms
-from keepstone.engine.time import date_words
+from keepstone.engine.terms import terms
+from keepstone.engine.when import date_words
 from keepstone.model.message import Message, NewPassage
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder, Span

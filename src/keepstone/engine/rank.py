@@ -14,7 +14,8 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
-from keepstone.engine import terms
+from keepstone.engine.language.scripts import is_dense
+from keepstone.engine.language.stopwords import LATIN_LANGUAGES, is_stop
 
 Floats = npt.NDArray[np.float64]
 
@@ -88,10 +89,10 @@ OTHER = Weights(maxsim=0.0, bm25=1.0, pooled=0.0, multilingual=1.0)
 
 
 def weights_for(language: str) -> Weights:
-    """The weights for a question in this language (`terms.guess`)."""
+    """The weights for a question in this language (`stopwords.guess`)."""
     if language == "en":
         return ENGLISH
-    return EUROPEAN if language in terms.LATIN else OTHER
+    return EUROPEAN if language in LATIN_LANGUAGES else OTHER
 
 
 def z(values: npt.ArrayLike) -> Floats:
@@ -232,13 +233,13 @@ def named(question: str, speakers: Collection[str], asker: str | None = None) ->
 
 
 def _may_be_name(word: str, capitals: bool) -> bool:
-    if terms.is_stop(word):
+    if is_stop(word):
         return False
     return not capitals or not word[0].islower()
 
 
 def _in_full(speaker: str, said: Sequence[str], question: str) -> bool:
-    if terms.dense(speaker):
+    if is_dense(speaker):
         return len(speaker) > 1 and speaker in question
     parts = _NAME.findall(speaker)
     return len(parts) > 1 and f" {' '.join(parts)} ".casefold() in f" {' '.join(said)} ".casefold()

@@ -15,9 +15,11 @@ from typing import Any
 from keepstone.engine import rank, terms
 from keepstone.engine.bm25 import idf, telling
 from keepstone.engine.calibrate import Terms, relevance
+from keepstone.engine.language.scripts import latin
+from keepstone.engine.language.stopwords import guess
 from keepstone.engine.late import maxsim
-from keepstone.engine.time import freshness, timeprox, windows
 from keepstone.engine.turns import Features, Turns, candidates, grouped
+from keepstone.engine.when import freshness, timeprox, windows
 from keepstone.errors import UpstreamError
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder, Embedding
@@ -114,7 +116,7 @@ async def read(services: Services, question: Question) -> Read:
     has something else.
     """
     embedders = services.embedders.active
-    if terms.guess(question.text) == "en" and terms.latin(question.text):
+    if guess(question.text) == "en" and latin(question.text):
         embedders = tuple(each for each in embedders if not each.multilingual) or embedders
     return Read(question=question, embedded=await _embed(embedders, question.text))
 
@@ -195,7 +197,7 @@ async def _gather(
     rare = telling(frequencies, ENOUGH * count) if narrow == store.EVERYTHING else list(weights)
     best = {term: weights[term] for term in rare} if style.words else {}
     asked = {size.sets[name]: embedding for name, (_, embedding) in embedded.items() if name in size.sets}
-    english = terms.guess(question.text) == "en"
+    english = guess(question.text) == "en"
 
     async def candidates_of(limit: int) -> list[list[int]]:
         """By words and by each of the models, the best first."""
@@ -311,7 +313,7 @@ _TERMS = rank.Weights(maxsim=0.0, bm25=1.0, pooled=0.0)
 
 
 def _weights(question: Question, embedded: Mapping[str, tuple[Embedder, Embedding]], style: Style) -> rank.Weights:
-    weights = rank.weights_for(terms.guess(question.text))
+    weights = rank.weights_for(guess(question.text))
     if not embedded:
         weights = _TERMS
     elif all(embedding.tokens is None for _, embedding in embedded.values()):

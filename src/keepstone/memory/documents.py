@@ -15,7 +15,8 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.engine.chunks import chunks, whole_text
-from keepstone.engine.terms import latin, terms
+from keepstone.engine.language.scripts import latin
+from keepstone.engine.terms import terms
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory import workspaces
 from keepstone.model.capsule import TRASH_DAYS

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from keepstone.access.meter import metered
 from keepstone.engine import extract
 from keepstone.engine import extract_refused as refused
+from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.pack import own_words
-from keepstone.engine.terms import DENSE
 from keepstone.errors import UpstreamError
 from keepstone.model.entity import Ids, Said
 from keepstone.model.principal import Principal

@@ -1,17 +1,19 @@
 """The pool of connections, and the one way to a transaction: with a read scope.
 
 Connections work as `keepstone_app`, which owns nothing. `transaction` tells the database the account, the spaces and
-the visibilities; the policies hold every statement to them, and outside of it a query on any table fails.
+the visibilities; the policies hold every statement to them, and outside of it a query on any table fails. Every
+statement also names its account itself, as `%(account)s`, which the connection fills in from the scope.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString, TypeVar, get_args
+from typing import Any, LiteralString, Self, TypeVar, get_args
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import Params
 from psycopg.rows import class_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
@@ -26,11 +28,40 @@ _RESTART_SECONDS = 2
 # Where the tables are; the rest is where an operator may have put the vector extension.
 SEARCH_PATH = "keepstone, public, extensions"
 
-Connection = psycopg.AsyncConnection[Any]
 DatabaseError = psycopg.Error
 Row = TypeVar("Row")
 
+# Any connection, also one that has no scope and never gets one: an operator's or a test's.
+AnyConnection = psycopg.AsyncConnection[Any]
+
 _VISIBILITIES = frozenset(get_args(Visibility))
+
+
+class ScopedCursor(psycopg.AsyncCursor[Any]):
+    """Gives every statement the parameter `account`, out of the scope of the connection's transaction."""
+
+    async def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
+        return await super().execute(query, self._scoped(query, params), **options)
+
+    async def executemany(self, query: Any, params_seq: Iterable[Params], **options: Any) -> None:
+        await super().executemany(query, [self._scoped(query, params) or () for params in params_seq], **options)
+
+    def _scoped(self, query: Any, params: Params | None) -> Params | None:
+        account = getattr(self.connection, "account", None)
+        # Bytes are several statements in one message, which take no parameters.
+        if account is None or isinstance(query, bytes) or not (params is None or isinstance(params, Mapping)):
+            return params
+        return {**(params or {}), "account": account}
+
+
+class Connection(psycopg.AsyncConnection[Any]):
+    """`account` is that of the running transaction; None outside of one, where a statement that names it fails."""
+
+    account: int | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.cursor_factory = ScopedCursor
 
 
 class Database:
@@ -52,6 +83,7 @@ class Database:
         async with self.unscoped() as conn:
             # Together in one message; the pool commits or rolls back when it gets the connection back.
             await conn.execute(b"BEGIN;" + _set(scope))
+            conn.account = scope.account
             yield conn
 
     @asynccontextmanager
@@ -59,14 +91,17 @@ class Database:
         """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
         try:
             async with self._pool.connection() as conn:
-                yield conn
+                try:
+                    yield conn
+                finally:
+                    conn.account = None
         except (psycopg.OperationalError, PoolTimeout, PoolClosed) as fault:
             raise Unavailable("The database is not answering. Try again.", retry_after=1) from fault
 
     @asynccontextmanager
     async def as_owner(self) -> AsyncGenerator[Connection]:
         """A connection of its own that owns the tables, outside of any transaction: to make indexes, never to read."""
-        async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as conn:
+        async with await Connection.connect(self._conninfo, autocommit=True) as conn:
             await conn.execute(f"SET search_path = {SEARCH_PATH}")
             yield conn
 
@@ -74,6 +109,7 @@ class Database:
 async def enter(conn: Connection, scope: ReadScope) -> None:
     """From here on the transaction reaches what `scope` says: also a second time, when it has found a space."""
     await conn.execute(_set(scope))
+    conn.account = scope.account
 
 
 def _set(scope: ReadScope) -> bytes:
@@ -87,7 +123,7 @@ def _set(scope: ReadScope) -> bytes:
     ).encode()
 
 
-class _Persistent(psycopg.AsyncConnection[Any]):
+class _Persistent(Connection):
     """Asks again for a moment: a Postgres that restarts is back long before the pool's own next try (1 s, 2 s)."""
 
     @classmethod
@@ -138,7 +174,7 @@ def make_pool(
 
 
 async def fetch_all(
-    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+    conn: AnyConnection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
 ) -> list[Row]:
     async with conn.cursor(row_factory=class_row(row)) as cursor:
         await cursor.execute(query, params)
@@ -146,28 +182,35 @@ async def fetch_all(
 
 
 async def fetch_one(
-    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+    conn: AnyConnection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
 ) -> Row | None:
     async with conn.cursor(row_factory=class_row(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchone()
 
 
-async def fetch_value(conn: Connection, query: LiteralString, params: Mapping[str, Any] | None = None) -> Any:
+async def fetch_value(conn: AnyConnection, query: LiteralString, params: Mapping[str, Any] | None = None) -> Any:
     """The only column of the only row, or None."""
     row = await (await conn.execute(query, params)).fetchone()
     return None if row is None else row[0]
 
 
 async def update_rows(
-    conn: Connection, table: LiteralString, where: Mapping[str, Any], changes: Mapping[str, Any]
+    conn: AnyConnection, table: LiteralString, where: Mapping[str, Any], changes: Mapping[str, Any]
 ) -> None:
     """Set the given columns in the rows that match; row-level security narrows them further."""
     if not changes:
         return
-    assignments = sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in changes)
-    conditions = [sql.SQL("{} = %s").format(sql.Identifier(name)) for name in where]
+    assignments = [sql.SQL("{} = {}").format(sql.Identifier(name), _new(name)) for name in changes]
+    conditions = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in where]
     query = sql.SQL("UPDATE {} SET {} WHERE {}").format(
-        sql.Identifier(table), assignments, sql.SQL(" AND ").join([sql.SQL("true"), *conditions])
+        sql.Identifier(table),
+        sql.SQL(", ").join(assignments),
+        sql.SQL(" AND ").join([sql.SQL("account = %(account)s"), *conditions]),
     )
-    await conn.execute(query, [*changes.values(), *where.values()])
+    await conn.execute(query, {**where, **{f"new_{name}": value for name, value in changes.items()}})
+
+
+def _new(column: str) -> sql.Placeholder:
+    """Apart from the condition on the same column."""
+    return sql.Placeholder(f"new_{column}")

@@ -14,10 +14,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from keepstone.errors import KeepstoneError
-from keepstone.memory import conversations
-from keepstone.memory.conversations import Answered, Begun, Delta
 from keepstone.model.chat import LARGEST, ChatMessage
 from keepstone.model.principal import Principal
+from keepstone.relay import conversation as conversations
+from keepstone.relay.conversation import Answered, Begun, Delta
 from keepstone.services import Services
 from keepstone.surfaces.chat.chats import MessageOut
 from keepstone.surfaces.chat.memories import MemoryOut

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
-from keepstone.memory.relay import Reply, Stream
+from keepstone.relay.rounds import Reply, Stream
 
 _GONE = 499  # what others log for it; nobody gets to see it
 

@@ -7,12 +7,12 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 
-from keepstone.engine.openai_rounds import a_list, dumped, read_object
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import embeddings
-from keepstone.memory.relay import Asked, Dialect, Memory, forward, relay, speaker
 from keepstone.model.ids import pattern
 from keepstone.model.principal import Principal
+from keepstone.relay.dialects.exchange import a_list, dumped, read_object
+from keepstone.relay.rounds import Asked, Dialect, Memory, forward, relay, speaker
 from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.openai.client import while_there

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from keepstone import errors
-from keepstone.engine.openai_rounds import a_text, objects
+from keepstone.relay.dialects.exchange import a_text, objects
 from keepstone.surfaces.http.errors import STATUS
 
 _TYPES: Mapping[int, str] = {

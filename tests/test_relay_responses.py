@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from keepstone.engine.openai_responses import Responses
-from keepstone.engine.openai_rounds import Exchange, Kept, Ran, read_object
-from keepstone.engine.sse import Events
-from test_openai_chat import OURS, body_of, ran, sent
+from keepstone.relay.dialects.exchange import Exchange, Kept, Ran, read_object
+from keepstone.relay.dialects.responses import Responses
+from keepstone.relay.sse import Events
+from test_relay_chat import OURS, body_of, ran, sent
 
 CLIENT_TOOL = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 OWN = Ran(id="o1", name="x_find", arguments='{"q":1}', result="found")

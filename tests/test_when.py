@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.engine import time
-from keepstone.engine.time import Window
+from keepstone.engine import when
+from keepstone.engine.when import Window
 
 NOW = datetime(2023, 6, 14, 15, 0, tzinfo=UTC)  # a Wednesday
 WORDS = "last next since before two 3 31 99 weeks years ago may 2023 0000-00-00 monday summer 去年 前"
@@ -18,7 +18,7 @@ MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.
 
 def days(text: str, now: datetime = NOW) -> list[tuple[date, date]]:
     """First and last day of each window."""
-    return [(window.start.date(), (window.end - timedelta(days=1)).date()) for window in time.windows(text, now)]
+    return [(window.start.date(), (window.end - timedelta(days=1)).date()) for window in when.windows(text, now)]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_a_date_that_is_written_both_ways_may_be_either() -> None:
 
 def test_days_are_those_of_who_asks() -> None:
     there = timezone(timedelta(hours=9))
-    [window] = time.windows("today", datetime(2023, 6, 14, 1, 0, tzinfo=there))
+    [window] = when.windows("today", datetime(2023, 6, 14, 1, 0, tzinfo=there))
     assert window.start == datetime(2023, 6, 13, 15, 0, tzinfo=UTC)
 
 
 @given(st.text(), MOMENTS)
 def test_no_text_breaks_it(text: str, now: datetime) -> None:
-    for window in time.windows(text, now):
+    for window in when.windows(text, now):
         assert window.start < window.end
 
 
@@ -98,14 +98,14 @@ def test_no_text_breaks_it(text: str, now: datetime) -> None:
     st.sampled_from([datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC), NOW]),
 )
 def test_no_words_about_time_break_it_at_the_ends_of_the_calendar(words: list[str], now: datetime) -> None:
-    for window in time.windows(" ".join(words), now):
+    for window in when.windows(" ".join(words), now):
         assert window.start < window.end
 
 
 @given(MOMENTS, MOMENTS, MOMENTS)
 def test_nearness_is_between_0_and_1_and_1_inside(one: datetime, two: datetime, at: datetime) -> None:
     window = Window(min(one, two), max(one, two) + timedelta(days=1))
-    [near] = time.timeprox([at.timestamp()], [window])
+    [near] = when.timeprox([at.timestamp()], [window])
     assert 0 <= near <= 1
     if window.start <= at <= window.end:
         assert near == 1
@@ -114,18 +114,18 @@ def test_nearness_is_between_0_and_1_and_1_inside(one: datetime, two: datetime, 
 def test_nearness_falls_softly_after_a_week_of_grace() -> None:
     window = Window(datetime(2023, 5, 1, tzinfo=UTC), datetime(2023, 5, 11, tzinfo=UTC))
     at = [datetime(2023, 5, day, tzinfo=UTC).timestamp() for day in (18, 19, 31)]
-    assert np.allclose(time.timeprox(at, [window]), [1.0, math.exp(-1 / 4.5), math.exp(-13 / 4.5)])
+    assert np.allclose(when.timeprox(at, [window]), [1.0, math.exp(-1 / 4.5), math.exp(-13 / 4.5)])
 
 
 def test_of_several_windows_the_nearest_counts() -> None:
-    windows = [time.windows(text, NOW)[0] for text in ("in 2020", "yesterday")]
-    assert time.timeprox([NOW.timestamp()], windows).tolist() == [1.0]
+    windows = [when.windows(text, NOW)[0] for text in ("in 2020", "yesterday")]
+    assert when.timeprox([NOW.timestamp()], windows).tolist() == [1.0]
 
 
 def test_without_a_preference_or_a_date_nothing_is_near() -> None:
-    assert time.timeprox([NOW.timestamp()], []).tolist() == [0.0]
-    assert time.timeprox([math.nan], time.windows("today", NOW)).tolist() == [0.0]
+    assert when.timeprox([NOW.timestamp()], []).tolist() == [0.0]
+    assert when.timeprox([math.nan], when.windows("today", NOW)).tolist() == [0.0]
 
 
 def test_a_date_has_words() -> None:
-    assert time.date_words(NOW) == "Wednesday 14 June 2023"
+    assert when.date_words(NOW) == "Wednesday 14 June 2023"

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, cast
 
-from keepstone.engine.sse import Event
 from keepstone.errors import Invalid
+from keepstone.relay.sse import Event
 
 Json = dict[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from keepstone.engine.openai_chat import Chat
-from keepstone.engine.openai_rounds import Exchange, Ran, dumped, read_object, sum_of
-from keepstone.engine.sse import Events
 from keepstone.errors import Invalid
+from keepstone.relay.dialects.chat import Chat
+from keepstone.relay.dialects.exchange import Exchange, Ran, dumped, read_object, sum_of
+from keepstone.relay.sse import Events
 
 CLIENT_TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 

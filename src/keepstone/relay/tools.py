@@ -10,11 +10,11 @@ from typing import Any
 
 from keepstone.engine.pack import defused
 from keepstone.errors import KeepstoneError, Unavailable
-from keepstone.memory import turns
 from keepstone.memory.chat_memories import NewMemory, save
-from keepstone.memory.turns import OwnCall, Turn
 from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, Recalled, Result, find, recall
 from keepstone.model.principal import Principal
+from keepstone.relay import turn as turns
+from keepstone.relay.turn import OwnCall, Turn
 from keepstone.services import Services
 
 SAVE, RECALL_TOOL, SEARCH = "x_save_memory", "x_recall_memory", "x_workspace_search"

@@ -12,7 +12,9 @@ import pytest
 from capsules import rows
 from conftest import Person, World
 from keepstone.errors import Unavailable
-from keepstone.memory.chat_tools import (
+from keepstone.memory.workspace_search import Recalled, Result
+from keepstone.model.chat import ChatMemory
+from keepstone.relay.tools import (
     RECALL_TOOL,
     SAVE,
     SEARCH,
@@ -23,9 +25,7 @@ from keepstone.memory.chat_tools import (
     run_tool,
     searched,
 )
-from keepstone.memory.turns import OwnCall, Turn, keep_calls
-from keepstone.memory.workspace_search import Recalled, Result
-from keepstone.model.chat import ChatMemory
+from keepstone.relay.turn import OwnCall, Turn, keep_calls
 from keepstone.services import Services
 from keepstone.store.db import Database
 from workspaces import artifact, call, count_of, keep, let_in, listed, make_chat, make_workspace, say, upload

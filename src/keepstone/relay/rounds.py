@@ -16,18 +16,18 @@ from typing import Any, Literal
 from keepstone.access.emails import plain_email
 from keepstone.access.meter import note_tokens
 from keepstone.access.principals import act_for
-from keepstone.engine.openai_chat import Chat
-from keepstone.engine.openai_responses import Responses
-from keepstone.engine.openai_rounds import Call, Exchange, Json, Piece, Ran, an_object, dumped, loaded, read_object
 from keepstone.engine.pack import tokens
-from keepstone.engine.sse import Event, Events
 from keepstone.errors import Invalid, KeepstoneError, Unavailable, UpstreamError
-from keepstone.memory.chat_tools import TOOLS, kept_calls, run_tool
-from keepstone.memory.turns import Injected, OwnCall, Turn, close_turn, keep_calls, open_turn
 from keepstone.model.ids import is_id
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
 from keepstone.providers.upstream import Answer, Upstream, cut_off
+from keepstone.relay.dialects.chat import Chat
+from keepstone.relay.dialects.exchange import Call, Exchange, Json, Piece, Ran, an_object, dumped, loaded, read_object
+from keepstone.relay.dialects.responses import Responses
+from keepstone.relay.sse import Event, Events
+from keepstone.relay.tools import TOOLS, kept_calls, run_tool
+from keepstone.relay.turn import Injected, OwnCall, Turn, close_turn, keep_calls, open_turn
 from keepstone.services import Services
 
 log = logging.getLogger(__name__)

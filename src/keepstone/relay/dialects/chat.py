@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keepstone.engine.openai_rounds import (
+from keepstone.relay.dialects.exchange import (
     BETWEEN,
     DONE,
     Call,
@@ -26,7 +26,7 @@ from keepstone.engine.openai_rounds import (
     sum_of,
     texts_of,
 )
-from keepstone.engine.sse import Event
+from keepstone.relay.sse import Event
 
 # A model that was stopped did not finish what it was about to call.
 _STOPPED = frozenset({"length", "content_filter"})

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from keepstone.engine import terms
+from keepstone.engine.language.scripts import DENSE
+from keepstone.engine.language.stopwords import guess, is_stop
 
 FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 BARRIER = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
@@ -18,8 +19,9 @@ HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?P<text>.*)$|\s*(?:\*\*|__)(?P<bold>[^*_
 UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*$")
 # What stands before the words of a line: a quote, a bullet, a number, a box to tick.
 LEAD = re.compile(r"(?:\s*(?:>+|[-*+•·](?=\s)|\d{1,3}[.)、](?=\s|[^\d\s])|\[[ xX]\](?=\s)))+\s*")
-PICTURE = re.compile(r"!\[([^\]]*)\]\([^)\s]*\)")
-LINK = re.compile(r"\[([^\]]+)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
+# With bounds, or a text of nothing but brackets would be read again from each of them.
+PICTURE = re.compile(r"!\[([^\]]{0,500})\]\([^)\s]{0,2000}\)")
+LINK = re.compile(r"\[([^\]]{1,500})\]\([^)\s]{0,2000}(?:\s+\"[^\"]{0,500}\")?\)")
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 MARK = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~|`+")
 RULE = re.compile(r"[\s|:=*_#>+.-]*")
@@ -31,6 +33,7 @@ END = re.compile(
 CLAUSE = re.compile(r"[,;:，；：、]|\s[–—-]\s|—|\s\(|（")
 STOP = re.compile(r"[\n。！？]|(?<!\b\d)(?<!\b\d\d)[.!?](?=\s|$)")
 SPACES = re.compile(r"\s+")
+LAST_WORD = re.compile(r"(?<![^\s\u3000-\u9fff])[^\s\u3000-\u9fff]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +45,24 @@ class Line:
     item: bool = False
 
 
+def lowered(text: str) -> str:
+    """In small letters and with plain apostrophes, and as long as the text, so that places in one are places in the
+    other: few letters of few scripts would change the length, and then the text stays as it is.
+    """
+    low = text.lower().replace("’", "'")
+    return low if len(low) == len(text) else text
+
+
 def lines(markdown: str) -> list[Line]:
     """The lines that say something, without code, unless code is all there is."""
-    found = list(_lines(FENCE.sub("\n", markdown)))
-    return found or list(_lines(BARRIER.sub("", markdown)))
+    return list(_lines(FENCE.sub("\n", markdown))) or list(_lines(BARRIER.sub("", markdown)))
 
 
 def sentences(line: str) -> list[str]:
     """The sentences of a plain line, each with its closing mark."""
     ends = [0, *(match.end() for match in END.finditer(line)), len(line)]
-    found = (line[start:end].strip() for start, end in pairwise(ends))
-    return [each for each in found if each]
+    pieces = (line[start:end].strip() for start, end in pairwise(ends))
+    return [sentence for sentence in pieces if sentence]
 
 
 def around(text: str, place: int) -> tuple[int, int]:
@@ -62,11 +72,6 @@ def around(text: str, place: int) -> tuple[int, int]:
         start = stop.end()
     match = STOP.search(text, place)
     return start, match.end() if match else len(text)
-
-
-def unspaced(text: str) -> bool:
-    """Whether so many letters are of a script without spaces that fewer characters say as much."""
-    return not text.isascii() and 4 * len(terms.DENSE.findall(text)) > sum(map(str.isalpha, text))
 
 
 def shortened(text: str, limit: int) -> str:
@@ -80,12 +85,12 @@ def shortened(text: str, limit: int) -> str:
         if text.count("(", 0, cut) == text.count(")", 0, cut) and text.count("（", 0, cut) == text.count("）", 0, cut):
             return text[:cut].rstrip()
     kept = text[: limit - 1]
-    if not terms.DENSE.match(text[limit - 1]):
+    if not DENSE.match(text[limit - 1]):
         # A word is not cut, unless it is longer than half of all.
-        whole = re.sub(r"[^\s\u3000-\u9fff]*$", "", kept) or kept
-        kept = whole if len(whole) > limit // 2 else kept
-    words = kept.split()
-    while len(words) > 3 and terms.is_stop(words[-1].strip(","), terms.guess(text)):
+        whole_words = LAST_WORD.sub("", kept)
+        kept = whole_words if len(whole_words) > limit // 2 else kept
+    words, language = kept.split(), guess(text)
+    while len(words) > 3 and is_stop(words[-1].strip(","), language):
         words.pop()
     return " ".join(words).rstrip(" ,;:，；：、-–—(") + "…"
 

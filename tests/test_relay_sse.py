@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.engine.sse import Event, Events
+from keepstone.relay.sse import Event, Events
 
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 WORDS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=12)

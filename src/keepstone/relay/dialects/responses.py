@@ -8,7 +8,7 @@ upstream has kept (`previous_response_id`, or a conversation).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keepstone.engine.openai_rounds import (
+from keepstone.relay.dialects.exchange import (
     BETWEEN,
     DONE,
     Call,
@@ -28,7 +28,7 @@ from keepstone.engine.openai_rounds import (
     sum_of,
     texts_of,
 )
-from keepstone.engine.sse import Event
+from keepstone.relay.sse import Event
 
 _BEGIN = frozenset({"response.created", "response.in_progress", "response.queued"})
 _END = frozenset({"response.completed", "response.incomplete", "response.failed"})

@@ -1,0 +1,59 @@
+"""Stop words: those too common to tell one text from another, and the language that they betray.
+
+Owns the lists of `rules/stopwords.toml` and the guess of a text's language.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from keepstone.engine.language.scripts import language_of_script, tokens
+from keepstone.engine.language.tables import load
+
+STOP_WORDS = {language: frozenset(words.split()) for language, words in load("stopwords").data.items()}
+# The languages with a list: all are written in Latin letters.
+LATIN_LANGUAGES = frozenset(STOP_WORDS)
+# How many words the language is guessed from: enough to be sure, few enough to cost nothing in a long document.
+_SAMPLE = 200
+
+
+def _languages_of_each_word() -> dict[str, tuple[str, ...]]:
+    languages: dict[str, tuple[str, ...]] = {}
+    for language, words in STOP_WORDS.items():
+        for word in words:
+            languages[word] = (*languages.get(word, ()), language)
+    return languages
+
+
+_LANGUAGES_OF = _languages_of_each_word()
+
+
+def is_stop(word: str, language: str = "en") -> bool:
+    """Whether a word is too common to tell one text from another."""
+    return word.replace("’", "'").casefold() in STOP_WORDS.get(language, STOP_WORDS["en"])
+
+
+def guess(text: str) -> str:
+    """The language of a text, two letters. Of the Latin ones English unless another's small words outnumber its."""
+    return guess_from(tokens(text[: _SAMPLE * 20]))
+
+
+def guess_from(words: Iterable[str]) -> str:
+    """The same for a text that is cut into its tokens."""
+    counts: Counter[str] = Counter()
+    for _, word in zip(range(_SAMPLE), words, strict=False):
+        if not word.isascii():
+            language = language_of_script(word)
+            if language:
+                # A run of characters without spaces is many words.
+                counts[language] += 2 + len(word) // 2
+                continue
+        counts.update(_LANGUAGES_OF.get(word.lower(), ()))
+    if not counts:
+        return "en"
+    best, hits = counts.most_common(1)[0]
+    if best in LATIN_LANGUAGES and (hits < 2 or hits <= counts["en"]):
+        return "en"
+    if best in {"zh", "ja"}:
+        # Japanese is written with Han as well; Chinese never with kana.
+        return "ja" if counts["ja"] else "zh"
+    return best

@@ -1,0 +1,164 @@
+"""Rule tables: the phrases by which the engine knows things, read from the data files in `rules/`.
+
+Owns how those files are written (`docs/language.md`) and loads each once. A table holds phrases, under their language;
+`phrases` says what a phrase means. A shape is a regular expression in which tables can be named, for what no phrase can
+say. What is done with what the tables find is the business of the modules that load them. A mistake in a file is a
+ValueError that names the file and the table.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from keepstone.engine.language import phrases
+from keepstone.engine.language.phrases import Phrase
+
+FOLDER = Path(__file__).parent / "rules"
+# Phrases of these are whole words. In those of the others, and in signs, a phrase may stand anywhere.
+SPACED = ("en", "de", "es", "fr", "it", "pt", "nl")
+LANGUAGES = (*SPACED, "zh", "ja", "signs")
+_SETTINGS = frozenset({"ignore_case", "any_space", "uses", "shapes"})
+_BEGINS, _ENDS = r"(?<!\w)", r"(?!\w)"
+_BREAK = re.compile(r"\n\s*")
+_NAMED = re.compile(r"(?<!\(\?P)<([a-z]\w*)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A phrase of a table of rules, and what else its entry says. One of the needles is in whatever it fits."""
+
+    pattern: re.Pattern[str]
+    needles: tuple[str, ...]
+    about: Mapping[str, Any]
+
+    def may_fit(self, text: str) -> bool:
+        """Whether it is worth trying; much quicker than to try it."""
+        return not self.needles or any(needle in text for needle in self.needles)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of one file, with those of the files that it uses."""
+
+    name: str
+    data: Mapping[str, Any]
+    used: Sequence["Tables"] = ()
+
+    def words(self, table: str, *languages: str) -> tuple[str, ...]:
+        """The phrases of a table as they are written; those of all languages where none is named."""
+        return tuple(written for language, written in self._listed(table) if language in (languages or LANGUAGES))
+
+    def pattern(self, table: str) -> re.Pattern[str]:
+        """One pattern for all phrases of a table, in its frame where it has one; or a shape."""
+        return self._compiled(table, self._source(table))
+
+    def rules(self, table: str) -> tuple[Rule, ...]:
+        """The phrases of a table of rules, in the order of the file."""
+        return tuple(self._rules(table))
+
+    def _rules(self, table: str) -> Iterator[Rule]:
+        entries = self.data.get(table)
+        if not isinstance(entries, list):
+            raise self._wrong(table, f"write [[{table}]] before each rule")
+        for entry in cast("list[dict[str, Any]]", entries):
+            about = {key: value for key, value in entry.items() if key not in LANGUAGES}
+            for language, written in self._written(table, entry):
+                phrase = self._phrase(table, written)
+                source = _bounded([phrase]) if language in SPACED else phrase.source
+                yield Rule(self._compiled(table, source), phrase.needles, about)
+
+    def _written(self, table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        for language in LANGUAGES:
+            given: Any = entry.get(language, [])
+            for written in cast("list[Any]", given if isinstance(given, list) else [None]):
+                if not isinstance(written, str):
+                    raise self._wrong(table, f'{language} must be a list of phrases: ["one", "another"]')
+                yield language, _BREAK.sub("", written)
+
+    def _listed(self, table: str) -> Iterator[tuple[str, str]]:
+        entry = self.data.get(table)
+        if not isinstance(entry, dict) or table in _SETTINGS:
+            raise self._wrong(table, "there is no such table of phrases")
+        if unknown := sorted(cast("dict[str, Any]", entry).keys() - {*LANGUAGES, "frame"}):
+            raise self._wrong(table, f"{unknown[0]} is none of {', '.join(LANGUAGES)}")
+        return self._written(table, cast("dict[str, Any]", entry))
+
+    def _source(self, table: str) -> str:
+        """The regular expression of a table or shape."""
+        shape = self._shapes().get(table)
+        if shape is not None:
+            return self._filled(table, shape)
+        written = list(self._listed(table))
+        frame = self.data[table].get("frame")
+        if frame is not None:
+            either = "|".join(self._phrase(table, phrase).source for _, phrase in written)
+            return self._filled(table, cast("str", frame).replace("<phrase>", f"(?:{either})"))
+        spaced = [self._phrase(table, phrase) for language, phrase in written if language in SPACED]
+        dense = [self._phrase(table, phrase).source for language, phrase in written if language not in SPACED]
+        return "|".join([_bounded(spaced), *dense] if spaced else dense)
+
+    def _shapes(self) -> Mapping[str, str]:
+        return cast("Mapping[str, str]", self.data.get("shapes", {}))
+
+    def _filled(self, table: str, shape: str) -> str:
+        """A shape with its tables put in."""
+        opened = _NAMED.sub(lambda name: f"(?:{self._named(table, name[1]).source})", _BREAK.sub("", shape))
+        return opened.replace(" ", r"\s+") if self.data.get("any_space") else opened
+
+    def _phrase(self, table: str, written: str) -> Phrase:
+        try:
+            return phrases.read(
+                written, lambda name: self._named(table, name), space=r"\s+" if self.data.get("any_space") else " "
+            )
+        except phrases.Unreadable as error:
+            raise self._wrong(table, f"{error} in {written!r}") from error
+
+    def _named(self, table: str, name: str) -> Phrase:
+        """What `<name>` stands for: a shape, or any of the phrases of a table."""
+        for tables in (self, *self.used):
+            if name in tables._shapes() or isinstance(tables.data.get(name, {}).get("frame"), str):
+                return Phrase(tables._source(name), ())
+            if name in tables.data:
+                if name == table:
+                    raise self._wrong(table, f"<{name}> stands for itself")
+                return phrases.either([tables._phrase(name, written) for _, written in tables._listed(name)])
+        raise self._wrong(table, f"there is no table <{name}>")
+
+    def _compiled(self, table: str, source: str) -> re.Pattern[str]:
+        try:
+            return re.compile(source, re.IGNORECASE if self.data.get("ignore_case") else re.NOFLAG)
+        except re.error as error:
+            raise self._wrong(table, f"{error} in {source[:200]!r}") from error
+
+    def _wrong(self, table: str, problem: str) -> ValueError:
+        return ValueError(f"{self.name}.toml, [{table}]: {problem}.")
+
+
+@cache
+def load(name: str) -> Tables:
+    """The tables of `rules/NAME.toml`."""
+    return parse(name, (FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def parse(name: str, text: str) -> Tables:
+    """The tables in the text of a file."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{name}.toml: {error}") from error
+    return Tables(name, data, tuple(load(other) for other in data.get("uses", [])))
+
+
+def _bounded(given: Sequence[Phrase]) -> str:
+    """Phrases where words begin and end. Those that share both tests are tried behind one of them."""
+    ends: dict[tuple[bool, bool], list[str]] = {}
+    for phrase in given:
+        ends.setdefault((phrase.begins, phrase.ends), []).append(phrase.source)
+    return "|".join(
+        f"{_BEGINS if begins else ''}(?:{'|'.join(sources)}){_ENDS if ends else ''}"
+        for (begins, ends), sources in ends.items()
+    )
