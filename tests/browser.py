@@ -10,24 +10,14 @@ import re
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import httpx
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from keepstone.access import sessions
-from keepstone.access.firstrun import OWNER_EMAIL
-from keepstone.access.keys import create_key
-from keepstone.access.operator import principal_for
-from keepstone.access.users import create_user
-from keepstone.postgres.cluster import open_cluster
-from keepstone.postgres.supervisor import Supervisor
-from keepstone.runtime import open_services
-from keepstone.settings import Settings
 from keepstone.surfaces.http.caller import COOKIE
-from live import Live
+from live import Guest, Live, receive
 from weights import weights
 
 _AXE = Path(__file__).parent.parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -35,7 +25,6 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-_numbers = count(1)
 WHERE = (
     "The tests of the dashboard need Chromium: apt install chromium (Debian, as root), or "
     ".venv/bin/playwright install chromium; or name one in KEEPSTONE_CHROMIUM."
@@ -78,8 +67,8 @@ def dashboard_server(**environ: str) -> Live:
 class Visitor:
     """A window: `page` is Playwright's, `api` the same person's client for what a test sets up or looks up."""
 
-    def __init__(self, server: Live, context: BrowserContext, page: Page, api: httpx.Client, email: str) -> None:
-        self.server, self.context, self.page, self.api, self.email = server, context, page, api, email
+    def __init__(self, server: Live, context: BrowserContext, page: Page, api: httpx.Client, guest: Guest) -> None:
+        self.server, self.context, self.page, self.api, self.email = server, context, page, api, guest.email
         self.faults: list[str] = []
         self.allowed: list[str] = []
         page.on("console", lambda message: self._note(message.type, message.text, message.location["url"]))
@@ -122,34 +111,19 @@ async def visiting(
 
     `options` are those of a Playwright context.
     """
-    email, key, token = await _somebody(server, as_owner=as_owner)
+    guest = await receive(server, server.home / "guest", as_owner=as_owner)
     settings: dict[str, Any] = {
         "viewport": WIDE, "locale": "en-US", "timezone_id": "UTC", "color_scheme": "light", "reduced_motion": "reduce",
     }  # fmt: skip
     context = await browser.new_context(**settings | options)
     context.set_default_timeout(20_000)
     await context.add_cookies(
-        [{"name": COOKIE, "value": token, "url": server.url, "httpOnly": True, "sameSite": "Lax"}]
+        [{"name": COOKIE, "value": guest.session, "url": server.url, "httpOnly": True, "sameSite": "Lax"}]
     )
-    headers = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as api:
-        visitor = Visitor(server, context, await context.new_page(), api, email)
+    with httpx.Client(base_url=server.url, headers=guest.auth, timeout=60) as api:
+        visitor = Visitor(server, context, await context.new_page(), api, guest)
         try:
             yield visitor
             assert not visitor.faults, "\n".join(visitor.faults)
         finally:
             await context.close()
-
-
-async def _somebody(server: Live, *, as_owner: bool) -> tuple[str, str, str]:
-    """Address, key and session. Made beside the server, on its database: a command for each would take seconds."""
-    settings = Settings(home=server.home, database_pool=2)
-    async with open_services(settings, Supervisor(open_cluster(server.home)).conninfo) as services:
-        email = OWNER_EMAIL if as_owner else f"owner-{next(_numbers)}@example.org"
-        if not as_owner:
-            await create_user(services, email=email, name="Owner", is_admin=True)
-        principal, user = await principal_for(services, email)
-        key = server.key if as_owner else (await create_key(services, principal, name="first key"))[1]
-        where = sessions.Browser(address="127.0.0.1", user_agent=None)
-        login = await sessions.log_in_once(services, token=await sessions.make_link(services, user), browser=where)
-        return email, key, login.token

@@ -31,7 +31,7 @@ from keepstone.runtime import open_services
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.store.migrate import migrate
-from live import Live, in_memory
+from live import Guest, Live, in_memory, receive
 from schedule import BySharing, make_scheduler, rank
 from upstream import ScriptedUpstream
 
@@ -210,6 +210,12 @@ def live() -> Generator[Live]:
     server = Live()
     yield server
     server.stop()
+
+
+@pytest.fixture
+async def guest(live: Live, tmp_path: Path) -> Guest:
+    """Somebody with an account of their own on the shared server."""
+    return await receive(live, tmp_path / "guest")
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ process that needs none of it does not pay for it.
 
 import asyncio
 import logging
-from importlib import import_module
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
@@ -69,16 +68,18 @@ def models_folder(settings: Settings) -> Path:
 
 
 def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
-    made: tuple[Embedder, ...] = (
-        import_module("keepstone.providers.minilm").MiniLM(folder),
-        import_module("keepstone.providers.use").Use(folder),
-    )
+    from keepstone.providers.minilm import MiniLM
+    from keepstone.providers.use import Use
+
+    made = (MiniLM(folder), Use(folder))
     give_back()
     return made
 
 
 def _endpoint(settings: Settings) -> Embedder:
-    return import_module("keepstone.providers.openai").OpenAIEmbedder(
+    from keepstone.providers.openai import OpenAIEmbedder
+
+    return OpenAIEmbedder(
         base_url=settings.embeddings_base_url or "",
         api_key=settings.embeddings_api_key or "none",
         model=settings.embeddings_model or "",
