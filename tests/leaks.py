@@ -35,7 +35,6 @@ from keepstone.memory import (
     rooms,
     scopes,
     stores,
-    turns,
     workspaces,
 )  # fmt: skip
 from keepstone.memory.chat_memories import NewMemory
@@ -46,6 +45,7 @@ from keepstone.model.entity import Ids, Said
 from keepstone.model.graph import Wanted
 from keepstone.model.item import Delete, Put
 from keepstone.model.page import PageRequest
+from keepstone.relay import turn as turns
 from keepstone.services import Services
 from keepstone.surfaces.mem0.routes import UNSUPPORTED
 

@@ -14,6 +14,7 @@ from leaks import routes_of
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+SOURCE = ROOT / "src" / "keepstone"
 
 
 def commands() -> list[str]:
@@ -52,10 +53,31 @@ def test_every_command_is_documented(command: str) -> None:
     assert f"`{command}" in (DOCS / "cli.md").read_text()
 
 
+def anchors_of(page: Path) -> set[str]:
+    """What a link can point to behind `#`: the headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_link_between_pages_leads_somewhere() -> None:
     for page in (*ROOT.glob("*.md"), *DOCS.glob("*.md")):
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#]*)#?([^)]*)\)", page.read_text()):
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{page.name} links to {target}"
+            if anchor and linked.suffix == ".md":
+                assert anchor in anchors_of(linked), f"{page.name} links to {target}#{anchor}"
+
+
+def test_every_word_of_the_glossary_is_defined_once() -> None:
+    words = re.findall(r"^### (.+)$", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    plain = [re.sub(r"\s*[(*].*", "", word).lower() for word in words]
+    assert sorted(set(plain)) == sorted(plain)
+
+
+def test_every_file_that_the_map_names_is_there() -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.(?:py|sql))`", (ROOT / "ARCHITECTURE.md").read_text())
+    missing = [name for name in named if not any((root / name).exists() for root in (ROOT, SOURCE, SOURCE / "store"))]
+    assert missing == []
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:

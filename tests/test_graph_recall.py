@@ -93,6 +93,22 @@ async def test_all_filters_hold_together(services: Services, world: World) -> No
         assert past == []
 
 
+async def test_an_empty_graph_and_a_filter_that_nothing_passes_are_not_degraded(
+    reader: httpx.AsyncClient, client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    for caller in (reader, client):
+        graph = await make_graph(caller, auth, "Empty")
+        assert (await recall(caller, auth, QUESTION, graph=graph))["degraded"] is None
+    await store(reader, auth, **FIRST)
+    for caller in (reader, client):
+        nobody = await recall(caller, auth, QUESTION, metadata_filter={"team": "nobody"})
+        assert (nobody["results"], nobody["degraded"]) == ([], None)
+    too_early = await recall(reader, auth, QUESTION, as_of=NOW - 10 * DAY)
+    assert (too_early["results"], too_early["degraded"]) == ([], None)
+    assert (await recall(client, auth, QUESTION))["degraded"] == "terms", "there was something to find by meaning"
+
+
 def _but(asked: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if name not in names}
 

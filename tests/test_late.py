@@ -20,25 +20,25 @@ def unit(rows: int, seed: int) -> Vectors:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
+def unpacked(packed: bytes) -> Vectors:
+    """Unit vectors with the signs of the packed ones."""
+    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, late.TOKEN_BYTES)
+    bits = np.unpackbits(rows, axis=1).astype(np.float32)
+    return (bits * 2.0 - 1.0) / np.float32(late.DIMENSIONS**0.5)
+
+
 @given(VECTORS)
 def test_packing_keeps_the_signs_in_16_bytes_a_token(vectors: Vectors) -> None:
     packed = late.pack(vectors)
     assert len(packed) == late.TOKEN_BYTES * len(vectors)
-    assert ((late.unpack(packed) > 0) == (vectors > 0)).all()
-
-
-@given(VECTORS)
-def test_what_is_unpacked_has_length_1_and_packs_to_the_same(vectors: Vectors) -> None:
-    unpacked = late.unpack(late.pack(vectors))
-    assert np.allclose(np.linalg.norm(unpacked, axis=1), 1, atol=1e-5)
-    assert late.pack(unpacked) == late.pack(vectors)
+    assert ((unpacked(packed) > 0) == (vectors > 0)).all()
 
 
 def test_maxsim_is_the_weighted_mean_of_the_best_products() -> None:
     query, weights = unit(3, 1), np.array([1.0, 2.0, 5.0])
     passages = [unit(4, 2), unit(1, 3), unit(9, 4)]
     packed = [late.pack(passage) for passage in passages]
-    expected = [(query @ late.unpack(each).T).max(axis=1) @ weights / weights.sum() for each in packed]
+    expected = [(query @ unpacked(each).T).max(axis=1) @ weights / weights.sum() for each in packed]
     assert np.allclose(late.maxsim(query, weights, packed), expected, atol=1e-5)
 
 

@@ -28,6 +28,7 @@ from keepstone.errors import PaymentRequired, QuotaExceeded
 from keepstone.model.plan import Plan
 from keepstone.providers.llm import Completion
 from keepstone.providers.openai_upstream import OpenAIUpstream
+from keepstone.replies import Replies
 from keepstone.services import Services
 from keepstone.store.db import Database
 from live import Live
@@ -134,6 +135,89 @@ async def test_one_request_id_for_a_recall_and_a_question_is_two_calls(
     asked = await client.post("/v1/ask", headers=named, json={"scope_id": "team", "question": "ferry"})
     assert asked.json()["usage"] == {"credits": 5}
     assert await balance(database, world.owner) == 4
+
+
+class Counted:
+    """A language model that says how often it was asked."""
+
+    name = "counted"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
+        self.asked += 1
+        await asyncio.sleep(0)
+        return Completion(text="On the 14th of June [2].", tokens_in=1, tokens_out=1)
+
+    async def close(self) -> None:
+        pass
+
+
+ASK = {"scope_id": "team", "question": "When does the ferry leave?"}
+
+
+async def ask(
+    client: httpx.AsyncClient, auth: dict[str, str], name: str | None = "the-same-request", **more: Any
+) -> Any:
+    named = {"X-Request-Id": name} if name else {}
+    answer = await client.post("/v1/ask", headers=auth | named, json=ASK | more)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_question_that_is_repeated_gets_the_same_answer_and_the_model_is_asked_once(
+    services: Services, world: World, database: str
+) -> None:
+    await operator.set_allowance(services, OLGA, credit_count=100)
+    model = Counted()
+    async with http(make_app(replace(services, llm=model))) as client:
+        await ingest(client, world.owner.auth)
+        answers = await asyncio.gather(*(ask(client, world.owner.auth) for _ in range(10)))
+        answers += [await ask(client, world.owner.auth) for _ in range(10)]
+        assert [answer == answers[0] for answer in answers] == [True] * 20
+        assert (model.asked, await balance(database, world.owner)) == (1, 95)
+        for _ in range(2):
+            await ask(client, world.owner.auth, None)
+        assert (model.asked, await balance(database, world.owner)) == (3, 85), "without an id each is its own"
+
+
+async def test_another_parameter_is_another_call(services: Services, world: World, database: str) -> None:
+    await operator.set_allowance(services, OLGA, credit_count=100)
+    async with http(make_app(services)) as client:
+        await ingest(client, world.owner.auth)
+        for more in ({}, {"max_tokens": 10}, {"as_of": "2026-01-01T00:00:00Z"}):
+            await ask(client, world.owner.auth, **more)
+        assert await balance(database, world.owner) == 85
+        named = world.owner.auth | {"X-Request-Id": "the-same-request"}
+        message = RECALL["message"]
+        for more in (
+            {}, {"limit": 3}, {"max_tokens": 10}, {"as_of": "2026-01-01T00:00:00Z"}, {"min_relevance": 0.1},
+            {"message": {"speaker": "Anna", "text": "ferry"}},
+            {"message": {"speaker": "Dora", "text": "ferry", "ts": "2026-01-01T00:00:00Z"}}, {"message": message},
+        ):  # fmt: skip
+            assert (await client.post("/v1/recall", headers=named, json=RECALL | more)).status_code == 200
+        assert await balance(database, world.owner) == 78, "the last is the first again"
+
+
+async def test_of_two_people_in_an_account_each_gets_their_own_answer(services: Services, world: World) -> None:
+    async with http(make_app(services)) as client:
+        await ingest(client, world.owner.auth)
+        assert (await ask(client, world.owner.auth))["evidence"]
+        assert (await ask(client, world.member.auth))["evidence"] == []
+
+
+@pytest.mark.parametrize(("minutes", "paid"), [(1, 5), (9, 5), (21, 10), (60 * 24, 10)])
+async def test_the_same_again_is_free_for_some_minutes_and_not_for_ever(
+    services: Services, world: World, database: str, minutes: int, paid: int
+) -> None:
+    """Also in another process, which has only the ledger to know it by."""
+    await operator.set_allowance(services, OLGA, credit_count=100)
+    for now in (JULY - timedelta(days=9), JULY - timedelta(days=9) + timedelta(minutes=minutes)):
+        async with http(make_app(replace(services, clock=lambda now=now: now, replies=Replies()))) as client:
+            await ingest(client, world.owner.auth)
+            await ask(client, world.owner.auth)
+    assert await balance(database, world.owner) == 100 - paid
 
 
 async def test_a_plan_raises_the_credits_once_a_month_and_takes_none(

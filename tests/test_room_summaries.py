@@ -16,6 +16,7 @@ from conftest import World, http
 from keepstone.app import make_app
 from keepstone.jobs import tasks
 from keepstone.jobs.worker import run_until_empty
+from keepstone.memory.room_summaries import due_rooms
 from keepstone.model.ids import new_id
 from keepstone.providers.llm import Completion, LanguageModel
 from keepstone.providers.openai_llm import OpenAIModel
@@ -380,7 +381,7 @@ async def test_a_day_without_a_word_has_no_summary_and_a_year_of_silence_costs_n
     assert [len(await stage.of(tier)) for tier in ("session", "day", "week")] == [2, 2, 2]
     due = await rows(stage.database, "SELECT dirty_from, days_from, weeks_from FROM rooms")
     assert due == [(None, None, None)]
-    assert await rows(stage.database, "SELECT * FROM rooms_to_sum_up()") == []
+    assert await due_rooms(stage.services) == []
 
 
 async def test_a_day_that_is_not_over_has_no_summary_yet(stage: Stage) -> None:
@@ -446,6 +447,35 @@ async def test_run_again_nothing_changes(stage: Stage) -> None:
     await rows(stage.database, "UPDATE rooms SET dirty_from = %s RETURNING 1", [MONDAY - timedelta(days=50)])
     await stage.run()
     assert await stage.all() == before
+
+
+async def test_only_rooms_where_something_is_over_are_due(stage: Stage) -> None:
+    async def is_due() -> bool:
+        return await due_rooms(stage.services) != []
+
+    async def after(**time: float) -> bool:
+        stage.clock.go(**time)
+        before = await is_due()
+        await stage.run()
+        assert not await is_due(), "it is done"
+        return before
+
+    assert not await after(minutes=0)
+    await stage.talk()
+    assert not await after(minutes=59), "the session is under way"
+    assert await after(minutes=1)
+    assert not await after(hours=2), "the day is under way"
+    assert await after(hours=12)
+    assert not await after(days=5), "the week is under way"
+    assert await after(days=1)
+    assert not await after(days=50)
+    await stage.say("We decided to buy 3 oars.")
+    stage.clock.go(hours=2)
+    await stage.say("We decided to buy 4 lamps.")
+    assert await after(minutes=5), "the one before is over"
+    assert not await after(minutes=5)
+    await stage.say("We decided to buy 5 ropes.", ts=MONDAY)
+    assert await after(minutes=0), "of a time that is long over"
 
 
 async def test_another_time_zone_from_now_on_leaves_one_summary_a_day(stage: Stage) -> None:

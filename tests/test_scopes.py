@@ -204,6 +204,14 @@ async def test_as_of_hides_what_was_said_later(client: httpx.AsyncClient, world:
     assert {item["text"][-3:] for item in found["evidence"]} == {"000", "111"}
 
 
+async def test_what_had_not_been_said_by_then_is_not_degraded(client: httpx.AsyncClient, world: World) -> None:
+    turn = {"speaker": "Anna", "text": "Luna is a dog", "ts": "2026-03-01T00:00:00Z"}
+    await ingest(client, world.owner.auth, [turn])
+    for text in ("Who is Luna?", "Nothing of it"):
+        found = await recall(client, world.owner.auth, text, as_of="2026-02-01T00:00:00Z")
+        assert (found["evidence"], found["degraded"]) == ([], None)
+
+
 async def test_as_of_finds_the_old_among_much_that_is_newer(client: httpx.AsyncClient, world: World) -> None:
     turns = [{"speaker": "Anna", "text": "The code of the door is 4711", "ts": "2026-03-01T00:00:00Z"}]
     turns += [
@@ -355,7 +363,7 @@ async def test_a_turn_said_an_hour_later_begins_a_new_session(services: Services
     ]
     await scopes.ingest(services, world.owner.principal, "s", turns[:2])
     await scopes.ingest(services, world.owner.principal, "s", turns[2:])
-    found = await scopes.recall(services, world.owner.principal, "s", speaker="a", text="turn", limit=10, call_id="c")
+    found = await scopes.recall(services, world.owner.principal, "s", speaker="a", text="turn", limit=10)
     sessions = {item.text: item.session for item in found.evidence}
     assert sessions["turn 0"] == sessions["turn 1"] == sessions["turn 2"]
     assert sessions["turn 3"] == sessions["turn 4"] != sessions["turn 0"]

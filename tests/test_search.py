@@ -15,7 +15,7 @@ from conftest import World, http
 from keepstone.access.readscope import job_scope, space_scope
 from keepstone.app import make_app
 from keepstone.engine import embed
-from keepstone.engine.turns import grouped
+from keepstone.engine.features import group_by_source
 from keepstone.errors import UpstreamError
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder, Embedding
@@ -274,7 +274,7 @@ def test_of_a_long_turn_the_window_is_shown_that_speaks_most_for_it() -> None:
         )
         for number in range(3)
     ]
-    turns = grouped(parts)
-    assert turns.telling(0, {1: 2.0}, {0: 0.1, 1: 0.9, 2: 0.5}) == "part 1"
-    assert turns.telling(0, {}, {0: 0.1, 2: 0.5}) == "part 2"
-    assert turns.text(0) == "part 0 … part 1 … part 2"
+    groups = group_by_source(parts)
+    assert groups.telling(0, {1: 2.0}, {0: 0.1, 1: 0.9, 2: 0.5}) == "part 1"
+    assert groups.telling(0, {}, {0: 0.1, 2: 0.5}) == "part 2"
+    assert groups.text(0) == "part 0 … part 1 … part 2"

@@ -470,6 +470,20 @@ async def test_under_a_filter_that_many_pass_the_nearest_that_do_are_found(
     assert found.items[0].item.key == "7"
 
 
+async def test_an_empty_store_and_a_filter_that_nothing_passes_are_not_degraded(
+    reader: httpx.AsyncClient, client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    await put(reader, auth, "alice", ALICE, "users")
+    for caller in (reader, client):
+        for body in ({"namespace_prefix": ["nobody"]}, {"filter": {"city": "Rome"}}):
+            found = await call(caller, auth, "POST", "/stores/notes/search", json={"query": "Who lives there?", **body})
+            assert (found["items"], found["degraded"]) == ([], None)
+    await remove(reader, auth, "alice", "users")
+    found = await call(client, auth, "POST", "/stores/notes/search", json={"query": "Alice"})
+    assert (found["items"], found["degraded"]) == ([], None)
+
+
 async def test_a_large_batch_is_read_by_a_job(
     knowing: Services, services: Services, reader: httpx.AsyncClient, world: World
 ) -> None:

@@ -6,12 +6,13 @@ Shared by the server, the worker and the command line; knows no surface.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 
 from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
+from keepstone.access.meter import RETRY_SECONDS
 from keepstone.home import ensure_home, secret
 from keepstone.jobs.tasks import register_tasks
 from keepstone.observe.metrics import Metrics
@@ -25,6 +26,7 @@ from keepstone.providers.rates import Rates
 from keepstone.providers.tokenizer import Tokenizer
 from keepstone.providers.upstream import make_embeddings_upstream, make_upstream
 from keepstone.providers.working import RedisWorking
+from keepstone.replies import Replies
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.store.db import Database
@@ -56,8 +58,10 @@ async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervi
             with suppress(asyncio.CancelledError):
                 await watcher
     finally:
-        await supervisor.stop()
-        supervisor.close()
+        try:
+            await supervisor.stop()
+        finally:
+            supervisor.close()
 
 
 @asynccontextmanager
@@ -66,7 +70,31 @@ async def open_services(settings: Settings, conninfo: str, hasher: PasswordHashe
     applied = await migrate(conninfo)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
-    services = Services(
+    services = _make_services(settings, conninfo)
+    register_tasks(services)
+    async with opened(services):
+        yield services
+
+
+@asynccontextmanager
+async def opened(services: Services) -> AsyncGenerator[None]:
+    """Open what has to be opened, and close all of it at the end, the last first: also when one of them can't be opened
+    or closed.
+    """
+    providers = (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates)
+    async with AsyncExitStack() as stack:
+        stack.callback(services.tracer.close)
+        for closable in (services.db, services.queue, *providers):
+            if closable is not None:
+                stack.push_async_callback(closable.close)
+        stack.callback(services.embedders.close)
+        await services.db.open()
+        await services.queue.open()
+        yield
+
+
+def _make_services(settings: Settings, conninfo: str) -> Services:
+    return Services(
         settings=settings,
         db=Database(conninfo, size=settings.database_pool),
         embedders=Embedders(),
@@ -80,25 +108,13 @@ async def open_services(settings: Settings, conninfo: str, hasher: PasswordHashe
         clock=lambda: datetime.now(UTC),
         throttle=Throttle(),
         rates=Rates(settings.redis_url),
+        replies=Replies(seconds=RETRY_SECONDS),
         metrics=Metrics(),
         tracer=make_tracer(settings.otlp_endpoint),
         hasher=hasher,
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
         jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
     )
-    register_tasks(services)
-    await services.db.open()
-    await services.queue.open()
-    try:
-        yield services
-    finally:
-        services.embedders.close()
-        for one in (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates):
-            if one is not None:
-                await one.close()
-        await services.queue.close()
-        await services.db.close()
-        services.tracer.close()
 
 
 @asynccontextmanager

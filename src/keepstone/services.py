@@ -16,6 +16,7 @@ from keepstone.providers.rates import Rates
 from keepstone.providers.tokenizer import Tokenizer
 from keepstone.providers.upstream import Upstream
 from keepstone.providers.working import RedisWorking
+from keepstone.replies import Replies
 from keepstone.settings import Settings
 from keepstone.store.db import Database
 from keepstone.store.queue import Queue
@@ -37,6 +38,7 @@ class Services:
     clock: Callable[[], datetime]
     throttle: Throttle
     rates: Rates
+    replies: Replies
     metrics: Metrics
     tracer: Tracer
     hasher: PasswordHasher

@@ -1,14 +1,17 @@
 """The meter: what a call costs, whether there is enough for it, and the ledger line that says that it was made.
 
-A billable call is paid once, when it has succeeded: `begin` before the work, `charge` in its transaction. Whatever is
-retried, and however many come at once, each call id has one line, the balance never goes below nothing, and no month
-has more queries than its plan. What language models read and wrote is noted too, by `metered`.
+A billable call is paid once, when it has succeeded: `begin` before the work, `charge` in its transaction. However many
+come at once, each call id has one line, the balance never goes below nothing, and no month has more queries than its
+plan. `once` is for calls that may be sent again because the answer got lost: for some minutes that is the same call.
+What language models read and wrote is noted too, by `metered`.
 """
 
+import hashlib
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from keepstone.access.readscope import account_scope
 from keepstone.errors import KeepstoneError, NotFound, PaymentRequired, QuotaExceeded
@@ -33,30 +36,55 @@ class Price:
 
 
 PRICES = {"recall": Price(credits=1), "ask": Price(credits=5), "memory_recall": Price(queries=1)}
+RETRY_SECONDS = 600  # for so long, and at most twice as long, the same call again is a retry
 _MODEL = "llm"
+
+T = TypeVar("T")
 
 
 # -------------------------------------------------------------------------------------------------- billable calls
 
 
+async def once(
+    services: Services,
+    principal: Principal,
+    request_id: str | None,
+    asked: Sequence[object],
+    work: Callable[[str], Awaitable[T]],
+    *,
+    keep: Callable[[T], bool] = lambda _: True,
+) -> T:
+    """Do the work, which is given its call id. If the same caller has just asked the very same under the same request
+    id, the answer is the one from then, and is neither worked on nor paid again.
+
+    `asked` is all that the answer depends on: the caller picks the request id, so it alone says nothing.
+    """
+    if request_id is None:
+        return await work(random_text(24))
+    digest = hashlib.sha256(repr([principal.user_id, *asked]).encode()).hexdigest()
+    call_id = f"{request_id}:{digest[:24]}"
+    return await services.replies.once(f"{principal.account}:{call_id}", lambda: work(call_id), keep=keep)
+
+
 async def begin(
     services: Services, conn: Connection, action: str, call_id: str | None = None, *, code: str | None = None
 ) -> None:
-    """Before the work is done: is there enough? Nothing is taken yet. What has its line already may come again.
+    """Before the work is done: is there enough? Nothing is taken yet. What was just paid may come again.
 
     `code` is what the refusal of a query over the month's limit is called, where it is not `quota_exceeded`.
     """
     now, price = services.clock(), PRICES[action]
-    found = await ledger.standing(conn, month_of(now), _line_id(action, call_id) if call_id is not None else None)
-    if found is None:
+    line_ids = _line_ids(action, call_id, now) if call_id is not None else ()
+    standing = await ledger.standing(conn, month_of(now), line_ids)
+    if standing is None:
         raise NotFound("This account is gone.")
-    if found.known:
+    if standing.known:
         return
-    left = await ledger.refill(conn, month_of(now)) if price.credits and found.refill_due else found.credits
+    left = await ledger.refill(conn, month_of(now)) if price.credits and standing.refill_due else standing.credits
     if price.credits and left is not None and left < price.credits:
         raise _no_credits(services, action, left)
-    if price.queries and found.monthly_queries is not None and found.queries >= found.monthly_queries:
-        raise _no_queries(services, found.queries, found.monthly_queries, code)
+    if price.queries and standing.monthly_queries is not None and standing.queries >= standing.monthly_queries:
+        raise _no_queries(services, standing.queries, standing.monthly_queries, code)
 
 
 async def charge(
@@ -71,19 +99,21 @@ async def charge(
     details: dict[str, Any] | None = None,
     code: str | None = None,
 ) -> int:
-    """Take what it costs and write the line, together; the same call again takes nothing. Returns the credits.
+    """Take what it costs and write the line, together; a retry of the same call takes nothing. Returns the credits.
 
     Last in the transaction of the work: until that ends, the account's other calls wait here. Raises when there is not
     enough, which gives the transaction up.
     """
     now, price = services.clock(), PRICES[action]
+    line_id, earlier_id = _line_ids(action, call_id, now)
     taken = await ledger.take(
         conn,
         Line(
-            call_id=_line_id(action, call_id), at=now, month=month_of(now), user_id=principal.user_id,
+            call_id=line_id, at=now, month=month_of(now), user_id=principal.user_id,
             credential_id=principal.credential_id, action=action, queries=price.queries, credits=price.credits,
             tokens_in=tokens_in, tokens_out=tokens_out, details=details or {},
         ),
+        unless=earlier_id,
     )  # fmt: skip
     if taken is None:
         raise NotFound("This account is gone.")
@@ -104,9 +134,12 @@ def next_month(at: datetime) -> datetime:
     return datetime(following.year, following.month, 1, tzinfo=UTC)
 
 
-def _line_id(action: str, call_id: str) -> str:
-    """The caller picks the request id, and may use one for two kinds of call."""
-    return f"{call_id}:{action}"
+def _line_ids(action: str, call_id: str, now: datetime) -> tuple[str, str]:
+    """What the call's line is called if it is made now, and what it was called just before. The time is part of it, so
+    that nobody gets the same for nothing tomorrow.
+    """
+    period = int(now.timestamp()) // RETRY_SECONDS
+    return f"{call_id}:{action}:{period}", f"{call_id}:{action}:{period - 1}"
 
 
 def _no_credits(services: Services, action: str, left: int) -> PaymentRequired:

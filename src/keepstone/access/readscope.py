@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 from keepstone.model.principal import Principal, ReadScope, Visibility
-from keepstone.services import Services
-from keepstone.store import spaces
 
 
 def account_scope(account: int) -> ReadScope:
@@ -28,14 +26,3 @@ def wall_scope(principal: Principal, spaces: Sequence[int], *, private: bool) ->
 def job_scope(account: int, *spaces: int) -> ReadScope:
     """One space, or one with its parts, for background work on what is in it."""
     return ReadScope(account=account, spaces=spaces, visibilities=("public", "shared", "private"))
-
-
-async def read_scope(services: Services, principal: Principal) -> ReadScope:
-    """Everything this caller may see: what is theirs, what they are a member of, and what is the account's."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await spaces.of_account(conn)
-        if principal.user_id is not None:
-            found += await spaces.readable_by(conn, principal.user_id)
-    return ReadScope(
-        account=principal.account, spaces=tuple(sorted(found)), visibilities=("public", "shared", "private")
-    )

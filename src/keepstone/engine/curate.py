@@ -14,35 +14,32 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
 from keepstone.engine.cues import (
-    ASKED,
     BLOCK,
     CHATTER,
     CHOICE,
     CUES,
     DODGE,
     ERRAND,
-    JOKE,
     LINKED,
     NOISE,
     NUMBER,
     OFFER,
     OPEN,
-    QUOTED,
     RECALLED,
     REQUEST,
     SMALL_TALK,
-    SUPPOSED,
-    UNSURE,
     WAVERS,
     WORKED,
     Cue,
 )
+from keepstone.engine.keyphrases import tags as tags_of
+from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
 from keepstone.engine.language.scripts import DENSE, tokens
 from keepstone.engine.language.sentences import FENCE, around, lines, sentences
-from keepstone.engine.language.stopwords import STOP_WORDS
+from keepstone.engine.language.stopwords import COMMON, STOP_WORDS
+from keepstone.engine.titles import title as title_of
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
 
@@ -103,11 +100,11 @@ class Segment:
 
     @property
     def title(self) -> str:
-        return titles.title(self.named)
+        return title_of(self.named)
 
     @property
     def tags(self) -> tuple[str, ...]:
-        return tuple(titles.tags(self.text[:READ]))
+        return tuple(tags_of(self.text[:READ]))
 
 
 _MACHINES = frozenset({"assistant", "ai", "bot", "model", "chatgpt", "claude", "gemini", "助手"})
@@ -195,7 +192,7 @@ def _telling(low: str) -> list[str]:
     for raw in tokens(low):
         if not raw.isascii() and DENSE.match(raw):
             found += [raw[at : at + 2] for at in range(0, len(raw) - 1, 2)]
-        elif raw not in titles.COMMON and raw not in STOP_WORDS["en"]:
+        elif raw not in COMMON and raw not in STOP_WORDS["en"]:
             found.append(raw)
     return found
 
@@ -321,7 +318,7 @@ def _asserted(sentence: str, place: int) -> bool:
         return False
     if SUPPOSED.search(sentence, 0, place):
         return False
-    return not any(match.start() <= place < match.end() for match in QUOTED.finditer(sentence))
+    return not is_quoted(sentence, place)
 
 
 def _counted(run: Sequence[_Heard]) -> Mapping[str, float]:

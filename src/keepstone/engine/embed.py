@@ -24,8 +24,8 @@ _BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class First:
-    """The beginning of something as the embedder for its script sees it."""
+class FirstVector:
+    """The first passage of something as the embedder for its script sees it."""
 
     model: str
     embedding: Embedding
@@ -71,20 +71,22 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
         last = batch[-1].passage
 
 
-async def read_first(services: Services, cut: Sequence[NewPassage]) -> First | None:
+async def embed_first_passage(services: Services, cut: Sequence[NewPassage]) -> FirstVector | None:
     """Before it is stored, to see whether the same is there; None while there is no embedder."""
     if not cut:
         return None
     fitting = [each for each in services.embedders.active if each.multilingual == cut[0].foreign]
     for embedder in fitting or services.embedders.active[:1]:
         try:
-            return First(embedder.name, (await embedder.embed([spoken(cut[0].speaker, cut[0].text)]))[0])
+            return FirstVector(embedder.name, (await embedder.embed([spoken(cut[0].speaker, cut[0].text)]))[0])
         except UpstreamError:
             return None
     return None
 
 
-async def keep_first(conn: Connection, space: int, cut: Sequence[NewPassage], first: First | None) -> None:
+async def store_first_vector(
+    conn: Connection, space: int, cut: Sequence[NewPassage], first: FirstVector | None
+) -> None:
     """With what was just stored: whoever comes next can find it by meaning. The rest is a job's."""
     if first is None or not cut:
         return
@@ -96,9 +98,12 @@ async def index_space(services: Services, scope: ReadScope, space: int) -> None:
     """Give a space that has grown large an index of meanings for each of its sets of vectors."""
     async with services.db.transaction(scope) as conn:
         missing = await vectors.without_index(conn, space, at_least=LARGE)
-    for one in missing:
+    for missing_set in missing:
         async with services.db.as_owner() as owner:
-            await vectors.build_index(owner, space, one)
+            built = await vectors.build_index(owner, space, missing_set)
+        if built:
+            async with services.db.transaction(scope) as conn:
+                await vectors.note_index(conn, space, missing_set.vector_set)
 
 
 async def lacks_index(services: Services, scope: ReadScope, space: int) -> bool:

@@ -19,11 +19,6 @@ def pack(vectors: Vectors) -> bytes:
     return np.packbits(vectors > 0, axis=1).tobytes()
 
 
-def unpack(packed: bytes) -> Vectors:
-    """Unit vectors with the signs of the packed ones."""
-    return (_bits(packed) * 2.0 - 1.0) / np.float32(DIMENSIONS**0.5)
-
-
 def maxsim(query: Vectors, weights: npt.ArrayLike, passages: Sequence[bytes]) -> npt.NDArray[np.float32]:
     """For each passage the weighted mean, over the question's tokens, of the best product with any of its tokens.
 

@@ -7,7 +7,7 @@ set by hand; rankers that were learned did better on one set and worse on the ot
 
 import re
 import unicodedata
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -20,7 +20,6 @@ from keepstone.engine.language.stopwords import LATIN_LANGUAGES, is_stop
 Floats = npt.NDArray[np.float64]
 
 MISSING = float("nan")
-SAME = 0.97
 
 _NAME = re.compile(r"[^\W_]+(?:[-'’][^\W_]{2,})*")
 _FIRST_PERSON = re.compile(
@@ -179,36 +178,12 @@ def order(values: npt.ArrayLike) -> list[int]:
     return [int(index) for index in np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")]
 
 
-def sessions(candidates: Sequence[Candidate], values: npt.ArrayLike) -> list[Hashable]:
-    """Sessions from the best; a session is worth its best turn."""
-    return list(dict.fromkeys(candidates[index].session for index in order(values)))
-
-
-def collapse(
-    ranked: Sequence[int],
-    texts: Sequence[str],
-    speakers: Sequence[str],
-    pooled: npt.NDArray[np.float32] | None = None,
-    threshold: float = SAME,
-) -> list[int]:
-    """The ranked indices without what repeats a better one: the same words, or nearly the same by the same speaker.
-
-    `pooled` has a unit vector for each text; without it only the words are compared.
-    """
-    kept: list[int] = []
-    seen: set[str] = set()
-    said: dict[str, list[int]] = {}
+def collapse(ranked: Sequence[int], text_of: Callable[[int], str]) -> list[int]:
+    """The ranked indices without those that say what a better one says in the same words."""
+    best: dict[str, int] = {}
     for index in ranked:
-        text = normalised(texts[index])
-        if text in seen:
-            continue
-        before = said.setdefault(speakers[index], [])
-        if pooled is not None and before and float((pooled[before] @ pooled[index]).max()) >= threshold:
-            continue
-        seen.add(text)
-        before.append(index)
-        kept.append(index)
-    return kept
+        best.setdefault(normalised(text_of(index)), index)
+    return list(best.values())
 
 
 def normalised(text: str) -> str:

@@ -18,10 +18,11 @@ from datetime import date, datetime
 from heapq import heapify, heappop, heappush, nlargest
 
 from keepstone.engine.ask_model import DATA_ONLY, quoted
-from keepstone.engine.cues import ASKED, BLOCK, CHATTER, CUES, JOKE, NOISE, NUMBER, SMALL_TALK, SUPPOSED, UNSURE
+from keepstone.engine.cues import BLOCK, CHATTER, CUES, NOISE, NUMBER, SMALL_TALK
 from keepstone.engine.extract_refused import NAMED
 from keepstone.engine.gleanings import glean, is_landmark, revises
 from keepstone.engine.language.calendar import DOUBTFUL_MONTHS, MONTHS, WEEKDAYS
+from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import FENCE, lines, sentences, shortened
 from keepstone.engine.pack import depends, own_words

@@ -1,7 +1,8 @@
 """The tasks, by name. Each takes ids, never text, and works in the read scope of the account that it names."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 import procrastinate
 
@@ -28,6 +29,8 @@ from keepstone.store import (
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `keepstone jobs` shows it.
 RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
+# What is scheduled every few minutes waits no longer than for its next turn; an hour of failures is one failed job.
+RETRY_SOON = procrastinate.RetryStrategy(max_attempts=60, wait=60)
 
 
 def register_tasks(services: Services) -> None:
@@ -40,18 +43,22 @@ def register_tasks(services: Services) -> None:
 
         app.task(name=work.__name__, retry=RETRY)(run)
 
-    def scheduled(cron: str, work: Callable[[Services], Awaitable[None]]) -> None:
+    def scheduled(
+        cron: str, work: Callable[[Services], Awaitable[None]], retry: procrastinate.RetryStrategy = RETRY
+    ) -> None:
         async def run(timestamp: int) -> None:  # noqa: ARG001
             await work(services)
 
-        app.periodic(cron=cron)(app.task(name=work.__name__, retry=RETRY)(run))
+        # The lock holds in every process. A worker that is killed leaves its job as running, and so the lock taken,
+        # until the next that looks puts the job back (`worker.rescue_stalled`).
+        app.periodic(cron=cron)(app.task(name=work.__name__, retry=retry, lock=work.__name__)(run))
 
     for work in (erase_user, read_space, index_space, map_vault, distil, read_room, sum_up_thread, send_digest):
         task(work)
-    scheduled("* * * * *", embed_pending)
-    scheduled("* * * * *", sum_up_rooms)
-    scheduled("*/10 * * * *", forget_expired_logins)
-    scheduled("*/10 * * * *", purge_expired_items)
+    scheduled("* * * * *", embed_pending, RETRY_SOON)
+    scheduled("* * * * *", sum_up_rooms, RETRY_SOON)
+    scheduled("*/10 * * * *", forget_expired_logins, RETRY_SOON)
+    scheduled("*/10 * * * *", purge_expired_items, RETRY_SOON)
     scheduled("17 3 * * *", remove_old_jobs)
     scheduled("27 3 * * *", purge_memories)
     scheduled("47 3 * * *", drop_unused_indexes)
@@ -112,16 +119,7 @@ async def sum_up_thread(services: Services, account: int, space: int, thread_id:
 
 async def sum_up_rooms(services: Services) -> None:
     """Sessions, days and weeks that are over. One room that fails does not keep the others waiting."""
-    async with services.db.unscoped() as conn:
-        due = await rooms.all_due(conn)
-    failed: list[Exception] = []
-    for account, space in due:
-        try:
-            await room_summaries.sum_up(services, account, space)
-        except Exception as fault:
-            failed.append(fault)
-    if failed:
-        raise failed[0]
+    await _each(await room_summaries.due_rooms(services), partial(room_summaries.sum_up, services))
 
 
 async def send_digest(services: Services, account: int, user_id: str) -> None:
@@ -129,11 +127,15 @@ async def send_digest(services: Services, account: int, user_id: str) -> None:
 
 
 async def embed_pending(services: Services) -> None:
-    """What was left over: stored while no embedder was there."""
+    """What was left over: stored while no embedder was there. What a job of its own reads is left to that."""
     async with services.db.unscoped() as conn:
-        waiting = await passages.pending_spaces(conn)
-    for account, space in waiting:
-        await read_space(services, account, space)
+        pending = await passages.pending_spaces(conn)
+
+    async def read_unless_busy(account: int, space: int) -> None:
+        if not await services.queue.runs(f"space {space}", f"room {space}"):
+            await read_space(services, account, space)
+
+    await _each(pending, read_unless_busy)
 
 
 async def forget_expired_logins(services: Services) -> None:
@@ -179,3 +181,15 @@ async def send_digests(services: Services) -> None:
     for account, user_id in receivers:
         async with services.db.transaction(account_scope(account)) as conn:
             await services.queue.add(conn, "send_digest", account=account, user_id=user_id)
+
+
+async def _each(places: Iterable[tuple[int, int]], work: Callable[[int, int], Awaitable[None]]) -> None:
+    """Do the work for each account and space, one after the other. A failure is raised when all have had their turn."""
+    faults: list[Exception] = []
+    for account, space in places:
+        try:
+            await work(account, space)
+        except Exception as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]

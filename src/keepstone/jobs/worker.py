@@ -42,8 +42,8 @@ async def run_worker(services: Services) -> None:
 
 
 async def run_until_empty(services: Services) -> None:
-    """Do what is waiting, then return."""
-    await _worker(services, wait=False).run()
+    """Do what is waiting, then return. Nothing is scheduled meanwhile."""
+    await _worker(services, _Unscheduled, wait=False).run()
 
 
 async def rescue_stalled(services: Services) -> int:
@@ -65,11 +65,18 @@ async def _rescue(services: Services) -> None:
         await asyncio.sleep(STALLED_AFTER / 2)
 
 
-def _worker(services: Services, *, wait: bool = True) -> Worker:
+class _Unscheduled(Worker):
+    """Adds no periodic jobs to those that are there."""
+
+    async def _periodic_deferrer(self) -> None:
+        pass
+
+
+def _worker(services: Services, kind: type[Worker] = Worker, *, wait: bool = True) -> Worker:
     async def observe(call_next: AsyncCallNext, context: JobContext, worker: Worker) -> Any:  # noqa: ARG001
         return await _observed(services, call_next, context)
 
-    return Worker(
+    return kind(
         services.queue.app,
         concurrency=services.settings.worker_concurrency,
         wait=wait,

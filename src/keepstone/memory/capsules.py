@@ -17,7 +17,7 @@ from keepstone.access.meter import metered
 from keepstone.access.plans import capacity, quota_exceeded
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.embed import keep_first, read_first
+from keepstone.engine.embed import embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.titles import title as title_of
 from keepstone.engine.titles import title_by_model
@@ -69,7 +69,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         deleted_at=None, cold_at=None,
     )  # fmt: skip
     cut = await cut_capsule(services, capsule)
-    first = await read_first(services, cut)
+    first = await embed_first_passage(services, cut)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await require_project(conn, principal, new.project_id)
         held = await hold_vault(conn, principal, user_id)
@@ -81,7 +81,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         await make_room(conn, services, principal, held, capsule.size_bytes)
         await store.insert(conn, held.space, capsule, digest)
         await passages.insert(conn, held.space, cut)
-        await keep_first(conn, held.space, cut, first)
+        await store_first_vector(conn, held.space, cut, first)
         await memories.add_version(conn, held.space, [capsule.id], "created", user_id)
         await memories.count_in(conn, held.space, memories=1, size=capsule.size_bytes)
         await record(conn, principal, "capsule.create", capsule.id)

@@ -14,9 +14,10 @@ from keepstone.access.audit import record
 from keepstone.access.meter import metered
 from keepstone.access.readscope import account_scope
 from keepstone.engine import extract
-from keepstone.engine.dedup import NEARLY_THE_SAME, content_hash, superfluous
-from keepstone.engine.embed import First, keep_first, read_first
+from keepstone.engine.dedup import WORTH_COMPARING, content_hash, superfluous
+from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
+from keepstone.engine.lookup import nearest
 from keepstone.engine.pack import own_words
 from keepstone.engine.titles import title_by_model
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
@@ -30,8 +31,8 @@ from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
 from keepstone.services import Services
-from keepstone.store import candidates, distillations, memories, passages
 from keepstone.store import chat_memories as store
+from keepstone.store import distillations, memories, passages
 from keepstone.store import workspaces as workspace_store
 from keepstone.store.db import Connection
 
@@ -105,7 +106,7 @@ async def save(
         updated_at=now, deleted_at=None,
     )  # fmt: skip
     cut = await _cut(services, memory)
-    first = await read_first(services, cut)
+    first = await embed_first_passage(services, cut)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         if chat_id is not None:
             _, workspace = await hold_chat(conn, principal, chat_id, needs="member")
@@ -118,7 +119,7 @@ async def save(
         memory = replace(memory, workspace_id=workspace.id)
         await store.insert(conn, workspace.space, memory, content_hash(content))
         await passages.insert(conn, workspace.space, cut)
-        await keep_first(conn, workspace.space, cut, first)
+        await store_first_vector(conn, workspace.space, cut, first)
         await memories.add_version(conn, workspace.space, [memory.id], "created", principal.user_id)
         await memories.count_in(conn, workspace.space, memories=1, size=len(content.encode()))
         await record(conn, principal, "memory.create", memory.id, source=memory.source_type)
@@ -311,22 +312,15 @@ async def _hold(
     return memory, workspace, reading
 
 
-async def _known(conn: Connection, space: int, content: str, first: First | None) -> ChatMemory | None:
+async def _known(conn: Connection, space: int, content: str, first: FirstVector | None) -> ChatMemory | None:
     """The memory that says this already. The space is held, so nobody saves the same meanwhile."""
     same = await store.by_hash(conn, space, content_hash(content))
     if same is not None or first is None:
         return same
-    size = await candidates.survey(conn, [space])
-    if first.model not in size.sets:
-        return None
-    near = await candidates.by_vector(
-        conn, [space], size.sets[first.model], first.embedding.pooled, limit=_NEAREST, indexed=size.indexed
-    )
-    close = [passage for passage, value in near.items() if value >= NEARLY_THE_SAME]
-    placed = {one.passage: one.source_id for one in await candidates.alone(conn, [space], close)}
-    found = await store.by_ids(conn, list(placed.values()))
-    nearest = (found.get(placed.get(passage, "")) for passage in close)
-    return next((one for one in nearest if one is not None and superfluous(content, one.content)), None)
+    near = await nearest(conn, space, first, above=WORTH_COMPARING, limit=_NEAREST)
+    stored = await store.by_ids(conn, list(near))
+    alike = (stored[memory_id] for memory_id in near if memory_id in stored)
+    return next((memory for memory in alike if superfluous(content, memory.content)), None)
 
 
 async def _cut(services: Services, memory: ChatMemory) -> list[NewPassage]:

@@ -15,8 +15,9 @@ from typing import Any
 from keepstone.access.meter import metered
 from keepstone.access.principals import act_for
 from keepstone.access.readscope import account_scope, wall_scope
+from keepstone.engine import lookup
 from keepstone.engine.pack import CLOSING, OPENING, defused, own_words
-from keepstone.engine.search import Question, Style, read, read_for, search
+from keepstone.engine.search import SearchPlace
 from keepstone.engine.summarise import Line, summarise, summarise_by_model
 from keepstone.errors import Invalid, NotFound, UpstreamError
 from keepstone.memory.agents import find_agent
@@ -217,50 +218,60 @@ async def _compose(services: Services, principal: Principal, wall: Wall, text: s
 
 async def _read(services: Services, principal: Principal, wall: Wall, text: str) -> _Read:
     """Each layer, in the wall's scope alone."""
-    question = Question(text=own_words(text)[:4_000], speaker=wall.user_name or None, asked_at=services.clock())
-    latest, asked, (size, compaction, structured, landmarks, recent) = await asyncio.gather(
-        at_hand(services, principal, wall.room), read(services, question), _standing(services, wall)
+    question = lookup.question(own_words(text), speaker=wall.user_name or None, asked_at=services.clock())
+    latest, asked = await asyncio.gather(
+        at_hand(services, principal, wall.room), lookup.ask(services, question, _standing(services, wall))
     )
+    standing, compaction = asked.place, asked.place.compaction
     semantic: list[RoomMemory] = []
     near: list[Summary] = []
-    if size.passages:
-        asked = await read_for(services, asked, size)
+    if not standing.empty:
         async with services.db.transaction(wall.scope) as conn:
-            notes = Style(talk=False)
             # Twice as many, since summaries are among them, and say the same again tier upon tier.
-            hits = (await search(conn, wall.scope, asked, size, limit=2 * RECALLED, floor=RELEVANT, style=notes)).hits
-            memories = await room_memories.by_ids(conn, [hit.source_id for hit in hits])
-            summed = await summaries.by_ids(conn, [hit.source_id for hit in hits])
-        semantic = [one for one in (memories.get(hit.source_id) for hit in hits) if one and wall.lets(one)][:RECALLED]
-        near = [summed[hit.source_id] for hit in hits if hit.source_id in summed][:_NEAREST_SUMMARIES]
+            matches = await lookup.find(conn, asked, limit=2 * RECALLED, floor=RELEVANT, style=lookup.NOTES)
+            memories = await room_memories.by_ids(conn, matches.ids)
+            summed = await summaries.by_ids(conn, matches.ids)
+        semantic = [memories[name] for name in matches.ids if name in memories and wall.lets(memories[name])][:RECALLED]
+        near = [summed[name] for name in matches.ids if name in summed][:_NEAREST_SUMMARIES]
     # By their ids: what is told late may stand before what was compacted.
     compacted = set(compaction.source_ids) if compaction else set[str]()
     working = [one for one in latest[-PROMPTED:] if one.id not in compacted]
     if working and (working[-1].user, working[-1].text) == (wall.user_id, text):
         working = working[:-1]  # it was said in the room already
-    known = {one.id for one in recent}
+    known = {summary.id for summary in standing.recent}
     return _Read(
         working=working,
         compacted=[one.id for one in latest[-PROMPTED:] if one.id in compacted],
         compaction=compaction,
-        episodic=sorted([*recent, *(one for one in near if one.id not in known)], key=lambda one: one.starts_at),
+        episodic=sorted(
+            [*standing.recent, *(summary for summary in near if summary.id not in known)],
+            key=lambda summary: summary.starts_at,
+        ),
         semantic=semantic,
-        structured=structured,
-        landmarks=landmarks,
+        structured=standing.structured,
+        landmarks=standing.landmarks,
     )
 
 
-async def _standing(
-    services: Services, wall: Wall
-) -> tuple[candidates.Survey, summaries.Compaction | None, list[Fact], list[Landmark], list[Summary]]:
-    """What does not hang on the question; and how much there is to search."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing(SearchPlace):
+    """What does not depend on the question; and how much there is to search."""
+
+    compaction: summaries.Compaction | None
+    structured: list[Fact]
+    landmarks: list[Landmark]
+    recent: list[Summary]
+
+
+async def _standing(services: Services, wall: Wall) -> _Standing:
     async with services.db.transaction(wall.scope) as conn:
-        return (
-            await candidates.survey(conn, wall.scope.spaces),
-            await summaries.compaction(conn, wall.room.space, _view(wall)),
-            await facts.of_scopes(conn, wall.fact_scopes),
-            await room_memories.landmarks(conn, wall.room.space),
-            await _recent(conn, wall.room.space),
+        return _Standing(
+            scope=wall.scope,
+            size=await candidates.survey(conn, wall.scope.spaces),
+            compaction=await summaries.compaction(conn, wall.room.space, _view(wall)),
+            structured=await facts.of_scopes(conn, wall.fact_scopes),
+            landmarks=await room_memories.landmarks(conn, wall.room.space),
+            recent=await _recent(conn, wall.room.space),
         )
 
 

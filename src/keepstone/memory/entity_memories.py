@@ -14,9 +14,10 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine.dedup import NEARLY_THE_SAME, content_hash, superfluous
-from keepstone.engine.embed import First, keep_first, read_first
+from keepstone.engine.dedup import WORTH_COMPARING, content_hash, superfluous
+from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
+from keepstone.engine.lookup import nearest
 from keepstone.engine.pack import own_words
 from keepstone.engine.people import statements
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
@@ -39,7 +40,7 @@ from keepstone.model.ids import is_id, new_id
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, entities, memories, passages, spaces
+from keepstone.store import entities, memories, passages, spaces
 from keepstone.store import entity_memories as store
 from keepstone.store.db import Connection, enter
 
@@ -90,7 +91,7 @@ class Change:
 class _Prepared:
     memory: EntityMemory
     cut: list[NewPassage]
-    first: First | None
+    first: FirstVector | None
 
 
 # ------------------------------------------------------------------------------------------------------- adding
@@ -134,7 +135,9 @@ async def _prepare(services: Services, new: NewMemories, found: Sequence[Found])
             updated_at=now, deleted_at=None,
         )  # fmt: skip
         cut = await _cut(services, memory)
-        made.append(_Prepared(memory, cut, await read_first(services, cut) if number < _READ_AT_ONCE else None))
+        made.append(
+            _Prepared(memory, cut, await embed_first_passage(services, cut) if number < _READ_AT_ONCE else None)
+        )
     return made
 
 
@@ -155,7 +158,7 @@ async def _keep(
     space = one.memory.space
     await store.insert(conn, one.memory, content_hash(one.memory.content), principal.user_id)
     await passages.insert(conn, space, one.cut)
-    await keep_first(conn, space, one.cut, one.first)
+    await store_first_vector(conn, space, one.cut, one.first)
     await memories.add_version(conn, space, [one.memory.id], "created", principal.user_id)
     await memories.count_in(conn, space, memories=1, size=len(one.memory.content.encode()))
     await record(conn, principal, "memory.create", one.memory.id, source="entity")
@@ -175,17 +178,9 @@ async def _known(conn: Connection, one: _Prepared) -> EntityMemory | None:
 
 
 async def _near(conn: Connection, one: _Prepared) -> list[EntityMemory]:
-    space = one.memory.space
-    size = await candidates.survey(conn, [space])
-    if one.first is None or one.first.model not in size.sets:
-        return []
-    found = await candidates.by_vector(
-        conn, [space], size.sets[one.first.model], one.first.embedding.pooled, limit=_NEAREST, indexed=size.indexed
-    )
-    close = [passage for passage, value in found.items() if value >= NEARLY_THE_SAME]
-    placed = {each.passage: each.source_id for each in await candidates.alone(conn, [space], close)}
-    known = await store.by_ids(conn, list(placed.values()))
-    return [known[placed[passage]] for passage in close if placed.get(passage) in known]
+    near = await nearest(conn, one.memory.space, one.first, above=WORTH_COMPARING, limit=_NEAREST)
+    known = await store.by_ids(conn, list(near))
+    return [known[memory_id] for memory_id in near if memory_id in known]
 
 
 def _fits(new: EntityMemory, old: EntityMemory) -> bool:
@@ -239,7 +234,7 @@ async def update(services: Services, principal: Principal, changes: Sequence[Cha
             after = _changed(before[change.id], change)
             moved = (after.content, after.created_at) != (before[change.id].content, before[change.id].created_at)
             cut = await _cut(services, after) if moved else []
-            prepared.append(_Prepared(after, cut, await read_first(services, cut)))
+            prepared.append(_Prepared(after, cut, await embed_first_passage(services, cut)))
         async with services.db.transaction(account_scope(principal.account)) as conn:
             await _find(conn, principal, ids)
             await entities.hold(conn, [one.memory.space for one in prepared])
@@ -367,7 +362,7 @@ def _changed(before: EntityMemory, change: Change) -> EntityMemory:
 
 async def _rewrite(
     conn: Connection, services: Services, principal: Principal, before: EntityMemory, after: EntityMemory,
-    cut: list[NewPassage], first: First | None,
+    cut: list[NewPassage], first: FirstVector | None,
 ) -> EntityMemory:  # fmt: skip
     """Another version of it. The space is held."""
     after = replace(after, version=before.version + 1, updated_at=services.clock())
@@ -381,7 +376,7 @@ async def _rewrite(
     if (after.content, after.created_at) != (before.content, before.created_at):
         await passages.delete(conn, after.space, "memory", [after.id])
         await passages.insert(conn, after.space, cut)
-        await keep_first(conn, after.space, cut, first)
+        await store_first_vector(conn, after.space, cut, first)
         await _await_reading(conn, services, principal, after.space)
     await memories.count_in(conn, after.space, memories=0, size=size - len(before.content.encode()))
     await memories.add_version(conn, after.space, [after.id], "updated", principal.user_id)

@@ -13,9 +13,10 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.dedup import content_hash
-from keepstone.engine.embed import First, keep_first, read_first
+from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.gleanings import revises
 from keepstone.engine.index import Source, passages_of
+from keepstone.engine.lookup import nearest
 from keepstone.engine.pack import own_words
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
 from keepstone.model.graph import LARGEST, LARGEST_METADATA, SUPERSEDES, Edge, Graph, Node, NodeVersion, Wanted
@@ -24,8 +25,8 @@ from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, memories, passages, spaces
 from keepstone.store import graphs as store
+from keepstone.store import memories, passages, spaces
 from keepstone.store.db import Connection, enter
 
 VISIBILITY = "private"
@@ -125,7 +126,7 @@ async def store_node(
         deleted_at=None,
     )  # fmt: skip
     cut = await _cut(services, node)
-    first = await read_first(services, cut)
+    first = await embed_first_passage(services, cut)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
         await store.hold(conn, graph.space)
@@ -137,7 +138,7 @@ async def store_node(
             old |= {one.id: one for one in await _revised(conn, graph, node, first)}
             await store.insert_node(conn, graph.space, node, content_hash(text), principal.user_id)
             await passages.insert(conn, graph.space, cut)
-            await keep_first(conn, graph.space, cut, first)
+            await store_first_vector(conn, graph.space, cut, first)
             await memories.add_version(conn, graph.space, [node.id], "created", principal.user_id)
             await memories.count_in(conn, graph.space, memories=1, size=len(text.encode()))
             await record(conn, principal, "node.create", node.id)
@@ -191,7 +192,7 @@ async def update_node(
         if (after.content, after.node_type, after.metadata) == (before.content, before.node_type, before.metadata):
             return before
         cut = await _cut(services, after) if after.content != before.content else []
-        first = await read_first(services, cut)
+        first = await embed_first_passage(services, cut)
         async with services.db.transaction(account_scope(principal.account)) as conn:
             graph = await find_graph(conn, principal, graph_id)
             await store.hold(conn, graph.space)
@@ -207,7 +208,7 @@ async def update_node(
                 where = graph.space if before.valid_to is None else graph.history
                 await passages.delete(conn, where, "memory", [node_id])
                 await passages.insert(conn, where, cut)
-                await keep_first(conn, where, cut, first)
+                await store_first_vector(conn, where, cut, first)
                 await _await_reading(conn, services, principal, where)
                 grown = len(after.content.encode()) - len(before.content.encode())
                 await memories.count_in(conn, graph.space, memories=0, size=grown)
@@ -397,25 +398,17 @@ async def _default(conn: Connection) -> Graph | None:
     return found
 
 
-async def _revised(conn: Connection, graph: Graph, node: Node, first: First | None) -> list[Node]:
+async def _revised(conn: Connection, graph: Graph, node: Node, first: FirstVector | None) -> list[Node]:
     """Older nodes of the same type that this one says otherwise."""
-    size = await candidates.survey(conn, [graph.space])
-    if first is None or first.model not in size.sets:
-        return []
-    near = await candidates.by_vector(
-        conn, [graph.space], size.sets[first.model], first.embedding.pooled, limit=_LOOKED_AT, indexed=size.indexed
-    )
-    close = [passage for passage, value in near.items() if value >= NEAR]
-    ids = [one.source_id for one in await candidates.alone(conn, [graph.space], close)]
-    found = await store.by_ids(conn, ids)
+    near = await nearest(conn, graph.space, first, above=NEAR, limit=_LOOKED_AT)
     return [
-        one
-        for one in found.values()
-        if one.node_type == node.node_type
-        and one.valid_to is None
-        and one.valid_from <= node.valid_from
-        and _alike(one.metadata, node.metadata)
-        and revises(node.content, one.content)
+        old
+        for old in (await store.by_ids(conn, list(near))).values()
+        if old.node_type == node.node_type
+        and old.valid_to is None
+        and old.valid_from <= node.valid_from
+        and _alike(old.metadata, node.metadata)
+        and revises(node.content, old.content)
     ]
 
 

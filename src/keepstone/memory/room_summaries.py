@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from keepstone.access.meter import metered
 from keepstone.access.principals import worker_for
@@ -67,6 +67,24 @@ async def sum_up_thread(services: Services, account: int, space: int, thread_id:
         source_ids=[one.id for one in said], content=await _of_lines(services, account, room, said, "thread"),
     )  # fmt: skip
     await _keep(services, account, room, made, [before] if before else [])
+
+
+async def due_rooms(services: Services) -> list[tuple[int, int]]:
+    """Account and space of the rooms where a session, a day or a week is over and has no summary yet."""
+    now = services.clock()
+    async with services.db.unscoped() as conn:
+        candidates = await rooms.unsummarised(conn, now, silence=SILENCE)
+    return [(room.account, room.space) for room in candidates if _is_due(room, now)]
+
+
+def _is_due(room: rooms.Unsummarised, now: datetime) -> bool:
+    try:
+        zone = ZoneInfo(room.timezone)
+    except ZoneInfoNotFoundError:
+        return True  # summing it up says what is wrong
+    if room.session_over or (room.days_from is not None and _next_midnight(room.days_from, zone) <= now):
+        return True
+    return room.weeks_from is not None and _next_monday(room.weeks_from, zone) <= now
 
 
 async def sum_up(services: Services, account: int, space: int) -> None:
@@ -273,6 +291,14 @@ def _midnight(day: date, zone: ZoneInfo) -> datetime:
 
 def _monday(day: date, zone: ZoneInfo) -> datetime:
     return _midnight(day - timedelta(days=day.weekday()), zone)
+
+
+def _next_midnight(at: datetime, zone: ZoneInfo) -> datetime:
+    return _midnight(at.astimezone(zone).date() + timedelta(days=1), zone)
+
+
+def _next_monday(at: datetime, zone: ZoneInfo) -> datetime:
+    return _monday(at.astimezone(zone).date() + timedelta(days=7), zone)
 
 
 def _least(one: datetime | None, other: datetime) -> datetime:

@@ -4,30 +4,28 @@ turn, `ask` answers a question from it.
 A scope is its user's, or for a service key that names nobody the account's. The caller picks its name.
 """
 
-import asyncio
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from keepstone.access.meter import begin, charge, metered
+from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
+from keepstone.engine import lookup
 from keepstone.engine.answer import answer
 from keepstone.engine.index import Session, Source, in_place, passages_of
 from keepstone.engine.pack import Evidence, context, depends, quoted
 from keepstone.engine.rank import named
-from keepstone.engine.search import Hit, Question, read, read_for, search
+from keepstone.engine.search import Hit, Question, SearchPlace
 from keepstone.errors import Invalid
 from keepstone.model.ids import new_id
 from keepstone.model.message import Kept, Message
-from keepstone.model.principal import Principal, ReadScope
+from keepstone.model.principal import Principal
 from keepstone.services import Services
+from keepstone.store import candidates, spaces
 from keepstone.store import messages as message_store
 from keepstone.store import passages as passage_store
-from keepstone.store import spaces
 from keepstone.store import statements as statement_store
-from keepstone.store.candidates import Survey, find_and_survey
 from keepstone.store.db import Connection, enter
 
 LONGEST_QUESTION = 32 * 1024
@@ -37,6 +35,7 @@ LONG = 2_000  # characters: of a longer message a prompt gets the parts that wer
 ASK_LIMIT = 10
 FACTS = 30
 ANSWER_TOKENS = 400
+KEPT_CHARACTERS = 100_000  # of an answer that is kept for a retry
 _VISIBILITY = "private"
 
 
@@ -67,7 +66,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class ScopeRecall:
     context: str
     evidence: list[Evidence]
     people: list[Person]
@@ -138,30 +137,32 @@ async def recall(
     max_tokens: int | None = None,
     as_of: datetime | None = None,
     min_relevance: float | None = None,
-    call_id: str,
-) -> Recalled:
+    request_id: str | None = None,
+) -> ScopeRecall:
     """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
     _check_length(text)
-    call_id = _same_call(call_id, scope_id, text)
     question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
-    place, asked = await asyncio.gather(
-        _filled(services, principal, scope_id, "recall", call_id), read(services, question)
-    )
-    if place is None:
-        return Recalled(context="", evidence=[], people=[], credits=0)
-    asked = await read_for(services, asked, place.size)
-    async with services.db.transaction(place.scope) as conn:
-        found = await search(conn, place.scope, asked, place.size, limit=limit, floor=min_relevance)
-        evidence = await _evidence(conn, found.hits)
-        people = await _people(conn, place.space, question, evidence)
-        cost = await charge(services, conn, principal, "recall", call_id)
-    return Recalled(
-        context=context(evidence, max_tokens=max_tokens, people={one.speaker: one.facts for one in people}),
-        evidence=evidence,
-        people=people,
-        credits=cost,
-        degraded=found.degraded,
-    )
+
+    async def work(call_id: str) -> ScopeRecall:
+        asked = await lookup.ask(services, question, _survey(services, principal, scope_id, "recall", call_id))
+        if asked.place.empty:
+            return ScopeRecall(context="", evidence=[], people=[], credits=0)
+        async with services.db.transaction(asked.place.scope) as conn:
+            matches = await lookup.find(conn, asked, limit=limit, floor=min_relevance)
+            evidence = await _evidence(conn, matches.hits)
+            people = await _people(conn, asked.place.space, question, evidence)
+            cost = await charge(services, conn, principal, "recall", call_id)
+        facts = {person.speaker: person.facts for person in people}
+        return ScopeRecall(
+            context=context(evidence, max_tokens=max_tokens, people=facts),
+            evidence=evidence,
+            people=people,
+            credits=cost,
+            degraded=matches.degraded,
+        )
+
+    parameters = ["recall", scope_id, speaker, text, ts, limit, max_tokens, as_of, min_relevance]
+    return await once(services, principal, request_id, parameters, work, keep=_is_short)
 
 
 async def ask(
@@ -172,55 +173,48 @@ async def ask(
     question: str,
     as_of: datetime | None = None,
     max_tokens: int | None = None,
-    call_id: str,
+    request_id: str | None = None,
 ) -> Answer:
     """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
     _check_length(question)
-    call_id = _same_call(call_id, scope_id, question)
     wanted = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
-    place, asked = await asyncio.gather(
-        _filled(services, principal, scope_id, "ask", call_id), read(services, wanted)
-    )  # fmt: skip
-    if place is None:
-        return Answer(answer="", evidence=[], abstained=True, credits=0)
-    asked = await read_for(services, asked, place.size)
-    async with services.db.transaction(place.scope) as conn:
-        found = await search(conn, place.scope, asked, place.size, limit=ASK_LIMIT)
-        # A model judges by itself what is in the evidence; without one the features of the search have to. By terms
-        # alone they can't tell much, and what was found shares a word with the question.
-        speaks_of_it = services.llm is not None or found.degraded is not None or found.answerable >= ABSTAIN_BELOW
-        evidence = await _evidence(conn, found.hits if speaks_of_it else [])
-    text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
-    model = metered(services, principal)
-    if model is not None and evidence:
-        answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
-        text = answered.text or ""
-        evidence = [evidence[number] for number in answered.cited] or evidence if text else []
-    async with services.db.transaction(place.scope) as conn:
-        cost = await charge(services, conn, principal, "ask", call_id)
-    return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
+
+    async def work(call_id: str) -> Answer:
+        asked = await lookup.ask(services, wanted, _survey(services, principal, scope_id, "ask", call_id))
+        if asked.place.empty:
+            return Answer(answer="", evidence=[], abstained=True, credits=0)
+        async with services.db.transaction(asked.place.scope) as conn:
+            matches = await lookup.find(conn, asked, limit=ASK_LIMIT)
+            # A model judges by itself what is in the evidence; without one the features of the search have to. By
+            # terms alone they can't tell much, and what was found shares a word with the question.
+            judged = services.llm is not None or matches.degraded is not None
+            speaks_of_it = judged or matches.answerable >= ABSTAIN_BELOW
+            evidence = await _evidence(conn, matches.hits if speaks_of_it else [])
+        text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
+        model = metered(services, principal)
+        if model is not None and evidence:
+            answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
+            text = answered.text or ""
+            evidence = [evidence[number] for number in answered.cited] or evidence if text else []
+        async with services.db.transaction(asked.place.scope) as conn:
+            cost = await charge(services, conn, principal, "ask", call_id)
+        return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
+
+    parameters = ["ask", scope_id, question, as_of, max_tokens]
+    return await once(services, principal, request_id, parameters, work, keep=_is_short)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """A scope's space, what may be read there, and how large it is."""
-
-    space: int
-    scope: ReadScope
-    size: Survey
-
-
-async def _filled(
+async def _survey(
     services: Services, principal: Principal, scope_id: str, action: str, call_id: str
-) -> _Place | None:  # fmt: skip
-    """The scope, if anything was ever said in it; then the caller must be able to pay for the action."""
+) -> SearchPlace:  # fmt: skip
+    """The scope. If anything was ever said in it, the caller must be able to pay for the action."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
-        if found is None or not found[1].passages:
-            return None
+        named_space = await candidates.find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        if named_space is None or not named_space[1].passages:
+            return SearchPlace(scope=account_scope(principal.account), size=candidates.NOTHING)
         await begin(services, conn, action, call_id)
-    space, size = found
-    return _Place(space=space, scope=space_scope(principal, space), size=size)
+    space, size = named_space
+    return SearchPlace(scope=space_scope(principal, space), size=size)
 
 
 async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
@@ -265,10 +259,9 @@ async def _people(conn: Connection, space: int, question: Question, evidence: Se
     return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
 
 
-def _same_call(call_id: str, scope_id: str, text: str) -> str:
-    """The caller picks the request id: only the same question again is the same call."""
-    asked = hashlib.sha256("\0".join([scope_id, text]).encode()).hexdigest()
-    return f"{call_id}:{asked[:24]}"
+def _is_short(answer: ScopeRecall | Answer) -> bool:
+    """Whether it may be kept in memory in case it is asked for again."""
+    return sum(len(item.text) for item in answer.evidence) <= KEPT_CHARACTERS
 
 
 def _close_to_the_best(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -12,9 +12,10 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine.embed import First, keep_first, read_first
+from keepstone.engine import lookup
+from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
-from keepstone.engine.search import CANDIDATES, Question, Read, Style, read, read_for, search
+from keepstone.engine.search import CANDIDATES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.model.ids import new_id
 from keepstone.model.item import (
@@ -49,10 +50,7 @@ from keepstone.store.db import Connection, enter
 
 VISIBILITY = "private"
 KIND = "store"
-FEW = 5_000  # items that pass a filter, up to which each of them is looked at
 READ_AT_ONCE = 20  # items of a batch that can be found by meaning as soon as they are stored; of more, a job reads
-_READ = 4_000
-_STYLE = Style(talk=False, several=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,7 @@ class _Put:
     asked: Put
     text: str
     cut: list[NewPassage]
-    first: First | None
+    first: FirstVector | None
     change: Change | None = None
 
 
@@ -70,7 +68,7 @@ class _Put:
 class _Search:
     asked: Search
     conditions: list[dict[str, Any]]
-    read: Read | None
+    question: lookup.AskedOf[SearchPlace] | None
 
 
 _Prepared = _Put | Get | Delete | _Search | ListNamespaces
@@ -81,8 +79,8 @@ class _Left:
     """What puts leave behind to be done for all of them together: a thousand take a fraction of the time."""
 
     unread: list[str] = field(default_factory=list[str])  # whose passages are no longer right
-    cut: list[tuple[list[NewPassage], First | None]] = field(
-        default_factory=list[tuple[list[NewPassage], First | None]]
+    cut: list[tuple[list[NewPassage], FirstVector | None]] = field(
+        default_factory=list[tuple[list[NewPassage], FirstVector | None]]
     )
     changed: dict[str, Change] = field(default_factory=dict[str, Change])
     number: int = 0
@@ -112,7 +110,7 @@ async def list_stores(services: Services, principal: Principal, page: PageReques
 
 
 async def run(
-    services: Services, principal: Principal, name: str, operations: Sequence[Operation], *, few: int = FEW
+    services: Services, principal: Principal, name: str, operations: Sequence[Operation], *, few: int = lookup.FEW
 ) -> list[Outcome]:
     """One outcome for each: an item, what was found, or namespaces; None for what is not there."""
     prepared = await _prepare(services, principal, name, operations)
@@ -233,27 +231,31 @@ async def _prepare_put(services: Services, asked: Put, *, read_now: bool) -> _Pu
         source = Source(kind="memory", id="", text=one, at=at, dated=False)
         made = await passages_of([source], services.embedders.active, visibility=VISIBILITY)
         cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
-    return _Put(asked=asked, text=text, cut=cut, first=await read_first(services, cut) if read_now else None)
+    return _Put(asked=asked, text=text, cut=cut, first=await embed_first_passage(services, cut) if read_now else None)
 
 
 async def _prepare_search(services: Services, principal: Principal, name: str, asked: Search) -> _Search:
     check_namespace(asked.prefix)
     conditions = conditions_of(asked.filter)
     if asked.query is None or not asked.query.strip():
-        return _Search(asked=asked, conditions=conditions, read=None)
-    question = await read(services, Question(text=asked.query[:_READ], speaker=None, asked_at=services.clock()))
+        return _Search(asked=asked, conditions=conditions, question=None)
+    question = lookup.question(asked.query, asked_at=services.clock())
+    asked_of = await lookup.ask(services, question, _survey(services, principal, name))
+    return _Search(asked=asked, conditions=conditions, question=asked_of)
+
+
+async def _survey(services: Services, principal: Principal, name: str) -> SearchPlace:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await candidates.find_and_survey(conn, kind=KIND, name=name, owner=principal.user_id)
-    if found is not None:
-        question = await read_for(services, question, found[1])
-    return _Search(asked=asked, conditions=conditions, read=question)
+        named = await candidates.find_and_survey(conn, kind=KIND, name=name, owner=principal.user_id)
+    space, size = named or (0, candidates.NOTHING)
+    return SearchPlace(scope=space_scope(principal, space), size=size)
 
 
 # ------------------------------------------------------------------------------------------------ in one transaction
 
 
 async def _run(
-    services: Services, principal: Principal, name: str, prepared: Sequence[_Prepared], *, few: int = FEW
+    services: Services, principal: Principal, name: str, prepared: Sequence[_Prepared], *, few: int = lookup.FEW
 ) -> list[Outcome]:
     outcomes = list[Outcome]()
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -291,7 +293,7 @@ async def _do(place: _Place, one: _Prepared) -> Outcome:
         case Delete():
             return await _delete(place, one)
         case _Search():
-            return await (_by_meaning(place, one, one.read) if one.read else _listed(place, one))
+            return await (_by_meaning(place, one, one.question) if one.question else _listed(place, one))
         case ListNamespaces():
             return await store.namespaces(
                 place.conn, place.space, prefix=one.prefix, suffix=one.suffix, max_depth=one.max_depth, now=place.now,
@@ -356,7 +358,7 @@ async def _settle(place: _Place) -> None:
     if new := [passage for cut, _ in left.cut for passage in cut]:
         await passages.insert(conn, space, new)
         for cut, first in left.cut:
-            await keep_first(conn, space, cut, first)
+            await store_first_vector(conn, space, cut, first)
         if await spaces.claim_reading(conn, space):
             await place.services.queue.add(
                 conn, "read_space", account=place.principal.account, space=space, one_by_one=f"space {space}"
@@ -406,32 +408,35 @@ async def _listed(place: _Place, one: _Search) -> FoundItems:
     return FoundItems(items=[FoundItem(item=item, score=None) for item in found])
 
 
-async def _by_meaning(place: _Place, one: _Search, question: Read) -> FoundItems:
+async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[SearchPlace]) -> FoundItems:
     conn, space, asked, now = place.conn, place.space, one.asked, place.now
-    size = await candidates.survey(conn, [space])
-    if not size.passages:
+    where = await lookup.survey(conn, space_scope(place.principal, space))
+    if where.empty:
         return FoundItems(items=[])
     wanted = asked.offset + asked.limit
+    enough = max(CANDIDATES, wanted)
     if asked.prefix or one.conditions or await store.any_expired(conn, space, now):
-        # If more pass, enough of them are among the nearest of all, as far as those are looked at.
-        most = max(place.few, max(CANDIDATES, wanted) * size.passages // candidates.WIDEST)
-        few = await store.passages_of(conn, space, asked.prefix, one.conditions, now, most=most)
 
         async def passes(conn: Connection, some: Sequence[int]) -> set[int]:
             return await store.which_pass(conn, space, asked.prefix, one.conditions, now, some)
 
-        narrowed = {"passes": passes} if few is None else {"passages": tuple(few)}
-        question = replace(question, question=replace(question.question, **narrowed))
-    found = await search(
-        conn, space_scope(place.principal, space), question, size, limit=wanted, floor=asked.min_relevance,
-        enough=max(CANDIDATES, wanted), style=_STYLE,
+        where = await lookup.narrowed(
+            where,
+            lambda most: store.passages_of(conn, space, asked.prefix, one.conditions, now, most=most),
+            passes,
+            enough=enough,
+            few=place.few,
+        )
+    matches = await lookup.find(
+        conn, replace(question, place=where), limit=wanted, floor=asked.min_relevance, enough=enough,
+        style=lookup.SEVERAL_NOTES,
     )  # fmt: skip
-    hits = found.hits[asked.offset :]
+    hits = matches.hits[asked.offset :]
     items = await store.by_ids(conn, space, [hit.source_id for hit in hits], now)
     if asked.refresh_ttl:
         items = {item.id: item for item in await _refreshed(place, list(items.values()))}
     shown = [FoundItem(item=items[hit.source_id], score=hit.relevance) for hit in hits if hit.source_id in items]
-    return FoundItems(items=shown, degraded=found.degraded)
+    return FoundItems(items=shown, degraded=matches.degraded)
 
 
 async def _refreshed(place: _Place, found: Sequence[Item]) -> list[Item]:

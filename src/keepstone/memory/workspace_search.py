@@ -1,20 +1,19 @@
 """Looking into a workspace: for memories alone, or for memories, documents and artifacts together."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine.search import Hit, Question, Read, Style, read, read_for, search
+from keepstone.engine import lookup
+from keepstone.engine.search import Hit, SearchPlace
 from keepstone.engine.snippets import snippet
 from keepstone.memory import workspaces
 from keepstone.model.chat import ChatMemory
 from keepstone.model.document import Document
-from keepstone.model.principal import Principal, ReadScope
-from keepstone.model.workspace import Workspace
+from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, chat_memories, documents
+from keepstone.store import chat_memories, documents
 
 Type = Literal["memory", "document", "artifact"]
 RECALL, MOST_RECALLED = 5, 20
@@ -24,18 +23,16 @@ WORTH_SHOWING = 0.05
 _AS_NEAR = 0.9
 _NEARNESS = ("maxsim", "meaning", "multilingual", "bm25")
 _LOOKED_AT = 50  # results at least, so that one page after the other is cut from the same list
-_READ = 4_000  # characters of a question
-_NOTES = Style(talk=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class RecalledChatMemory:
     memory: ChatMemory
     relevance: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class WorkspaceResult:
     """`place` is where in a document: page, heading, and the characters from start to end."""
 
     type: Type
@@ -49,10 +46,10 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class WorkspaceResults:
     """`degraded` says `terms` when nothing could be found by meaning."""
 
-    items: list[Result]
+    items: list[WorkspaceResult]
     degraded: str | None
 
 
@@ -65,35 +62,28 @@ async def recall(
     limit: int = RECALL,
     offset: int = 0,
     floor: float | None = None,
-) -> list[Recalled]:
+) -> list[RecalledChatMemory]:
     """The memories that the query is about, the most relevant first; with a `floor` none of less relevance."""
-    (_, scope, size), asked = await asyncio.gather(
-        _survey(services, principal, workspace_id, with_library=False), read(services, question(services, query))
-    )
-    return await recall_read(services, scope, size, asked, limit=limit, offset=offset, floor=floor)
+    question = lookup.question(query, asked_at=services.clock())
+    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=False))
+    return await recall_asked(services, asked, limit=limit, offset=offset, floor=floor)
 
 
-async def recall_read(
-    services: Services,
-    scope: ReadScope,
-    size: candidates.Survey,
-    asked: Read,
-    *,
-    limit: int,
-    offset: int = 0,
-    floor: float | None,
-) -> list[Recalled]:
-    """The same, for a question that was read and a workspace that was surveyed already."""
-    if not size.passages:
+async def recall_asked(
+    services: Services, asked: lookup.AskedOf[SearchPlace], *, limit: int, offset: int = 0, floor: float | None
+) -> list[RecalledChatMemory]:
+    """The same, for a question that was embedded for a workspace already."""
+    if asked.place.empty:
         return []
-    asked = await read_for(services, asked, size)
-    async with services.db.transaction(scope) as conn:
+    async with services.db.transaction(asked.place.scope) as conn:
         many = offset + limit if floor is not None else max(offset + limit, _LOOKED_AT)
-        found = await search(conn, scope, asked, size, limit=many, floor=floor, style=_NOTES)
-        hits = (found.hits if floor is not None else worth_showing(found.hits))[offset : offset + limit]
+        matches = await lookup.find(conn, asked, limit=many, floor=floor, style=lookup.NOTES)
+        hits = (matches.hits if floor is not None else worth_showing(matches.hits))[offset : offset + limit]
         memories = await chat_memories.by_ids(conn, [hit.source_id for hit in hits])
     return [
-        Recalled(memory=memories[hit.source_id], relevance=hit.relevance) for hit in hits if hit.source_id in memories
+        RecalledChatMemory(memory=memories[hit.source_id], relevance=hit.relevance)
+        for hit in hits
+        if hit.source_id in memories
     ]
 
 
@@ -106,24 +96,22 @@ async def find(
     limit: int = 10,
     offset: int = 0,
     types: Sequence[Type] = (),
-) -> Results:
+) -> WorkspaceResults:
     """Memories, parts of documents and artifacts in one order, each with what and where it is."""
-    (_, scope, size), asked = await asyncio.gather(
-        _survey(services, principal, workspace_id, with_library=True), read(services, question(services, query))
-    )
-    if not size.passages:
-        return Results(items=[], degraded=None)
-    asked = await read_for(services, asked, size)
+    question = lookup.question(query, asked_at=services.clock())
+    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=True))
+    if asked.place.empty:
+        return WorkspaceResults(items=[], degraded=None)
     wanted = set(types) or {"memory", "document", "artifact"}
     many = max(_LOOKED_AT, limit + offset if len(wanted) == 3 else 4 * (limit + offset) + 20)
-    async with services.db.transaction(scope) as conn:
-        found = await search(conn, scope, asked, size, limit=many, style=_NOTES)
-        hits = worth_showing(found.hits)
+    async with services.db.transaction(asked.place.scope) as conn:
+        matches = await lookup.find(conn, asked, limit=many, style=lookup.NOTES)
+        hits = worth_showing(matches.hits)
         memories = await chat_memories.by_ids(conn, _ids(hits, "memory"))
         papers = await documents.by_ids(conn, _ids(hits, "document"))
     shown = [_result(hit, query, memories, papers) for hit in hits]
-    kept = [one for one in shown if one is not None and one.type in wanted]
-    return Results(items=kept[offset : offset + limit], degraded=found.degraded)
+    kept = [result for result in shown if result is not None and result.type in wanted]
+    return WorkspaceResults(items=kept[offset : offset + limit], degraded=matches.degraded)
 
 
 def worth_showing(hits: Sequence[Hit]) -> list[Hit]:
@@ -140,34 +128,31 @@ def worth_showing(hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-def question(services: Services, query: str) -> Question:
-    """Of a long text the beginning: of more than that, no search gets better."""
-    return Question(text=query[:_READ], speaker=None, asked_at=services.clock())
-
-
 async def _survey(
     services: Services, principal: Principal, workspace_id: str | None, *, with_library: bool
-) -> tuple[Workspace, ReadScope, candidates.Survey]:
+) -> SearchPlace:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         workspace = await workspaces.find(conn, principal, workspace_id)
         spaces = (workspace.space, workspace.library) if with_library else (workspace.space,)
-        return workspace, space_scope(principal, *spaces), await candidates.survey(conn, spaces)
+        return await lookup.survey(conn, space_scope(principal, *spaces))
 
 
 def _ids(hits: Sequence[Hit], kind: str) -> list[str]:
     return [hit.source_id for hit in hits if hit.source_kind == kind]
 
 
-def _result(hit: Hit, query: str, memories: dict[str, ChatMemory], papers: dict[str, Document]) -> Result | None:
+def _result(
+    hit: Hit, query: str, memories: dict[str, ChatMemory], papers: dict[str, Document]
+) -> WorkspaceResult | None:
     if hit.source_id in memories:
         memory = memories[hit.source_id]
-        return Result(
+        return WorkspaceResult(
             type="memory", id=memory.id, title=memory.summary, text=memory.content,
             snippet=snippet(hit.window, query), relevance=hit.relevance, category=memory.category,
         )  # fmt: skip
     if hit.source_id in papers:
         paper = papers[hit.source_id]
-        return Result(
+        return WorkspaceResult(
             type="artifact" if paper.kind == "artifact" else "document", id=paper.id, title=paper.name,
             text=hit.window, snippet=snippet(hit.window, query), relevance=hit.relevance, place=hit.place,
         )  # fmt: skip

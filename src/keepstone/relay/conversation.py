@@ -168,7 +168,7 @@ async def _body(services: Services, principal: Principal, begun: Begun, chat_id:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         _, workspace = await find_chat(conn, principal, chat_id)
         before = await summaries.compaction(conn, workspace.space, chat_id)
-        said = await store.history(conn, chat_id, beyond=before.beyond if before else 0)
+        said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
     earlier = f"What was said before, shortened:\n{OPENING}\n{defused(before.content)}\n{CLOSING}" if before else ""
     parts = [_SYSTEM, _MODES[begun.turn.mode], earlier, begun.quoted]
     return {
@@ -189,7 +189,7 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
     async with services.db.transaction(account_scope(principal.account)) as conn:
         _, workspace = await find_chat(conn, principal, chat_id)
         before = await summaries.compaction(conn, workspace.space, chat_id)
-        said = await store.history(conn, chat_id, beyond=before.beyond if before else 0)
+        said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
     old = beginning(said, before.content if before else "", services.settings.llm_context)
     content = await _shortened(services, principal, before.content if before else "", old)
     if not content:

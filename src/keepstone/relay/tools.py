@@ -11,7 +11,7 @@ from typing import Any
 from keepstone.engine.pack import defused
 from keepstone.errors import KeepstoneError, Unavailable
 from keepstone.memory.chat_memories import NewMemory, save
-from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, Recalled, Result, find, recall
+from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, RecalledChatMemory, WorkspaceResult, find, recall
 from keepstone.model.principal import Principal
 from keepstone.relay import turn as turns
 from keepstone.relay.turn import OwnCall, Turn
@@ -143,7 +143,7 @@ async def kept_calls(
     return found
 
 
-def recalled(found: Sequence[Recalled], offset: int = 0) -> str:
+def recalled(found: Sequence[RecalledChatMemory], offset: int = 0) -> str:
     """Memories as a model reads them."""
     if not found:
         return "# Recalled memories\n\nNothing" + (" more" if offset else "") + " was found."
@@ -155,7 +155,7 @@ def recalled(found: Sequence[Recalled], offset: int = 0) -> str:
     return "\n".join(["# Recalled memories", *entries])
 
 
-def searched(found: Sequence[Result], offset: int = 0) -> str:
+def searched(found: Sequence[WorkspaceResult], offset: int = 0) -> str:
     """What is in a workspace as a model reads it."""
     if not found:
         return "# Workspace search results\n\nNothing" + (" more" if offset else "") + " was found."
@@ -166,7 +166,7 @@ def searched(found: Sequence[Result], offset: int = 0) -> str:
     return "\n".join(["# Workspace search results", *entries])
 
 
-def _where(result: Result) -> str:
+def _where(result: WorkspaceResult) -> str:
     if result.type == "memory":
         return f", {defused(result.category)}" if result.category else ""
     place = result.place or {}

@@ -4,25 +4,24 @@ chat, and what its tools did is read for more afterwards.
 Without a chat nothing is kept but what a tool saves. What was injected is marked, and is never kept as something said.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstone.access.readscope import account_scope, space_scope
+from keepstone.engine import lookup
 from keepstone.engine.pack import own_words, remembered
-from keepstone.engine.search import Question, Read, read
+from keepstone.engine.search import SearchPlace
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat
-from keepstone.memory.workspace_search import Recalled, question, recall_read
+from keepstone.memory.workspace_search import RecalledChatMemory, recall_asked
 from keepstone.model.chat import LARGEST, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
 from keepstone.services import Services
+from keepstone.store import candidates, distillations, tool_calls
 from keepstone.store import chats as store
-from keepstone.store import distillations, tool_calls
-from keepstone.store.candidates import Survey, survey
 from keepstone.store.db import Connection
 
 MOST_INJECTED = 8
@@ -61,6 +60,14 @@ class OwnCall:
     memory_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TurnPlace(SearchPlace):
+    """A workspace in which something is said, and the message as it was kept, if it is a chat."""
+
+    workspace: Workspace
+    message: ChatMessage | None
+
+
 async def open_turn(
     services: Services,
     principal: Principal,
@@ -75,33 +82,34 @@ async def open_turn(
     """Before the model is asked. What the user said is kept first, so that nothing is lost when the model is away; said
     again after that, it is not kept twice. `but` are memories that the user does not want to see injected.
     """
-    wanted = question(services, own_words(said)) if said and inject else None
-    (workspace, message, size), asked = await asyncio.gather(
-        _place(services, principal, workspace_id, chat_id, said), _asked(services, wanted)
-    )
-    found: list[Recalled] = []
-    if asked is not None:
-        found = await recall_read(
-            services, space_scope(principal, workspace.space), size, asked, limit=MOST_INJECTED + len(but),
-            floor=services.settings.inject_relevance,
-        )  # fmt: skip
-    found = [one for one in found if one.memory.id not in but][:MOST_INJECTED]
+    survey = _place(services, principal, workspace_id, chat_id, said)
+    memories: list[RecalledChatMemory] = []
+    if said and inject:
+        question = lookup.question(own_words(said), asked_at=services.clock())
+        asked = await lookup.ask(services, question, survey)
+        place = asked.place
+        memories = await recall_asked(
+            services, asked, limit=MOST_INJECTED + len(but), floor=services.settings.inject_relevance
+        )
+    else:
+        place = await survey
+    memories = [recalled for recalled in memories if recalled.memory.id not in but][:MOST_INJECTED]
     context, kept = remembered(
-        [(one.memory.created_at, one.memory.category, one.memory.content) for one in found],
+        [(recalled.memory.created_at, recalled.memory.category, recalled.memory.content) for recalled in memories],
         max_tokens=services.settings.inject_tokens,
     )
     return Turn(
-        workspace_id=workspace.id,
+        workspace_id=place.workspace.id,
         chat_id=chat_id,
-        message_id=message.id if message else None,
+        message_id=place.message.id if place.message else None,
         injected=tuple(
             Injected(
-                id=found[place].memory.id,
-                category=found[place].memory.category,
-                relevance=found[place].relevance,
-                content=found[place].memory.content,
+                id=memories[number].memory.id,
+                category=memories[number].memory.category,
+                relevance=memories[number].relevance,
+                content=memories[number].memory.content,
             )
-            for place in kept
+            for number in kept
         ),
         context=context,
         mode=mode,
@@ -110,7 +118,7 @@ async def open_turn(
 
 async def _place(
     services: Services, principal: Principal, workspace_id: str | None, chat_id: str | None, said: str
-) -> tuple[Workspace, ChatMessage | None, Survey]:
+) -> _TurnPlace:
     """Where the turn takes place, and how much is remembered there; with what the user said, kept, if it is a chat."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         message: ChatMessage | None = None
@@ -127,11 +135,10 @@ async def _place(
                     details=[{"path": "header.x-keepstone-workspace", "message": "not the chat's"}],
                 )
             message = await _say(conn, services, principal, workspace.space, chat_id, said) if said else None
-        return workspace, message, await survey(conn, [workspace.space])
-
-
-async def _asked(services: Services, wanted: Question | None) -> Read | None:
-    return None if wanted is None else await read(services, wanted)
+        return _TurnPlace(
+            scope=space_scope(principal, workspace.space), size=await candidates.survey(conn, [workspace.space]),
+            workspace=workspace, message=message,
+        )  # fmt: skip
 
 
 async def close_turn(

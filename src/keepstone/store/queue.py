@@ -9,7 +9,9 @@ from typing import Any
 
 import procrastinate
 import psycopg
-from procrastinate.exceptions import ProcrastinateException
+from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
+from procrastinate.jobs import Job
+from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.store.db import WORKER_ROLE, Connection, fetch_all, fetch_value, make_pool
@@ -40,20 +42,40 @@ class TaskCount:
     failed: int
 
 
+class _Jobs(JobManager):
+    """procrastinate's, except that no periodic job is added while one like it still waits.
+
+    Its own way to say this, a `queueing_lock`, fails here: it reads the duplicate key out of the database's error,
+    which under row-level security does not say it. And a job that has one can't be put back beside its successor.
+    """
+
+    async def defer_periodic_job(self, job: Job, periodic_id: str, defer_timestamp: int) -> int | None:
+        answer = await self.connector.execute_query_one_async(
+            "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE task_name = %(task)s AND status = 'todo') AS waits",
+            task=job.task_name,
+        )
+        if answer["waits"]:
+            raise AlreadyEnqueued
+        return await super().defer_periodic_job(job, periodic_id, defer_timestamp)
+
+
 class Queue:
     """`app` is procrastinate's; `jobs/` registers the tasks on it and runs the worker."""
 
     def __init__(self, conninfo: str, *, size: int = 3) -> None:
         self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, WORKER_ROLE, size=size)
         self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
+        self.app.job_manager = _Jobs(self.app.connector)
 
     async def open(self) -> None:
         await self._pool.open(wait=True, timeout=30)
         await self.app.open_async(self._pool)
 
     async def close(self) -> None:
-        await self.app.close_async()
-        await self._pool.close()
+        try:
+            await self.app.close_async()
+        finally:
+            await self._pool.close()
 
     async def add(
         self,
@@ -78,6 +100,15 @@ class Queue:
     async def add_anywhere(self, task: str, **args: Any) -> None:
         """Enqueue a task of the whole server, outside of any write."""
         await self.app.configure_task(task).defer_async(**args)
+
+    async def runs(self, *locks: str) -> bool:
+        """Whether a job under one of these locks is running, in any process."""
+        async with self._pool.connection() as conn:
+            return await fetch_value(
+                conn,
+                "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE lock = ANY(%(locks)s) AND status = 'doing')",
+                {"locks": list(locks)},
+            )
 
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""
@@ -138,27 +169,27 @@ class Queue:
         async with self._pool.connection() as conn:
             await conn.execute(
                 """
-                INSERT INTO job_faults (job, error) VALUES (%s, %s)
+                INSERT INTO job_faults (job, error) VALUES (%(job)s, %(error)s)
                 ON CONFLICT (job) DO UPDATE SET error = excluded.error, at = now()
                 """,
-                [job_id, error[:100]],
+                {"job": job_id, "error": error[:100]},
             )
 
     async def forget_faults(self) -> None:
         """Those of jobs that are gone."""
         async with self._pool.connection() as conn:
             await conn.execute(
-                "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT FROM procrastinate_jobs j WHERE j.id = f.job)"
+                "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs j WHERE j.id = f.job)"
             )
 
     async def retry(self, job_id: int) -> bool:
         """Put a failed job back. False when there is no failed job of this number."""
         async with self._pool.connection() as conn:
-            found = await fetch_value(
+            failed = await fetch_value(
                 conn,
                 "SELECT true FROM procrastinate_jobs WHERE id = %(id)s AND status = 'failed'",
                 {"id": job_id},
             )
-        if found:
+        if failed:
             await self.app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
-        return bool(found)
+        return bool(failed)

@@ -301,12 +301,36 @@ BEGIN
     DELETE FROM documents WHERE account = here AND created_by = wanted;
 END $$;
 
--- Where may a summary have to be made? Numbers only.
-CREATE OR REPLACE FUNCTION rooms_to_sum_up() RETURNS TABLE (account int, space bigint)
+-- The indexes of meanings whose spaces are gone.
+CREATE OR REPLACE FUNCTION unused_indexes() RETURNS SETOF text
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    SELECT account, space FROM rooms
-     WHERE dirty_from IS NOT NULL OR days_from IS NOT NULL OR weeks_from IS NOT NULL
+    SELECT indexname::text FROM pg_indexes
+     WHERE schemaname = 'keepstone' AND tablename = 'vectors' AND indexname ~ '^near_\d+_\d+$'
+       AND split_part(indexname, '_', 2)::bigint NOT IN (SELECT space FROM spaces)
+$$;
+
+-- Where may a summary have to be made? With whether a session is over there: a message after which nobody spoke for so
+-- long, or none at all any more. Whether a day or a week is over depends on the time zone. Numbers and times only.
+CREATE OR REPLACE FUNCTION rooms_to_sum_up(now timestamptz, silence interval)
+    RETURNS TABLE (account int, space bigint, session_over boolean, days_from timestamptz, weeks_from timestamptz,
+                   timezone text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT r.account, r.space,
+           r.dirty_from IS NOT NULL
+           AND (NOT EXISTS (SELECT FROM messages m
+                             WHERE m.account = r.account AND m.space = r.space AND m.at >= r.dirty_from)
+                OR EXISTS (SELECT FROM messages m
+                            WHERE m.account = r.account AND m.space = r.space AND m.at >= r.dirty_from
+                              AND m.at <= now - silence
+                              AND NOT EXISTS (SELECT FROM messages n
+                                               WHERE n.account = r.account AND n.space = r.space
+                                                 AND n.at > m.at AND n.at < m.at + silence))),
+           r.days_from, r.weeks_from, a.timezone
+      FROM rooms r JOIN spaces s USING (account, space) JOIN accounts a USING (account)
+     WHERE s.deleted_at IS NULL
+       AND (r.dirty_from IS NOT NULL OR r.days_from IS NOT NULL OR r.weeks_from IS NOT NULL)
 $$;
 
 -- The passages of the nodes of a graph that pass a filter; null when those are more than `most` nodes. As the owner,

@@ -86,6 +86,11 @@ def request_id(request: Request) -> str:
     return request.scope.get("state", {}).get("request_id", "")
 
 
+def chosen_request_id(request: Request) -> str | None:
+    """The one that the caller sent, if they did: under it they may send the same again."""
+    return request_id(request) if request.scope.get("state", {}).get("request_id_chosen") else None
+
+
 async def _domain_error(request: Request, fault: Exception) -> JSONResponse:
     if not isinstance(fault, errors.KeepstoneError):
         raise fault

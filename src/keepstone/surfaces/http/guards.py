@@ -50,8 +50,9 @@ class Observed:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _REQUEST_ID.fullmatch(given) else random_text(24)
-        scope.setdefault("state", {})["request_id"] = request_id
+        chosen = _REQUEST_ID.fullmatch(given) is not None
+        request_id = given if chosen else random_text(24)
+        scope.setdefault("state", {}).update(request_id=request_id, request_id_chosen=chosen)
         status = 500
         started = False
 

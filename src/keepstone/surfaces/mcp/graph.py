@@ -11,7 +11,7 @@ from typing import Any
 from keepstone.access.rates import admit
 from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, QuotaExceeded, RateLimited
 from keepstone.memory import graph_recall, graphs
-from keepstone.memory.graph_recall import Recalled, Result
+from keepstone.memory.graph_recall import GraphRecall, RecalledNode
 from keepstone.model.graph import Edge, Graph, Node, Wanted
 from keepstone.model.ids import is_id
 from keepstone.model.page import PageRequest
@@ -168,7 +168,7 @@ def _graph_id(named: str | None) -> str | None:
     return named
 
 
-def _listed(found: Recalled, *, narrowed: bool) -> str:
+def _listed(found: GraphRecall, *, narrowed: bool) -> str:
     if not found.results:
         tries = ["Ask a whole question", "set a lower min_relevance"]
         if narrowed:
@@ -180,7 +180,7 @@ def _listed(found: Recalled, *, narrowed: bool) -> str:
     return f"{len(found.results)}{more} found{by_words}, the best first:\n{quote(lines)}\nQuery {found.query_id}."
 
 
-def _lines(results: Sequence[Result]) -> str:
+def _lines(results: Sequence[RecalledNode]) -> str:
     return "\n".join(_line(one.node, f"relevance {one.relevance:.2f}") for one in results)
 
 
@@ -201,7 +201,7 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _result(found: Result) -> Answer:
+def _result(found: RecalledNode) -> Answer:
     node = found.node
     return {
         "id": node.id,

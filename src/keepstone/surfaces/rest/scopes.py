@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from keepstone.engine.pack import Evidence
 from keepstone.memory import scopes
 from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.errors import request_id
+from keepstone.surfaces.http.errors import chosen_request_id
 from keepstone.surfaces.http.wire import Name, Time, Wire
 
 router = APIRouter(prefix="/v1", tags=["scopes"])
@@ -108,7 +108,7 @@ async def recall(request: Request, services: Used, principal: Caller, body: Reca
     found = await scopes.recall(
         services, principal, body.scope_id, speaker=body.message.speaker, text=body.message.text, ts=body.message.ts,
         limit=body.limit, max_tokens=body.max_tokens, as_of=body.as_of, min_relevance=body.min_relevance,
-        call_id=request_id(request),
+        request_id=chosen_request_id(request),
     )  # fmt: skip
     return RecallOut(
         context=found.context,
@@ -123,7 +123,7 @@ async def recall(request: Request, services: Used, principal: Caller, body: Reca
 async def ask(request: Request, services: Used, principal: Caller, body: AskIn) -> AskOut:
     found = await scopes.ask(
         services, principal, body.scope_id, question=body.question, as_of=body.as_of, max_tokens=body.max_tokens,
-        call_id=request_id(request),
+        request_id=chosen_request_id(request),
     )  # fmt: skip
     return AskOut(
         answer=found.answer,

@@ -1,6 +1,7 @@
-"""From the passages that came near to turns with their features: what `rank` orders.
+"""From the passages that came near to what `rank` orders: a candidate with its features for each source.
 
-A turn that was cut into windows is as good as the best of them. Fetches nothing; all it needs comes with the passages.
+A message or note that was cut into windows is as good as the best of them. Fetches nothing; all it needs comes with the
+passages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,54 +18,54 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """Turns in the order in which they were said; `owner` is the turn of each passage."""
+class PassageGroups:
+    """The passages of each source, in the order in which they were said; `owner` is the group of each passage."""
 
     windows: list[list[Placed]]
     owner: list[int]
     passages: Sequence[Placed]
 
     def best(self, values: Mapping[int, float], otherwise: float = MISSING) -> Floats:
-        """For each turn the best value of its passages."""
+        """For each group the best value of its passages."""
         best = np.full(len(self.windows), MISSING)
         np.fmax.at(best, self.owner, [values.get(passage.passage, MISSING) for passage in self.passages])
         return np.where(np.isnan(best), otherwise, best)
 
     def telling(self, index: int, *values: Mapping[int, float]) -> str:
-        """The window of a turn that is the best by most of these values."""
+        """The window of a group that is the best by most of these values."""
         windows = self.windows[index]
         if len(windows) == 1:
             return windows[0].text
         places = dict.fromkeys(range(len(windows)), 0)
-        for each in values:
-            if not any(window.passage in each for window in windows):
+        for scores in values:
+            if not any(window.passage in scores for window in windows):
                 continue
-            ranked = sorted(places, key=lambda place: -each.get(windows[place].passage, -1.0))
+            ranked = sorted(places, key=lambda place: -scores.get(windows[place].passage, -1.0))
             for points, place in enumerate(reversed(ranked)):
                 places[place] += points
         return windows[max(places, key=lambda place: places[place])].text
 
     def text(self, index: int) -> str:
-        """The windows of a turn that were looked at."""
+        """The windows of a group that were looked at."""
         return " … ".join(passage.text for passage in self.windows[index])
 
 
-def grouped(passages: Sequence[Placed]) -> Turns:
+def group_by_source(passages: Sequence[Placed]) -> PassageGroups:
     """By their source; of a document each passage stands for itself: it is looked for by its place."""
     places: dict[tuple[str, str, int], int] = {}
     owner = [
-        places.setdefault((one.source_kind, one.source_id, one.part * (one.source_kind == "document")), len(places))
-        for one in passages
+        places.setdefault((row.source_kind, row.source_id, row.part * (row.source_kind == "document")), len(places))
+        for row in passages
     ]
     windows: list[list[Placed]] = [[] for _ in places]
     for passage, place in zip(passages, owner, strict=True):
         windows[place].append(passage)
-    return Turns(windows=windows, owner=owner, passages=passages)
+    return PassageGroups(windows=windows, owner=owner, passages=passages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """A column for each feature, a row for each turn."""
+    """A column for each feature, a row for each group."""
 
     bm25: Floats
     maxsim: Floats
@@ -74,8 +75,8 @@ class Features:
     fresh: Floats
 
 
-def candidates(turns: Turns, features: Features, about: frozenset[str]) -> list[Candidate]:
-    """The turns as candidates; `about` are the people that the question speaks of."""
+def candidates(groups: PassageGroups, features: Features, about: frozenset[str]) -> list[Candidate]:
+    """The groups as candidates; `about` are the people that the question speaks of."""
     columns = zip(
         features.bm25.tolist(),
         features.maxsim.tolist(),
@@ -83,9 +84,9 @@ def candidates(turns: Turns, features: Features, about: frozenset[str]) -> list[
         features.multilingual.tolist(),
         features.near.tolist(),
         features.fresh.tolist(),
-        positions(turns),
-        links(turns),
-        turns.windows,
+        positions(groups),
+        links(groups),
+        groups.windows,
         strict=True,
     )
     return [
@@ -107,23 +108,23 @@ def candidates(turns: Turns, features: Features, about: frozenset[str]) -> list[
     ]
 
 
-def positions(turns: Turns) -> list[int]:
-    """Places in the conversation such that turns said one after the other are one apart, and no others."""
-    followed = {passage.before: passage.passage for passage in turns.passages if passage.before is not None}
-    followed |= {passage.passage: passage.after for passage in turns.passages if passage.after is not None}
-    found = [0] if turns.windows else []
-    for before, after in pairwise(turns.windows):
-        found.append(found[-1] + (1 if followed.get(before[-1].passage) == after[0].passage else 2))
-    return found
+def positions(groups: PassageGroups) -> list[int]:
+    """Places in the conversation such that what was said one after the other is one apart, and nothing else."""
+    followed = {passage.before: passage.passage for passage in groups.passages if passage.before is not None}
+    followed |= {passage.passage: passage.after for passage in groups.passages if passage.after is not None}
+    places = [0] if groups.windows else []
+    for before, after in pairwise(groups.windows):
+        places.append(places[-1] + (1 if followed.get(before[-1].passage) == after[0].passage else 2))
+    return places
 
 
-def links(turns: Turns) -> list[tuple[int, ...]]:
-    """For each turn the places of those that it answers or that answer it."""
-    place = {windows[0].source_id: index for index, windows in enumerate(turns.windows)}
-    found: list[tuple[int, ...]] = [()] * len(turns.windows)
-    for index, windows in enumerate(turns.windows):
+def links(groups: PassageGroups) -> list[tuple[int, ...]]:
+    """For each group the places of those that it answers or that answer it."""
+    place = {windows[0].source_id: index for index, windows in enumerate(groups.windows)}
+    linked: list[tuple[int, ...]] = [()] * len(groups.windows)
+    for index, windows in enumerate(groups.windows):
         answered = place.get(windows[0].answers or "")
         if answered is not None:
-            found[index] += (answered,)
-            found[answered] += (index,)
-    return found
+            linked[index] += (answered,)
+            linked[answered] += (index,)
+    return linked
