@@ -145,13 +145,11 @@ def test_every_example_of_the_client_prints_what_its_page_says(asking: Guest, mo
     model.otherwise = lambda request: (
         streamed(*chunks("At nine.")) if b'"stream"' in request.body else completion("[1]")
     )
-    announced = re.findall(r"print\(.*# → (.*)$", code("client"), re.MULTILINE)
+    script = as_guest(code("client"), asking).replace("ck_…", asking.key)
+    announced = re.findall(r"print\(.*# → (.*)$", script, re.MULTILINE)
     assert len(announced) > 15
     done = subprocess.run(
-        [
-            sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-c",
-            as_guest(code("client"), asking).replace("ck_…", asking.key),
-        ],
+        [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-c", script],
         capture_output=True, text=True, check=False, env={**asking.environ, "PYTHONPATH": ":".join(sys.path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

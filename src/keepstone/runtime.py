@@ -70,7 +70,7 @@ async def open_services(settings: Settings, conninfo: str, hasher: PasswordHashe
     applied = await migrate(conninfo)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
-    services = _make_services(settings, conninfo)
+    services = _make_services(settings, conninfo, hasher)
     register_tasks(services)
     async with opened(services):
         yield services
@@ -93,7 +93,7 @@ async def opened(services: Services) -> AsyncGenerator[None]:
         yield
 
 
-def _make_services(settings: Settings, conninfo: str) -> Services:
+def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) -> Services:
     return Services(
         settings=settings,
         db=Database(conninfo, size=settings.database_pool),
