@@ -16,7 +16,6 @@ from typing import Literal
 
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
 from keepstone.engine.cues import (
-    BLOCK,
     CHATTER,
     CHOICE,
     CUES,
@@ -33,6 +32,7 @@ from keepstone.engine.cues import (
     WAVERS,
     WORKED,
     Cue,
+    without_blocks,
 )
 from keepstone.engine.keyphrases import tags as tags_of
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
@@ -166,7 +166,7 @@ class _Heard:
 
     def __init__(self, index: int, said: Said) -> None:
         self.index, self.said = index, said
-        self.plain = BLOCK.sub("", FENCE.sub("\n", said.text[:READ]))
+        self.plain = without_blocks(FENCE.sub("\n", said.text[:READ]), instead="")
         low = self.plain.lower().replace("’", "'")
         # Places in the one are places in the other; few letters of few scripts are not as long in small.
         self.low = low if len(low) == len(self.plain) else self.plain
