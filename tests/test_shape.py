@@ -14,7 +14,7 @@ LONG = {
 }  # fmt: skip
 TWICE = {
     "Answer", "Answered", "Chat", "Chunk", "Cue", "Document", "Found", "Graph", "Kept", "Line", "Model", "Note", "Page",
-    "Part", "Phrase", "Placed", "Question", "Recalled", "Refused", "Result", "Results", "Rule", "Said", "Section",
+    "Part", "Phrase", "Placed", "Question", "Recalled", "Refusal", "Refused", "Result", "Results", "Rule", "Said", "Section",
     "Session", "Span", "Store", "Tables", "Tool", "Turn", "Usage", "UsageOut", "Wanted", "_Message", "_Place", "_Read",
     "_Refusal", "_Said", "_Streamed",
 }  # fmt: skip
