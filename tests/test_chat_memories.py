@@ -29,7 +29,7 @@ from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
-from keepstone.providers.openai import OpenAIEmbedder
+from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import Use
 from keepstone.relay.tools import SAVE, run_tool
 from keepstone.relay.turn import Turn, await_distillation, close_turn, open_turn

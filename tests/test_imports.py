@@ -34,7 +34,7 @@ LATE = {
     "surfaces/mcp/endpoint.py": "keepstone.surfaces.mcp.protocol",  # the package that speaks MCP
 }
 # Which package reads a document is looked up by its kind.
-BY_STRING = {"providers/parsers.py", "providers/llm.py", "providers/upstream.py"}
+BY_STRING = {"providers/parsers.py"}
 # Only these may speak to the database, and so only they hold SQL.
 DATABASE = {"store", "postgres"}
 # One looks at a database of ours that may be out of order, the other reads somebody else's.

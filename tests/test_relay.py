@@ -288,7 +288,7 @@ async def test_embeddings_that_are_not_there(embedding: Services, services: Serv
 async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
     services: Services, world: World, upstream: ScriptedUpstream
 ) -> None:
-    far = OpenAIUpstream(upstream.url, "sk-embeddings", "embedder", named="KEEPSTONE_EMBEDDINGS")
+    far = OpenAIUpstream(upstream.url, "sk-embeddings", "embedder", settings="KEEPSTONE_EMBEDDINGS")
     said = Answer(pieces=(b'{ "object": "list",  "data": [] }',))
     upstream.script(said, said, error(401, "sk-embeddings is wrong"))
     async with http(make_app(replace(services, embeddings_upstream=far))) as client:

@@ -19,12 +19,11 @@ from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import make_tracer
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
+from keepstone.providers.choose import make_embeddings_upstream, make_model, make_upstream
 from keepstone.providers.embedders import Embedders, models_folder
-from keepstone.providers.llm import make_model
 from keepstone.providers.parsing import Parser
 from keepstone.providers.rates import Rates
 from keepstone.providers.tokenizer import Tokenizer
-from keepstone.providers.upstream import make_embeddings_upstream, make_upstream
 from keepstone.providers.working import RedisWorking
 from keepstone.replies import Replies
 from keepstone.services import Services

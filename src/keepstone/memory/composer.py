@@ -16,8 +16,8 @@ from keepstone.access.meter import metered
 from keepstone.access.principals import act_for
 from keepstone.access.readscope import account_scope, wall_scope
 from keepstone.engine import lookup
+from keepstone.engine.gather import NOTES, SearchPlace
 from keepstone.engine.pack import CLOSING, OPENING, defused, own_words
-from keepstone.engine.search import SearchPlace
 from keepstone.engine.summarise import Line, summarise, summarise_by_model
 from keepstone.errors import Invalid, NotFound, UpstreamError
 from keepstone.memory.agents import find_agent
@@ -228,7 +228,7 @@ async def _read(services: Services, principal: Principal, wall: Wall, text: str)
     if not standing.empty:
         async with services.db.transaction(wall.scope) as conn:
             # Twice as many, since summaries are among them, and say the same again tier upon tier.
-            matches = await lookup.find(conn, asked, limit=2 * RECALLED, floor=RELEVANT, style=lookup.NOTES)
+            matches = await lookup.find(conn, asked, limit=2 * RECALLED, floor=RELEVANT, style=NOTES)
             memories = await room_memories.by_ids(conn, matches.ids)
             summed = await summaries.by_ids(conn, matches.ids)
         semantic = [memories[name] for name in matches.ids if name in memories and wall.lets(memories[name])][:RECALLED]

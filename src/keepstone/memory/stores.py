@@ -14,8 +14,8 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
+from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.engine.index import Source, passages_of
-from keepstone.engine.search import CANDIDATES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.model.ids import new_id
 from keepstone.model.item import (
@@ -429,7 +429,7 @@ async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[Sear
         )
     matches = await lookup.find(
         conn, replace(question, place=where), limit=wanted, floor=asked.min_relevance, enough=enough,
-        style=lookup.SEVERAL_NOTES,
+        style=SEVERAL_NOTES,
     )  # fmt: skip
     hits = matches.hits[asked.offset :]
     items = await store.by_ids(conn, space, [hit.source_id for hit in hits], now)

@@ -1,6 +1,6 @@
 """The embedders in use: none at first, then those that the settings ask for, as soon as their weights are there.
 
-What runs them (onnxruntime, the tokenizer, a provider's SDK) is large, so it is imported when they are loaded: a
+What runs them (onnxruntime, the tokenizer) is large, so it is imported when they are loaded: a
 process that needs none of it does not pay for it.
 """
 
@@ -12,6 +12,7 @@ from keepstone.errors import KeepstoneError
 from keepstone.footprint import give_back
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.models import CATALOGUE, Progress, fetch, installed
+from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -77,12 +78,8 @@ def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
 
 
 def _endpoint(settings: Settings) -> Embedder:
-    from keepstone.providers.openai import OpenAIEmbedder
-
     return OpenAIEmbedder(
-        base_url=settings.embeddings_base_url or "",
-        api_key=settings.embeddings_api_key or "none",
-        model=settings.embeddings_model or "",
+        settings.embeddings_base_url or "", settings.embeddings_api_key, settings.embeddings_model or ""
     )
 
 

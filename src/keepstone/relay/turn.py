@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
+from keepstone.engine.gather import SearchPlace
 from keepstone.engine.pack import own_words, remembered
-from keepstone.engine.search import SearchPlace
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat
