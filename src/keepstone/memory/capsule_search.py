@@ -87,7 +87,7 @@ async def _by_meaning(
         return [], False
     async with services.db.transaction(asked.place.scope) as conn:
         matches = await lookup.find(conn, asked, limit=limit, style=style)
-        capsules = await store.by_ids(conn, asked.place.space, matches.ids)
+        capsules = await store.by_ids(conn, matches.ids)
     shown = [
         Found(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in matches.hits

@@ -99,7 +99,7 @@ class VersionOut(Shown):
     version: int
     change: str
     title: str
-    content_md: str
+    content_md: str = Field(validation_alias="content")
     tags: list[str]
     metadata: dict[str, Any]
     changed_by: str | None
@@ -441,8 +441,8 @@ async def import_archive(services: Used, principal: Caller, body: ArchiveIn) -> 
 
 def _fields(capsule: Capsule) -> dict[str, Any]:
     source = None
-    if capsule.chat_id or capsule.message_id:
-        source = SourceOut(chat_id=capsule.chat_id, message_id=capsule.message_id)
+    if capsule.source_chat_id or capsule.source_message_id:
+        source = SourceOut(chat_id=capsule.source_chat_id, message_id=capsule.source_message_id)
     return {
         "id": capsule.id,
         "title": capsule.title,
