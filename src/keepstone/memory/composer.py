@@ -13,7 +13,8 @@ from keepstone.access.principals import act_for
 from keepstone.engine import lookup
 from keepstone.engine.gather import NOTES, SearchPlace
 from keepstone.engine.pack import own_words
-from keepstone.engine.summarise import Line, summarise, summarise_by_model
+from keepstone.engine.summarise import RoomLine, summarise
+from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.errors import UpstreamError
 from keepstone.memory.audience import Audience, dm_audience, room_audience
 from keepstone.memory.prompt import SHARE, Composed, Layers, TokenCounts, as_message, fit, shrunk
@@ -166,8 +167,8 @@ async def _compact(
     if not old:
         return False
     before = layers.compaction
-    lines = [Line(speaker=said.name, text=own_words(said.text), at=said.ts, id=said.id) for said in old]
-    earlier = [Line(speaker="", text=before.content, at=old[0].ts, id=before.id)] if before else []
+    lines = [RoomLine(speaker=said.name, text=own_words(said.text), at=said.ts) for said in old]
+    earlier = [RoomLine(speaker="", text=before.content, at=old[0].ts)] if before else []
     content = ""
     model = metered(services, principal, room=audience.room.id)
     if model is not None:
@@ -191,12 +192,12 @@ async def _compact(
     return True
 
 
-def _lines_of(before: summaries.Compaction | None) -> list[Line]:
+def _lines_of(before: summaries.Compaction | None) -> list[RoomLine]:
     """An earlier compaction as the lines that it was made of."""
-    lines: list[Line] = []
+    lines: list[RoomLine] = []
     for line in before.content.splitlines() if before else []:
         speaker, _, text = line.partition(": ")
-        lines.append(Line(speaker=speaker, text=text or line, at=datetime.min.replace(tzinfo=UTC), id=""))
+        lines.append(RoomLine(speaker=speaker, text=text or line, at=datetime.min.replace(tzinfo=UTC)))
     return lines
 
 
