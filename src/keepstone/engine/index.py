@@ -144,15 +144,9 @@ async def note_people(services: Services, scope: ReadScope, space: int) -> int:
 def _noted(unread: Sequence[Unread], speakers: Sequence[str]) -> list[Noted]:
     return [
         Noted(
-            message_id=message.id,
-            part=part,
-            subject=statement.subject,
-            kind=statement.kind,
-            key=statement.key,
-            text=statement.text,
-            at=message.at,
-            visibility=message.visibility,
+            message_id=message.id, part=part, subject=statement.subject, kind=statement.kind, key=statement.key,
+            text=statement.text, at=message.at, visibility=message.visibility,
         )
         for message in unread
         for part, statement in enumerate(statements(message.speaker, own_words(message.text), speakers))
-    ]
+    ]  # fmt: skip

@@ -39,10 +39,8 @@ async def compose_room(
     window: int | None,
 ) -> Composed:  # fmt: skip
     """The prompt for an agent that is in the room."""
-    if user is not None:
-        principal = await act_for(services, principal, user)
-    audience = await room_audience(services, principal, room_id, agent)
-    return await _compose(services, principal, audience, text, window)
+    principal = await _acting_for(services, principal, user)
+    return await _compose(services, principal, await room_audience(services, principal, room_id, agent), text, window)
 
 
 async def compose_dm(
@@ -50,10 +48,12 @@ async def compose_dm(
     window: int | None,
 ) -> Composed:  # fmt: skip
     """The prompt for an agent that answers the calling user alone."""
-    if user is not None:
-        principal = await act_for(services, principal, user)
-    audience = await dm_audience(services, principal, agent, project_id)
-    return await _compose(services, principal, audience, text, window)
+    principal = await _acting_for(services, principal, user)
+    return await _compose(services, principal, await dm_audience(services, principal, agent, project_id), text, window)
+
+
+async def _acting_for(services: Services, principal: Principal, user: str | None) -> Principal:
+    return principal if user is None else await act_for(services, principal, user)
 
 
 async def _compose(

@@ -231,19 +231,12 @@ async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
 
     def shown(message: Kept, hit: Hit | None, earlier: Kept | None = None) -> Evidence:
         return Evidence(
-            message_id=message.id,
-            id=message.client_id,
-            speaker=message.speaker,
-            text=message.text,
-            ts=message.at,
-            order=message.seq,
-            relevance=hit.relevance if hit else 0.0,
-            session=hit.session if hit else None,
-            metadata=message.metadata,
-            why=hit.why if hit else {},
+            message_id=message.id, id=message.client_id, speaker=message.speaker, text=message.text, ts=message.at,
+            order=message.seq, metadata=message.metadata, relevance=hit.relevance if hit else 0.0,
+            session=hit.session if hit else None, why=hit.why if hit else {},
             excerpt=hit.text if hit and len(message.text) > LONG else None,
             before=shown(earlier, None) if earlier else None,
-        )
+        )  # fmt: skip
 
     return [
         shown(said[hit.source_id], hit, said.get(before.get(hit.source_id, "")))
