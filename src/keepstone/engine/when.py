@@ -25,7 +25,7 @@ from keepstone.engine.language.calendar import (
     WEEKDAYS,
     number,
 )
-from keepstone.engine.language.tables import load
+from keepstone.engine.language.tables import Finder, load
 
 DAY = 86400.0
 GRACE = 7.0
@@ -59,13 +59,13 @@ def windows(text: str, now: datetime) -> list[Window]:
     today = now.date()
     read_already = bytearray(len(lowered))
     dates: list[_Days] = []
-    for rule, read in _RULES:
-        for match in rule.pattern.finditer(lowered) if rule.may_fit(lowered) else ():
+    for rule in _RULES.near(lowered):
+        for match in rule.pattern.finditer(lowered):
             start, end = match.span()
             if any(read_already[start:end]):
                 continue
             try:
-                spans = read(_Expression(match, rule.about), today)
+                spans = _READINGS[rule.about["reads"]](_Expression(match, rule.about), today)
             except (ValueError, OverflowError):
                 # The thirtieth of February, a thousand years from now: no date after all.
                 continue
@@ -315,7 +315,7 @@ _READINGS = {
     )
 }
 _WHEN = load("when")
-_RULES = [(rule, _READINGS[rule.about["reads"]]) for rule in _WHEN.rules("expressions")]
+_RULES = Finder(_WHEN.rules("expressions"))
 _LAST, _NEXT, _EARLY, _MID = (_WHEN.pattern(table) for table in ("last", "next", "early", "mid"))
 _NOW = _WHEN.pattern("now")
 _BESIDE_IT, _OPENING, _TOGETHER = (_WHEN.pattern(table) for table in ("beside", "opening", "between_dates"))
