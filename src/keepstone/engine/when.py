@@ -59,13 +59,14 @@ def windows(text: str, now: datetime) -> list[Window]:
     today = now.date()
     read_already = bytearray(len(lowered))
     dates: list[_Days] = []
-    for rule in _RULES.near(lowered):
+    for rule in _FINDER.near(lowered):
+        read = _READINGS[rule.about["reads"]]
         for match in rule.pattern.finditer(lowered):
             start, end = match.span()
             if any(read_already[start:end]):
                 continue
             try:
-                spans = _READINGS[rule.about["reads"]](_Expression(match, rule.about), today)
+                spans = read(_Expression(match, rule.about), today)
             except (ValueError, OverflowError):
                 # The thirtieth of February, a thousand years from now: no date after all.
                 continue
@@ -315,7 +316,7 @@ _READINGS = {
     )
 }
 _WHEN = load("when")
-_RULES = Finder(_WHEN.rules("expressions"))
+_FINDER = Finder(_WHEN.rules("expressions"))
 _LAST, _NEXT, _EARLY, _MID = (_WHEN.pattern(table) for table in ("last", "next", "early", "mid"))
 _NOW = _WHEN.pattern("now")
 _BESIDE_IT, _OPENING, _TOGETHER = (_WHEN.pattern(table) for table in ("beside", "opening", "between_dates"))

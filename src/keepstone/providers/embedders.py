@@ -6,7 +6,6 @@ process that needs none of it does not pay for it.
 
 import asyncio
 import logging
-from importlib import import_module
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
@@ -70,10 +69,10 @@ def models_folder(settings: Settings) -> Path:
 
 
 def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
-    made: tuple[Embedder, ...] = (
-        import_module("keepstone.providers.minilm").MiniLM(folder),
-        import_module("keepstone.providers.use").Use(folder),
-    )
+    from keepstone.providers.minilm import MiniLM
+    from keepstone.providers.use import Use
+
+    made = (MiniLM(folder), Use(folder))
     give_back()
     return made
 
