@@ -32,7 +32,7 @@ from keepstone.providers.minilm import MiniLM
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import Use
 from keepstone.relay.tools import SAVE, run_tool
-from keepstone.relay.turn import Turn, await_distillation, close_turn, open_turn
+from keepstone.relay.turn import Turn, close_turn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import summaries
 from servers import LocalServer
@@ -906,7 +906,7 @@ async def awaited(services: Services, who: Person, chat: str, kind: str, source:
     """The space and the number of a distillation."""
     async with services.db.transaction(account_scope(who.principal.account)) as conn:
         _, place = await find_chat(conn, who.principal, chat)
-        number = await await_distillation(conn, services, who.principal, place.space, kind, chat, source)
+        number = await schedule_distillation(conn, services, who.principal, place.space, kind, chat, source)
     assert number is not None
     return place.space, number
 

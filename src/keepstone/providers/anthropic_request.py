@@ -155,7 +155,7 @@ def _parsed(body: bytes) -> _Request:
         faults = fault.errors(include_url=False, include_input=False, include_context=False)
         if faults[0]["type"] == "json_invalid":
             raise Unanswerable("The body is not JSON.") from None
-        deepest = max(faults, key=lambda each: len(each["loc"]))  # of a union, the branch that went furthest
+        deepest = max(faults, key=lambda error: len(error["loc"]))  # of a union, the branch that went furthest
         where = ".".join(str(step) for step in deepest["loc"] if _is_field(step)) or "body"
         raise Unanswerable(f"{where}: {deepest['msg']}.") from None
 

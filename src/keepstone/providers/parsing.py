@@ -315,7 +315,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 def markdown(text: str) -> list[Section]:
     """The text as it is, cut at its headings."""
-    found: list[Section] = []
+    sections: list[Section] = []
     level, title, fence = 0, "", ""
     front = FRONT.match(text)
     lines = front.group().splitlines() if front else []
@@ -331,12 +331,12 @@ def markdown(text: str) -> list[Section]:
         elif (under := UNDERLINE.match(line)) and _is_alone(lines):
             words = lines.pop()
             depth, begins = 1 if under[1] else 2, [words, line]
-        if depth and len(found) < MOST_SECTIONS:
-            found.append((level, title, None, "\n".join(lines)))
+        if depth and len(sections) < MOST_SECTIONS:
+            sections.append((level, title, None, "\n".join(lines)))
             level, title, lines = depth, _label(words), begins
         else:
             lines += begins
-    return [*found, (level, title, None, "\n".join(lines))]
+    return [*sections, (level, title, None, "\n".join(lines))]
 
 
 def _is_alone(lines: Sequence[str]) -> bool:
@@ -354,16 +354,16 @@ def _label(words: str) -> str:
 
 
 def _blocks(sections: Iterable[Section]) -> list[Block]:
-    found: list[Block] = []
+    blocks: list[Block] = []
     path: list[tuple[int, str]] = []
     for level, title, page, raw in sections:
         label = " ".join(cleaned(title[: 2 * LABEL]).split())[:LABEL].strip()
         if label:
-            path = [*(each for each in path if each[0] < level), (level, label)]
+            path = [*(heading_above for heading_above in path if heading_above[0] < level), (level, label)]
         text = cleaned(raw).strip("\n")
         if text.strip():
-            heading = " > ".join(each for _, each in path) or None
-            found.append(Block(text=text, page=page, heading=heading))
-    if not found:
+            heading = " > ".join(name for _, name in path) or None
+            blocks.append(Block(text=text, page=page, heading=heading))
+    if not blocks:
         raise Malformed(_EMPTY)
-    return found
+    return blocks

@@ -117,8 +117,8 @@ async def run_tool(services: Services, principal: Principal, turn: Turn, name: s
     except Unavailable:
         raise
     except (KeepstoneError, ValueError) as fault:
-        told = fault.message if isinstance(fault, KeepstoneError) else str(fault)
-        return ToolResult(text=f"Error: {told}", failed=True)
+        message = fault.message if isinstance(fault, KeepstoneError) else str(fault)
+        return ToolResult(text=f"Error: {message}", failed=True)
     return ToolResult(text=f"Error: there is no tool {name}.", failed=True)
 
 

@@ -142,11 +142,11 @@ async def close_turn(
             reply_id = message.id
         last = turn.message_id or await store.last_said(conn, turn.chat_id)
         if tools and last is not None:
-            await await_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
+            await schedule_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
     return reply_id
 
 
-async def await_distillation(
+async def schedule_distillation(
     conn: Connection,
     services: Services,
     principal: Principal,
