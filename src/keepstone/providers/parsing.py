@@ -72,7 +72,7 @@ UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*$")
 LEAD = re.compile(r" {4}|\t|\s*(?:[-*+>|#=]|\d{1,9}[.)]\s)")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 
-Section = tuple[int, str, int | None, str]  # level and words of its heading, page, and text with the heading in it
+SectionRow = tuple[int, str, int | None, str]  # level and words of its heading, page, and text with the heading in it
 
 _AGAIN = "then upload it again."
 _UNKNOWN = "Keepstone reads txt, md, html, pdf and docx: convert it first, " + _AGAIN
@@ -313,9 +313,9 @@ def _pieces(text: str) -> Iterator[str]:
     return (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
 
 
-def markdown(text: str) -> list[Section]:
+def markdown(text: str) -> list[SectionRow]:
     """The text as it is, cut at its headings."""
-    sections: list[Section] = []
+    sections: list[SectionRow] = []
     level, title, fence = 0, "", ""
     front = FRONT.match(text)
     lines = front.group().splitlines() if front else []
@@ -353,7 +353,7 @@ def _label(words: str) -> str:
     return LINK.sub(r"\1", words).replace("**", "").replace("`", "").strip("*_ \t")
 
 
-def _blocks(sections: Iterable[Section]) -> list[Block]:
+def _blocks(sections: Iterable[SectionRow]) -> list[Block]:
     blocks: list[Block] = []
     path: list[tuple[int, str]] = []
     for level, title, page, raw in sections:

@@ -22,7 +22,7 @@ from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.relay.requests import converse
-from keepstone.relay.turn import Turn, open_turn, schedule_distillation
+from keepstone.relay.turn import ModelTurn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import chats as store
 from keepstone.store import summaries
@@ -58,7 +58,7 @@ _COMPACT = (
 class Begun:
     """`turn` has what was injected; `message` is what the user said, kept; `sources` is quoted beside the history."""
 
-    turn: Turn
+    turn: ModelTurn
     message: ChatMessage
     sources: str
     capsule_ids: tuple[str, ...]
