@@ -21,7 +21,7 @@ from keepstone.engine.rank import named
 from keepstone.engine.search import Hit
 from keepstone.errors import Invalid
 from keepstone.model.ids import new_id
-from keepstone.model.message import Kept, Message
+from keepstone.model.message import KeptMessage, Message
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import candidates, spaces
@@ -229,7 +229,7 @@ async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
     before = await message_store.preceding(conn, [hit.source_id for hit in hits if depends(hit.text)])
     said = await message_store.by_ids(conn, [*(hit.source_id for hit in hits), *before.values()])
 
-    def shown(message: Kept, hit: Hit | None, earlier: Kept | None = None) -> Evidence:
+    def shown(message: KeptMessage, hit: Hit | None, earlier: KeptMessage | None = None) -> Evidence:
         return Evidence(
             message_id=message.id, id=message.client_id, speaker=message.speaker, text=message.text, ts=message.at,
             order=message.seq, metadata=message.metadata, relevance=hit.relevance if hit else 0.0,
