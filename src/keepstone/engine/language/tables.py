@@ -69,11 +69,11 @@ class Tables:
         """One pattern for all phrases of a table, in its frame where it has one; or a shape."""
         return self._compiled(table, self._source(table))
 
-    def rules(self, table: str) -> tuple[Rule, ...]:
+    def rules(self, table: str, *, whole_words: bool = True) -> tuple[Rule, ...]:
         """The phrases of a table of rules, in the order of the file."""
-        return tuple(self._rules(table))
+        return tuple(self._rules(table, whole_words=whole_words))
 
-    def _rules(self, table: str) -> Iterator[Rule]:
+    def _rules(self, table: str, *, whole_words: bool) -> Iterator[Rule]:
         entries = self.data.get(table)
         if not isinstance(entries, list):
             raise self._wrong(table, f"write [[{table}]] before each rule")
@@ -81,7 +81,7 @@ class Tables:
             about = {key: value for key, value in entry.items() if key not in LANGUAGES}
             for language, written in self._written(table, entry):
                 phrase = self._phrase(table, written)
-                source = _bounded([phrase]) if language in SPACED else phrase.source
+                source = _bounded([phrase]) if whole_words and language in SPACED else phrase.source
                 yield Rule(self._compiled(table, source), phrase.needles, about)
 
     def _written(self, table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
