@@ -18,7 +18,6 @@ from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
 from keepstone.engine.cues import (
     CHATTER,
     CHOICE,
-    CUES,
     DODGE,
     ERRAND,
     LINKED,
@@ -32,6 +31,7 @@ from keepstone.engine.cues import (
     WAVERS,
     WORKED,
     Cue,
+    cues_near,
     without_blocks,
 )
 from keepstone.engine.keyphrases import tags as tags_of
@@ -296,8 +296,8 @@ def _choice(run: Sequence[_Heard]) -> str:
 def _cues_of(each: _Heard) -> Iterator[tuple[Cue, int, int]]:
     if JOKE.search(each.low) or len(each.words) < 2:
         return
-    for cue in CUES:
-        if cue.needle in each.low and _may_say(each, cue):
+    for cue in cues_near(each.low):
+        if _may_say(each, cue):
             for match in cue.pattern.finditer(each.low):
                 start, end = around(each.low, match.start())
                 if _asserted(each.low[start:end], match.start() - start):

@@ -18,15 +18,15 @@ from datetime import date, datetime
 from heapq import heapify, heappop, heappush, nlargest
 
 from keepstone.engine.ask_model import DATA_ONLY, quoted
-from keepstone.engine.cues import CHATTER, CUES, NOISE, NUMBER, SMALL_TALK, without_blocks
+from keepstone.engine.cues import CHATTER, NOISE, NUMBER, SMALL_TALK, cues_near, without_blocks
 from keepstone.engine.extract.passed_over import NAMED
-from keepstone.engine.gleanings import glean, is_landmark, revises
 from keepstone.engine.language.calendar import DOUBTFUL_MONTHS, MONTHS, WEEKDAYS
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import FENCE, lines, sentences, shortened
 from keepstone.engine.pack import depends, own_words
 from keepstone.engine.rank import normalised
+from keepstone.engine.takeaways import is_landmark, revises, takeaways
 from keepstone.engine.terms import terms
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
@@ -209,7 +209,7 @@ def _weighed(said: Sequence[_Said], people: Sequence[str]) -> list[_Said]:
         each.score = _worth(each)
     best = nlargest(WEIGHED, (each for each in said if each.score > 0), key=lambda each: (each.score, each.place))
     for each in best:
-        each.score += _gleaned(each, people)
+        each.score += _taken_away(each, people)
     best.sort(key=lambda each: each.place)
     _give_way(best)
     return best
@@ -225,7 +225,7 @@ def _worth(each: _Said) -> float:
     """What a sentence is worth by itself."""
     if _is_chatter(each) or not each.terms or SMALL_TALK.search(each.low):
         return 0.0
-    settled = [cue.weight * _KINDS[cue.code] for cue in CUES if cue.needle in each.low and cue.pattern.search(each.low)]
+    settled = [cue.weight * _KINDS[cue.code] for cue in cues_near(each.low) if cue.pattern.search(each.low)]
     numbers = len(NUMBER.findall(each.low)) or bool(_DIGIT.search(each.low))
     days = bool(_DAY.search(each.low))
     names = len(set(NAMED.findall(each.text)))
@@ -241,14 +241,14 @@ def _worth(each: _Said) -> float:
     return score * (0.6 if few else 1.0)
 
 
-def _gleaned(each: _Said, people: Sequence[str]) -> float:
+def _taken_away(each: _Said, people: Sequence[str]) -> float:
     """What more it is worth when it holds a decision, something to do, or a fact. Slow: asked of the best."""
-    found = glean(each.speaker, each.text, people)
-    if not found:
+    kept = takeaways(each.speaker, each.text, people)
+    if not kept:
         return 0.0
-    if is_landmark(found[0], each.text):
+    if is_landmark(kept[0], each.text):
         return 1.0
-    return {"decision": 0.7, "action_item": 0.7, "fact": 0.5}[found[0].type]
+    return {"decision": 0.7, "action_item": 0.7, "fact": 0.5}[kept[0].type]
 
 
 def _give_way(best: Sequence[_Said]) -> None:

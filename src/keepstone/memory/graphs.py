@@ -14,10 +14,10 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.dedup import content_hash
 from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
-from keepstone.engine.gleanings import revises
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
 from keepstone.engine.pack import own_words
+from keepstone.engine.takeaways import revises
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
 from keepstone.model.graph import LARGEST, LARGEST_METADATA, SUPERSEDES, Edge, Graph, Node, NodeVersion, Wanted
 from keepstone.model.ids import new_id

@@ -15,9 +15,9 @@ from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, job_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.engine.dedup import content_hash
-from keepstone.engine.gleanings import Gleaned, glean, glean_by_model, is_landmark, revises
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.pack import own_words
+from keepstone.engine.takeaways import Takeaway, is_landmark, revises, takeaways, takeaways_by_model
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound, UpstreamError
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
@@ -137,13 +137,13 @@ async def read_room(services: Services, account: int, space: int) -> None:
         if room is None or not unread:
             return
         for message in unread:
-            found = await _gleaned(services, account, room, message, people)
-            await _give(services, account, room, message, found)
+            kept = await _takeaways(services, account, room, message, people)
+            await _give(services, account, room, message, kept)
 
 
-async def _gleaned(
+async def _takeaways(
     services: Services, account: int, room: Room, message: Utterance, people: Sequence[str]
-) -> list[Gleaned]:  # fmt: skip
+) -> list[Takeaway]:  # fmt: skip
     """Of what people say; an agent's own words are no evidence."""
     text = own_words(message.text)
     if message.user is None or not text.strip():
@@ -151,29 +151,30 @@ async def _gleaned(
     model = metered(services, worker_for(account, message.user), room=room.id)
     if model is not None:
         try:
-            return await glean_by_model(model, message.name, text, people)
+            return await takeaways_by_model(model, message.name, text, people)
         except UpstreamError:
             pass  # what comes after it would wait for this one message
-    return glean(message.name, text, people)
+    return takeaways(message.name, text, people)
 
 
-async def _give(services: Services, account: int, room: Room, message: Utterance, found: Sequence[Gleaned]) -> None:
+async def _give(services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway]) -> None:
     """To every agent that was in the room then; and what is firm becomes a landmark. In one transaction with the mark
     that it was read.
     """
     memories = [
         RoomMemory(
-            id=new_id("mem"), type=one.type, text=one.text, user_id=message.user, agent_id=None, run_id=room.run_id,
-            visibility=room.visibility, metadata=_metadata(one), source_message_id=message.id, created_at=message.ts,
+            id=new_id("mem"), type=takeaway.type, text=takeaway.text, user_id=message.user, agent_id=None,
+            run_id=room.run_id, visibility=room.visibility, metadata=_metadata(takeaway), source_message_id=message.id,
+            created_at=message.ts,
         )
-        for one in found
+        for takeaway in kept
     ]  # fmt: skip
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
         agents = [room.agent] if room.agent else await rooms.agents_then(conn, room.space, message.id)
-        for one in found:
-            if is_landmark(one, message.text):
-                await _set_landmark(conn, room, message, one.text)
+        for takeaway in kept:
+            if is_landmark(takeaway, message.text):
+                await _set_landmark(conn, room, message, takeaway.text)
         await rooms.gleaned(conn, room.space, message.seq)
         for slug in agents if memories else []:
             part = room.space if room.agent else await rooms.part(conn, room.space, "room", slug)
@@ -255,8 +256,8 @@ def _of(memory: RoomMemory, agent: str) -> RoomMemory:
     )  # fmt: skip
 
 
-def _metadata(gleaned: Gleaned) -> dict[str, Any]:
-    given = {"assignee": gleaned.assignee, "due": gleaned.due}
+def _metadata(takeaway: Takeaway) -> dict[str, Any]:
+    given = {"assignee": takeaway.assignee, "due": takeaway.due}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from keepstone.engine.language import phrases
 from keepstone.engine.language.phrases import Phrase
@@ -27,6 +27,14 @@ _BREAK = re.compile(r"\n\s*")
 _NAMED = re.compile(r"(?<!\(\?P)<(?!phrase>)([a-z]\w*)>")
 
 
+class _HasNeedles(Protocol):
+    @property
+    def needles(self) -> tuple[str, ...]: ...
+
+
+Found = TypeVar("Found", bound=_HasNeedles)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A phrase of a table of rules, and what else its entry says. One of the needles is in whatever it fits."""
@@ -36,10 +44,10 @@ class Rule:
     about: Mapping[str, Any]
 
 
-class Finder:
+class Finder(Generic[Found]):
     """Says of which rules one of the needles is in a text, which is much quicker than to try them all."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Found]) -> None:
         self._rules = rules
         places: dict[str, list[int]] = {}
         for place, rule in enumerate(rules):
@@ -47,9 +55,9 @@ class Finder:
                 places.setdefault(needle, []).append(place)
         self._places = tuple(places.items())
 
-    def near(self, text: str) -> list[Rule]:
+    def near(self, text: str) -> list[Found]:
         """The rules that are worth trying on a text, in their order."""
-        places = {place for needle, found in self._places if needle in text for place in found}
+        places = {place for needle, holders in self._places if needle in text for place in holders}
         return [self._rules[place] for place in sorted(places)]
 
 
