@@ -13,12 +13,13 @@ import pytest
 
 from capsules import rows
 from conftest import World, http
-from keepstone.access.readscope import wall_scope
+from keepstone.access.readscope import audience_scope
 from keepstone.app import make_app
 from keepstone.engine.pack import CLOSING, OPENING
 from keepstone.jobs.worker import run_until_empty
+from keepstone.providers.chat_model import ChatModel
 from keepstone.providers.llm import Completion, LanguageModel
-from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.tokenizer import Tokenizer, careful
 from keepstone.services import Services
 from rooms import (
@@ -70,7 +71,7 @@ def served() -> Generator[Model]:
 async def model(served: Model) -> AsyncGenerator[LanguageModel]:
     served.status, served.gleaning = 200, "[]"
     served.prompts.clear()
-    made = OpenAIModel(served.base_url, "key", "small", retries=0)
+    made = ChatModel(OpenAIUpstream(served.base_url, "key", "small"), retries=0)
     yield made
     await made.close()
 
@@ -658,7 +659,7 @@ async def test_the_database_filters_even_where_the_code_asks_for_everything(
     await say(client, owner.auth, room, "The code of the shed is 8822.")
     await run_until_empty(services)
     account, space = await space_of(database, room)
-    async with services.db.transaction(wall_scope(owner.principal, [space], private=False)) as conn:
+    async with services.db.transaction(audience_scope(owner.principal, [space], private=False)) as conn:
         found = await (await conn.execute("SELECT text FROM messages")).fetchall()
     assert found == [("The code of the shed is 8822.",)]
     assert account == owner.user.account

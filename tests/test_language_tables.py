@@ -89,9 +89,9 @@ def test_a_rule_knows_letters_without_which_it_does_not_fit(phrase: str, needles
 
 def test_only_rules_whose_letters_are_in_a_text_are_tried() -> None:
     rules = tables.parse("test", "[[cue]]\nen = ['agreed', '#', '(settled|final)']").rules("cue")
-    finder = tables.Finder(rules)
-    assert finder.near("that's final, agreed") == list(rules)
-    assert finder.near("nothing") == [rules[1]]
+    index = tables.RuleIndex(rules)
+    assert index.near("that's final, agreed") == list(rules)
+    assert index.near("nothing") == [rules[1]]
 
 
 @pytest.mark.parametrize(

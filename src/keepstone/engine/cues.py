@@ -28,7 +28,7 @@ CUES = tuple(
     Cue(rule.about["kind"], rule.about["weight"], rule.about.get("person", False), rule.pattern, rule.needles)
     for rule in _TABLES.rules("cue")
 )
-_FINDER = tables.Finder(CUES)
+_INDEX = tables.RuleIndex(CUES)
 
 REQUEST = _TABLES.pattern("request")
 # Work on a text, play and probes: the reply is used at once and says nothing later.
@@ -57,7 +57,7 @@ _CLOSING = re.compile(r"</(\w[\w-]*)>")
 
 def cues_near(low: str) -> list[Cue]:
     """The cues that are worth trying on a text."""
-    return _FINDER.near(low)
+    return _INDEX.near(low)
 
 
 def without_blocks(text: str, instead: str = "\n") -> str:

@@ -32,7 +32,7 @@ class _HasNeedles(Protocol):
     def needles(self) -> tuple[str, ...]: ...
 
 
-Found = TypeVar("Found", bound=_HasNeedles)
+Indexed = TypeVar("Indexed", bound=_HasNeedles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class Rule:
     about: Mapping[str, Any]
 
 
-class Finder(Generic[Found]):
+class RuleIndex(Generic[Indexed]):
     """Says of which rules one of the needles is in a text, which is much quicker than to try them all."""
 
-    def __init__(self, rules: Sequence[Found]) -> None:
+    def __init__(self, rules: Sequence[Indexed]) -> None:
         self._rules = rules
         places: dict[str, list[int]] = {}
         for place, rule in enumerate(rules):
@@ -55,19 +55,19 @@ class Finder(Generic[Found]):
                 places.setdefault(needle, []).append(place)
         self._places = tuple(places.items())
 
-    def near(self, text: str) -> list[Found]:
+    def near(self, text: str) -> list[Indexed]:
         """The rules that are worth trying on a text, in their order."""
         places = {place for needle, holders in self._places if needle in text for place in holders}
         return [self._rules[place] for place in sorted(places)]
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class RuleTables:
     """The tables of one file, with those of the files that it uses."""
 
     name: str
     data: Mapping[str, Any]
-    used: Sequence["Tables"] = ()
+    used: Sequence["RuleTables"] = ()
 
     def words(self, table: str, *languages: str) -> tuple[str, ...]:
         """The phrases of a table as they are written; those of all languages where none is named."""
@@ -158,18 +158,18 @@ class Tables:
 
 
 @cache
-def load(name: str) -> Tables:
+def load(name: str) -> RuleTables:
     """The tables of `rules/NAME.toml`."""
     return parse(name, (FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def parse(name: str, text: str) -> Tables:
+def parse(name: str, text: str) -> RuleTables:
     """The tables in the text of a file."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name}.toml: {error}") from error
-    return Tables(name, data, tuple(load(other) for other in data.get("uses", [])))
+    return RuleTables(name, data, tuple(load(other) for other in data.get("uses", [])))
 
 
 def _bounded(given: Sequence[Phrase]) -> str:

@@ -29,7 +29,7 @@ _OURS = _TABLES.pattern("ours")
 _TURNED = _TABLES.pattern("turned")
 _ENDED = _TABLES.pattern("ended")
 
-_STRONG = tables.Finder([cue for cue in CUES if cue.code == "decision" and cue.weight >= 0.75])
+_STRONG = tables.RuleIndex([cue for cue in CUES if cue.code == "decision" and cue.weight >= 0.75])
 _FIRM = re.compile(
     "|".join(
         pattern.pattern
