@@ -302,9 +302,7 @@ def _checked(content: str) -> bytes:
     data = content.encode()
     if len(data) > LARGEST_ARTIFACT:
         message = "has more than 1 MB: split it, or upload it as a file"
-        raise Malformed(
-            f"content {message}. Nothing was stored.", details=[{"path": "body.content", "message": message}]
-        )
+        raise Malformed(f"content {message}. Nothing was stored.", fields={"content": message})
     return data
 
 
