@@ -32,7 +32,7 @@ from keepstone.providers.minilm import MiniLM
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import Use
 from keepstone.relay.tools import SAVE, run_tool
-from keepstone.relay.turn import Turn, await_distillation, close_turn, open_turn
+from keepstone.relay.turn import ModelTurn, close_turn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import summaries
 from servers import LocalServer
@@ -313,7 +313,7 @@ async def save_somehow(
     if way == "by people":
         made = await keep(client, who.auth, workspace, text)
         return made["id"], not made["deduplicated"]
-    turn = Turn(workspace_id=workspace, chat_id=chat if way == "in a chat" else None)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat if way == "in a chat" else None)
     told = await run_tool(services, who.principal, turn, SAVE, json.dumps({"content": text}))
     return re.findall(r"mem_\w+", told.text)[0], told.memory_id is not None
 
@@ -514,7 +514,7 @@ async def test_of_what_was_made_in_the_same_moment_no_page_loses_any(services: S
 async def test_rerun_makes_the_summary_that_a_tool_left_out_and_changes_nothing_else(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str
 ) -> None:
-    turn = Turn(workspace_id=workspace, chat_id=chat)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
     saved = await run_tool(
         services, world.owner.principal, turn, SAVE, json.dumps({"content": DEADLINE, "category": "fact"})
     )
@@ -555,7 +555,7 @@ RECALLED = f"{OPENING}\n- [2026-01-01] The safe is behind the picture.\n{CLOSING
 async def test_nothing_but_what_was_recalled_is_refused(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str, text: str
 ) -> None:
-    auth, turn = world.owner.auth, Turn(workspace_id=workspace, chat_id=chat)
+    auth, turn = world.owner.auth, ModelTurn(workspace_id=workspace, chat_id=chat)
     await call(client, auth, "POST", f"/workspaces/{workspace}/memories", json={"content": text}, expect=400)
     await call(client, auth, "POST", f"/chats/{chat}/memory", json={"content": text}, expect=400)
     message = await say(services, world.owner, chat, text)
@@ -569,7 +569,7 @@ async def test_nothing_but_what_was_recalled_is_refused(
 async def test_of_a_text_with_something_recalled_only_the_rest_is_kept(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str
 ) -> None:
-    auth, turn = world.owner.auth, Turn(workspace_id=workspace, chat_id=chat)
+    auth, turn = world.owner.auth, ModelTurn(workspace_id=workspace, chat_id=chat)
     one = await keep(client, auth, workspace, f"{RECALLED}\nThe ferry leaves at nine.")
     two = await remember(client, auth, chat, content=f"The bakery is closed. {RECALLED} On Sundays.")
     three = await run_tool(
@@ -687,7 +687,11 @@ async def test_another_wording_is_the_memory_that_is_there(
     known = await keep(wise, auth, workspace, again)
     assert (known["id"], known["content"], known["deduplicated"]) == (made["id"], first, True)
     told = await run_tool(
-        knowing, world.owner.principal, Turn(workspace_id=workspace, chat_id=chat), SAVE, json.dumps({"content": again})
+        knowing,
+        world.owner.principal,
+        ModelTurn(workspace_id=workspace, chat_id=chat),
+        SAVE,
+        json.dumps({"content": again}),
     )
     assert told.text == f"Already remembered as {made['id']}."
     assert await count_of(wise, auth, workspace) == 1
@@ -888,7 +892,7 @@ async def awaited(services: Services, who: Person, chat: str, kind: str, source:
     """The space and the number of a distillation."""
     async with services.db.transaction(account_scope(who.principal.account)) as conn:
         _, place = await find_chat(conn, who.principal, chat)
-        number = await await_distillation(conn, services, who.principal, place.space, kind, chat, source)
+        number = await schedule_distillation(conn, services, who.principal, place.space, kind, chat, source)
     assert number is not None
     return place.space, number
 
@@ -919,7 +923,7 @@ async def test_a_turn_with_three_tools_is_read_once(
     await say(
         services, world.owner, chat, SAID, reply="Noted.", tools=["x_recall_memory", "x_save_memory", "x_recall_memory"]
     )
-    turn = Turn(workspace_id=workspace, chat_id=chat)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
     await close_turn(services, world.owner.principal, turn, reply="And more.", model=None, tools=["x_save_memory"])
     assert len((await call(client, world.owner.auth, "GET", f"/workspaces/{workspace}/extractions"))["items"]) == 1
 
