@@ -12,13 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-<<<<<<< HEAD
 from fakes import FakeModel
-from keepstone.engine.curate import GREY, KEEP, PHRASES, Said, Segment, curate, refine
-=======
 from keepstone.engine.curate import GREY, KEEP, PHRASES, Segment, curate, refine
 from keepstone.engine.segments import SpokenMessage
->>>>>>> next
 from keepstone.errors import UpstreamError
 
 LABELLED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "curated.json").read_text(encoding="utf-8"))
@@ -31,29 +27,8 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=80)
 
 
-<<<<<<< HEAD
-def said(*turns: tuple[str, str]) -> list[Said]:
-    return [Said(speaker, text) for speaker, text in turns]
-=======
-class Model:
-    name = "scripted"
-
-    def __init__(self, said: str | None) -> None:
-        self.said = said
-        self.prompts: list[str] = []
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        self.prompts.append(prompt)
-        if self.said is None:
-            raise UpstreamError("The language model could not be reached. Try again.")
-        return Completion(text=self.said, tokens_in=1, tokens_out=1)
-
-    async def close(self) -> None: ...
-
-
 def said(*turns: tuple[str, str]) -> list[SpokenMessage]:
     return [SpokenMessage(speaker, text) for speaker, text in turns]
->>>>>>> next
 
 
 def only(*turns: tuple[str, str]) -> Segment:

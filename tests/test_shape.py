@@ -12,8 +12,8 @@ LONG = {
     "surfaces/rest/capsules.py", "surfaces/rest/rooms.py",
 }  # fmt: skip
 TWICE = {
-    "Chunk", "Graph", "Line", "Placed", "Rule", "Said", "Session", "Span", "Store", "Tables", "Usage", "UsageOut",
-    "Wanted", "_Read",
+    "Chunk", "Described", "Graph", "Line", "Placed", "Rule", "Session", "Span", "Store", "Tables", "Usage",
+    "UsageOut", "Wanted", "_Read", "_Sentence",
 }  # fmt: skip
 
 
