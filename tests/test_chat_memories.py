@@ -29,10 +29,10 @@ from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
-from keepstone.providers.openai import OpenAIEmbedder
+from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import Use
 from keepstone.relay.tools import SAVE, run_tool
-from keepstone.relay.turn import Turn, await_distillation, close_turn, open_turn
+from keepstone.relay.turn import ModelTurn, close_turn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import summaries
 from servers import LocalServer
@@ -331,7 +331,7 @@ async def save_somehow(
     if way == "by people":
         made = await keep(client, who.auth, workspace, text)
         return made["id"], not made["deduplicated"]
-    turn = Turn(workspace_id=workspace, chat_id=chat if way == "in a chat" else None)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat if way == "in a chat" else None)
     told = await run_tool(services, who.principal, turn, SAVE, json.dumps({"content": text}))
     return re.findall(r"mem_\w+", told.text)[0], told.memory_id is not None
 
@@ -432,7 +432,7 @@ async def test_a_deleted_memory_is_nowhere_and_its_row_stays(
         turn = await open_turn(
             everywhere, world.owner.principal, workspace_id=workspace, chat_id=None, said="When does the ferry leave?"
         )
-        return [one.id for one in turn.injected]
+        return [one.memory.id for one in turn.injected]
 
     assert made["id"] in await injected()
     await call(client, auth, "DELETE", f"/chats/{chat}/memories/{made['id']}", expect=204)
@@ -532,7 +532,7 @@ async def test_of_what_was_made_in_the_same_moment_no_page_loses_any(services: S
 async def test_rerun_makes_the_summary_that_a_tool_left_out_and_changes_nothing_else(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str
 ) -> None:
-    turn = Turn(workspace_id=workspace, chat_id=chat)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
     saved = await run_tool(
         services, world.owner.principal, turn, SAVE, json.dumps({"content": DEADLINE, "category": "fact"})
     )
@@ -573,7 +573,7 @@ RECALLED = f"{OPENING}\n- [2026-01-01] The safe is behind the picture.\n{CLOSING
 async def test_nothing_but_what_was_recalled_is_refused(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str, text: str
 ) -> None:
-    auth, turn = world.owner.auth, Turn(workspace_id=workspace, chat_id=chat)
+    auth, turn = world.owner.auth, ModelTurn(workspace_id=workspace, chat_id=chat)
     await call(client, auth, "POST", f"/workspaces/{workspace}/memories", json={"content": text}, expect=400)
     await call(client, auth, "POST", f"/chats/{chat}/memory", json={"content": text}, expect=400)
     message = await say(services, world.owner, chat, text)
@@ -587,7 +587,7 @@ async def test_nothing_but_what_was_recalled_is_refused(
 async def test_of_a_text_with_something_recalled_only_the_rest_is_kept(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str
 ) -> None:
-    auth, turn = world.owner.auth, Turn(workspace_id=workspace, chat_id=chat)
+    auth, turn = world.owner.auth, ModelTurn(workspace_id=workspace, chat_id=chat)
     one = await keep(client, auth, workspace, f"{RECALLED}\nThe ferry leaves at nine.")
     two = await remember(client, auth, chat, content=f"The bakery is closed. {RECALLED} On Sundays.")
     three = await run_tool(
@@ -616,7 +616,7 @@ async def test_what_is_injected_is_marked_as_data_and_cant_close_its_own_mark(
     turn = await open_turn(
         everywhere, world.owner.principal, workspace_id=workspace, chat_id=None, said="When does the ferry leave?"
     )
-    assert [one.id for one in turn.injected] == [made["id"]]
+    assert [one.memory.id for one in turn.injected] == [made["id"]]
     assert turn.context.startswith(OPENING)
     assert turn.context.endswith(CLOSING)
     assert len(re.findall(r"<\s*/?\s*recalled-memory", turn.context, re.IGNORECASE)) == 2
@@ -651,7 +651,7 @@ async def test_a_memory_that_the_user_took_out_is_not_injected(
         everywhere, world.owner.principal, workspace_id=workspace, chat_id=None, said="Which ferry is red?",
         but=[made[1]],
     )  # fmt: skip
-    assert {one.id for one in turn.injected} == {made[0], made[2]}
+    assert {one.memory.id for one in turn.injected} == {made[0], made[2]}
 
 
 # ----------------------------------------------------------------------------------------------------- found by meaning
@@ -705,7 +705,11 @@ async def test_another_wording_is_the_memory_that_is_there(
     known = await keep(wise, auth, workspace, again)
     assert (known["id"], known["content"], known["deduplicated"]) == (made["id"], first, True)
     told = await run_tool(
-        knowing, world.owner.principal, Turn(workspace_id=workspace, chat_id=chat), SAVE, json.dumps({"content": again})
+        knowing,
+        world.owner.principal,
+        ModelTurn(workspace_id=workspace, chat_id=chat),
+        SAVE,
+        json.dumps({"content": again}),
     )
     assert told.text == f"Already remembered as {made['id']}."
     assert await count_of(wise, auth, workspace) == 1
@@ -795,7 +799,7 @@ async def test_what_fits_is_injected_and_small_talk_brings_nothing(
         turn = await open_turn(knowing, world.owner.principal, workspace_id=workspace, chat_id=None, said=said)
         assert bool(turn.injected) == bool(turn.context)
         assert all(one.relevance >= knowing.settings.inject_relevance for one in turn.injected)
-        return [one.content for one in turn.injected]
+        return [one.memory.content for one in turn.injected]
 
     assert any("Clerk" in one for one in await injected("What did we pick for sign-in?"))
     assert any("peanuts" in one for one in await injected("Can Anna eat peanuts?"))
@@ -906,7 +910,7 @@ async def awaited(services: Services, who: Person, chat: str, kind: str, source:
     """The space and the number of a distillation."""
     async with services.db.transaction(account_scope(who.principal.account)) as conn:
         _, place = await find_chat(conn, who.principal, chat)
-        number = await await_distillation(conn, services, who.principal, place.space, kind, chat, source)
+        number = await schedule_distillation(conn, services, who.principal, place.space, kind, chat, source)
     assert number is not None
     return place.space, number
 
@@ -937,7 +941,7 @@ async def test_a_turn_with_three_tools_is_read_once(
     await say(
         services, world.owner, chat, SAID, reply="Noted.", tools=["x_recall_memory", "x_save_memory", "x_recall_memory"]
     )
-    turn = Turn(workspace_id=workspace, chat_id=chat)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
     await close_turn(services, world.owner.principal, turn, reply="And more.", model=None, tools=["x_save_memory"])
     assert len((await call(client, world.owner.auth, "GET", f"/workspaces/{workspace}/extractions"))["items"]) == 1
 

@@ -12,8 +12,9 @@ from keepstone.access.readscope import account_scope
 from keepstone.jobs.tasks import purge_memories
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.chats import find_chat
+from keepstone.relay.calls import AnsweredCall
 from keepstone.relay.tools import RECALL_TOOL
-from keepstone.relay.turn import OwnCall, Turn, keep_calls
+from keepstone.relay.turn import ModelTurn, keep_calls
 from keepstone.services import Services
 from keepstone.store import summaries
 from workspaces import (
@@ -65,8 +66,8 @@ async def fill(
             conn, place.space, f"sum_{chat[5:]}", chat, f"They spoke of {word}.", starts_at=NOW, ends_at=NOW,
             source_ids=[message],
         )  # fmt: skip
-    turn = Turn(workspace_id=workspace, chat_id=chat)
-    call_of = OwnCall(id=f"own_{word}", name=RECALL_TOOL, arguments="{}", result="")
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
+    call_of = AnsweredCall(id=f"own_{word}", name=RECALL_TOOL, arguments="{}", result="")
     await keep_calls(services, who.principal, turn, [f"call_{word}"], [call_of])
     return {
         "chat": chat, "message": message, "memory": memory["id"], "other": other["id"], "file": paper["id"],

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 
+from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
 from keepstone.access.meter import RETRY_SECONDS
@@ -18,12 +19,11 @@ from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import make_tracer
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
+from keepstone.providers.choose import make_embeddings_upstream, make_model, make_upstream
 from keepstone.providers.embedders import Embedders, models_folder
-from keepstone.providers.llm import make_model
 from keepstone.providers.parsing import Parser
 from keepstone.providers.rates import Rates
 from keepstone.providers.tokenizer import Tokenizer
-from keepstone.providers.upstream import make_embeddings_upstream, make_upstream
 from keepstone.providers.working import RedisWorking
 from keepstone.replies import Replies
 from keepstone.services import Services
@@ -35,6 +35,9 @@ from keepstone.store.roles import role_conninfo
 from keepstone.throttle import Throttle
 
 log = logging.getLogger(__name__)
+
+# What OWASP asks for at least: two passes over 19 MiB.
+HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
 
 @asynccontextmanager
@@ -62,12 +65,12 @@ async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervi
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Services]:
+async def open_services(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
     """Everything that operations need, on a database that is migrated first."""
     applied = await migrate(conninfo, roles_url=settings.app_database_url)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
-    services = _make_services(settings, conninfo)
+    services = _make_services(settings, conninfo, hasher)
     register_tasks(services)
     async with opened(services):
         yield services
@@ -90,7 +93,7 @@ async def opened(services: Services) -> AsyncGenerator[None]:
         yield
 
 
-def _make_services(settings: Settings, conninfo: str) -> Services:
+def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) -> Services:
     app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
     return Services(
         settings=settings,
@@ -109,6 +112,7 @@ def _make_services(settings: Settings, conninfo: str) -> Services:
         replies=Replies(seconds=RETRY_SECONDS),
         metrics=Metrics(),
         tracer=make_tracer(settings.otlp_endpoint),
+        hasher=hasher,
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
         jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
     )

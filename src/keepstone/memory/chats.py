@@ -5,22 +5,21 @@ from datetime import timedelta
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.index import Source, passages_of
 from keepstone.errors import NotFound
-from keepstone.memory import workspaces
-from keepstone.model.capsule import TRASH_DAYS
+from keepstone.memory import shelf, workspaces
+from keepstone.memory.shelf import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Role, Workspace
 from keepstone.services import Services
-from keepstone.store import chat_memories, distillations, memories, passages
+from keepstone.store import chat_memories, distillations, spaces
 from keepstone.store import chats as store
-from keepstone.store import workspaces as workspace_store
 from keepstone.store.db import Connection, enter
 
-VISIBILITY = "private"
+CHAT_MEMORIES = Kind(shape=chat_memories.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.")
 
 
 async def create(services: Services, principal: Principal, *, title: str, workspace_id: str | None) -> Chat:
@@ -47,10 +46,10 @@ async def list_chats(
             places = list((await workspaces.all_of(conn, principal)).values())
         else:
             places = [await workspaces.find(conn, principal, workspace_id)]
-        found = await store.page(
-            conn, [one.space for one in places], after=page.after, limit=page.limit + 1, deleted=deleted
+        chats = await store.page(
+            conn, [workspace.space for workspace in places], after=page.after, limit=page.limit + 1, deleted=deleted
         )
-    return cut_page(found, page, lambda chat: (chat.created_at, chat.id))
+    return cut_page(chats, page, lambda chat: (chat.created_at, chat.id))
 
 
 async def get(services: Services, principal: Principal, chat_id: str) -> Chat:
@@ -91,20 +90,10 @@ async def _assign(
     await enter(conn, space_scope(principal, before.space, after.space))
     if await store.others_in(conn, chat_id, str(principal.user_id)):
         workspaces.require_role(before, "editor")  # it takes along what is not theirs
-    reading = {space: await workspace_store.hold(conn, space) for space in sorted((before.space, after.space))}
-    moved = await store.move(conn, chat_id, after.space)
-    await passages.delete(conn, before.space, "memory", moved)
-    found = await chat_memories.by_ids(conn, moved)
-    sources = [
-        Source(kind="memory", id=one.id, text=one.content, at=one.created_at, dated=False) for one in found.values()
-    ]
-    if sources:
-        cut = await passages_of(sources, services.embedders.active, visibility=VISIBILITY)
-        await passages.insert(conn, after.space, cut)
-        size = sum(len(one.content.encode()) for one in found.values())
-        await memories.count_in(conn, before.space, memories=-len(found), size=-size)
-        await memories.count_in(conn, after.space, memories=len(found), size=size)
-        await workspaces.await_reading(conn, services, principal, after.space, there=reading[after.space])
+    await spaces.lock(conn, [before.space, after.space])
+    await store.move(conn, chat_id, after.space)
+    moved = await chat_memories.of_chat(conn, chat_id, any_state=True)
+    await shelf.move(conn, services, principal, CHAT_MEMORIES, moved, after.space)
     for number in await distillations.waiting(conn, chat_id):  # the job that is on its way looks in the old place
         await services.queue.add(conn, "distil", account=principal.account, space=after.space, distillation=number)
     await record(conn, principal, "chat.assign", chat_id, workspace=after.id)
@@ -136,8 +125,8 @@ async def list_messages(services: Services, principal: Principal, chat_id: str, 
     """In the order in which they were said."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await find_chat(conn, principal, chat_id)
-        found = await store.messages(conn, chat_id, beyond=number_in(page) or 0, limit=page.limit + 1)
-    return cut_page(found, page, lambda message: (message.created_at, str(message.seq)))
+        messages = await store.messages(conn, chat_id, beyond=number_in(page) or 0, limit=page.limit + 1)
+    return cut_page(messages, page, lambda message: (message.created_at, str(message.seq)))
 
 
 # ------------------------------------------------------------------------------------ what other operations share
@@ -162,9 +151,9 @@ async def hold_chat(
 ) -> tuple[Chat, Workspace]:
     """The same; and until the transaction ends it stays where it is, and nobody else says anything in it."""
     while True:
-        found = await find_chat(conn, principal, chat_id, needs=needs)
+        chat_and_workspace = await find_chat(conn, principal, chat_id, needs=needs)
         if await store.hold(conn, chat_id):
-            return found  # else it was moved meanwhile
+            return chat_and_workspace  # else it was moved meanwhile
 
 
 async def find_message(conn: Connection, chat_id: str, message_id: str) -> ChatMessage:

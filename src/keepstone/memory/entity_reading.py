@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from keepstone.access.meter import metered
 from keepstone.engine import extract
-from keepstone.engine import extract_refused as refused
+from keepstone.engine.extract import passed_over
+from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
+from keepstone.engine.language.sentences import lowered
 from keepstone.engine.pack import own_words
 from keepstone.errors import UpstreamError
 from keepstone.model.entity import Ids, Said
@@ -19,11 +21,18 @@ from keepstone.services import Services
 
 _STATEMENT = 400  # characters: what is longer is a text, not a statement
 _FEWEST_WORDS = 3
-_NO_STATEMENT = (refused.ASKED, refused.QUESTION, refused.REQUEST, refused.PLAY, refused.JOKE, refused.MACHINE)
+_NO_STATEMENT = (
+    ASKS,
+    passed_over.ASKING,
+    passed_over.REQUEST,
+    passed_over.PLAY,
+    JOKE,
+    passed_over.MACHINE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ExtractedText:
     """`category` is what it is taken for; without one it was kept as it is."""
 
     content: str
@@ -32,31 +41,33 @@ class Found:
     name: str | None
 
 
-async def read_messages(services: Services, principal: Principal, ids: Ids, messages: Sequence[Said]) -> list[Found]:
+async def read_messages(
+    services: Services, principal: Principal, ids: Ids, messages: Sequence[Said]
+) -> list[ExtractedText]:
     """What an assistant says is about itself, so it is read only where an agent is remembered for, and no user."""
     heard = {"user"} if ids.user_id is not None or ids.agent_id is None else {"user", "assistant"}
     spoken = [one for one in messages if one.role in heard]
     found = [
-        Found(content=one.content, category=one.category, role=each.role, name=each.name)
+        ExtractedText(content=one.content, category=one.category, role=each.role, name=each.name)
         for each in spoken
         for one in await _extracted(services, principal, own_words(each.content))
     ]
     if not found and len(messages) == 1 and spoken and is_statement(own_words(spoken[0].content)):
         only = spoken[0]
-        return [Found(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
+        return [ExtractedText(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
     return found
 
 
-def word_for_word(messages: Sequence[Said]) -> list[Found]:
+def word_for_word(messages: Sequence[Said]) -> list[ExtractedText]:
     """Each message as it is, but for what was recalled and quoted in it. Instructions to a model are no memories."""
     texts = [(each, own_words(each.content).strip()) for each in messages if each.role != "system"]
-    return [Found(content=text, category=None, role=each.role, name=each.name) for each, text in texts if text]
+    return [ExtractedText(content=text, category=None, role=each.role, name=each.name) for each, text in texts if text]
 
 
 def is_statement(text: str) -> bool:
     """Whether it says something in one breath: no question, no errand, no greeting, nothing secret."""
     plain = text.strip()
-    low = refused.small(plain)
+    low = lowered(plain)
     if not plain or len(plain) > _STATEMENT or extract.has_secret(plain):
         return False
     if len(plain.split()) < _FEWEST_WORDS and not DENSE.search(plain):

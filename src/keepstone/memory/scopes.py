@@ -13,13 +13,15 @@ from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.answer import answer
+from keepstone.engine.gather import SearchPlace
 from keepstone.engine.index import Session, Source, in_place, passages_of
 from keepstone.engine.pack import Evidence, context, depends, quoted
+from keepstone.engine.question import Question
 from keepstone.engine.rank import named
-from keepstone.engine.search import Hit, Question, SearchPlace
+from keepstone.engine.search import Hit
 from keepstone.errors import Invalid
 from keepstone.model.ids import new_id
-from keepstone.model.message import Kept, Message
+from keepstone.model.message import KeptMessage, Message
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import candidates, spaces
@@ -40,7 +42,7 @@ _VISIBILITY = "private"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class TranscriptTurn:
     """One row of a transcript. `id` is the caller's own: the same again changes nothing."""
 
     speaker: str
@@ -82,7 +84,9 @@ class Answer:
     credits: int
 
 
-async def ingest(services: Services, principal: Principal, scope_id: str, transcript: Sequence[Turn]) -> Ingested:
+async def ingest(
+    services: Services, principal: Principal, scope_id: str, transcript: Sequence[TranscriptTurn]
+) -> Ingested:
     """Append to the scope, which is made with its first message. A plain write: no model is called."""
     services.embedders.need()
     now = services.clock()
@@ -222,7 +226,7 @@ async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
     before = await message_store.preceding(conn, [hit.source_id for hit in hits if depends(hit.text)])
     said = await message_store.by_ids(conn, [*(hit.source_id for hit in hits), *before.values()])
 
-    def shown(message: Kept, hit: Hit | None, earlier: Kept | None = None) -> Evidence:
+    def shown(message: KeptMessage, hit: Hit | None, earlier: KeptMessage | None = None) -> Evidence:
         return Evidence(
             message_id=message.id,
             id=message.client_id,

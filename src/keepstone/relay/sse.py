@@ -27,24 +27,24 @@ class Events:
         self._first = True
 
     def feed(self, piece: bytes) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         if self._after_return and piece:
             # The other half of an end of line whose first half was one already.
             self._after_return = False
             if piece.startswith(b"\n"):
                 self._keep(b"\n")
                 piece = piece[1:]
-        held = self._rest + piece
+        unread = self._rest + piece
         place = 0
-        for match in _LINE.finditer(held):
+        for match in _LINE.finditer(unread):
             place = match.end()
             line = match.group()
-            self._after_return = place == len(held) and line.endswith(b"\r")
+            self._after_return = place == len(unread) and line.endswith(b"\r")
             self._lines.append(line)
             if not line.rstrip(b"\r\n"):
-                found.append(self._event())
-        self._rest = held[place:]
-        return found
+                events.append(self._event())
+        self._rest = unread[place:]
+        return events
 
     def finish(self) -> Event | None:
         """What is left when nothing more comes: an event without its empty line, or nothing."""

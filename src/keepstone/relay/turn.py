@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
+from keepstone.engine.gather import SearchPlace
 from keepstone.engine.pack import own_words, remembered
-from keepstone.engine.search import SearchPlace
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat
@@ -19,6 +19,7 @@ from keepstone.model.chat import LARGEST, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
+from keepstone.relay.calls import AnsweredCall
 from keepstone.services import Services
 from keepstone.store import candidates, distillations, tool_calls
 from keepstone.store import chats as store
@@ -28,15 +29,7 @@ MOST_INJECTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Injected:
-    id: str
-    category: str | None
-    relevance: float
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ModelTurn:
     """`context` is what is put before the model, quoted and marked; empty when nothing is relevant enough.
     `message_id` is what the user said, kept; None without a chat, or while a turn goes on.
     """
@@ -44,20 +37,9 @@ class Turn:
     workspace_id: str
     chat_id: str | None
     message_id: str | None = None
-    injected: tuple[Injected, ...] = ()
+    injected: tuple[RecalledChatMemory, ...] = ()
     context: str = ""
     mode: str = "chat"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCall:
-    """A call of one of our tools, with what it gave."""
-
-    id: str
-    name: str
-    arguments: str
-    result: str
-    memory_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +60,7 @@ async def open_turn(
     inject: bool = True,
     but: Sequence[str] = (),
     mode: str = "chat",
-) -> Turn:
+) -> ModelTurn:
     """Before the model is asked. What the user said is kept first, so that nothing is lost when the model is away; said
     again after that, it is not kept twice. `but` are memories that the user does not want to see injected.
     """
@@ -98,19 +80,11 @@ async def open_turn(
         [(recalled.memory.created_at, recalled.memory.category, recalled.memory.content) for recalled in memories],
         max_tokens=services.settings.inject_tokens,
     )
-    return Turn(
+    return ModelTurn(
         workspace_id=place.workspace.id,
         chat_id=chat_id,
         message_id=place.message.id if place.message else None,
-        injected=tuple(
-            Injected(
-                id=memories[number].memory.id,
-                category=memories[number].memory.category,
-                relevance=memories[number].relevance,
-                content=memories[number].memory.content,
-            )
-            for number in kept
-        ),
+        injected=tuple(memories[number] for number in kept),
         context=context,
         mode=mode,
     )
@@ -131,8 +105,8 @@ async def _place(
                 chat, workspace = await find_chat(conn, principal, chat_id)
             if workspace_id not in {None, chat.workspace_id}:
                 raise Malformed(
-                    "This chat is in another workspace: leave X-Keepstone-Workspace out, or move the chat.",
-                    details=[{"path": "header.x-keepstone-workspace", "message": "not the chat's"}],
+                    "This chat is in another workspace: name that one or none, or move the chat.",
+                    fields={"workspace_id": "not the chat's"},
                 )
             message = await _say(conn, services, principal, workspace.space, chat_id, said) if said else None
         return _TurnPlace(
@@ -144,7 +118,7 @@ async def _place(
 async def close_turn(
     services: Services,
     principal: Principal,
-    turn: Turn,
+    turn: ModelTurn,
     *,
     reply: str,
     model: str | None,
@@ -158,7 +132,7 @@ async def close_turn(
         _, workspace = await hold_chat(conn, principal, turn.chat_id, needs="member")
         if reply:
             metadata = {"tools": list(tools)} if tools else {}
-            metadata |= {"injected": [one.id for one in turn.injected]} if turn.injected else {}
+            metadata |= {"injected": [recalled.memory.id for recalled in turn.injected]} if turn.injected else {}
             metadata |= {"mode": turn.mode} if turn.mode != "chat" else {}
             message = ChatMessage(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
@@ -168,11 +142,11 @@ async def close_turn(
             reply_id = message.id
         last = turn.message_id or await store.last_said(conn, turn.chat_id)
         if tools and last is not None:
-            await await_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
+            await schedule_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
     return reply_id
 
 
-async def await_distillation(
+async def schedule_distillation(
     conn: Connection,
     services: Services,
     principal: Principal,
@@ -195,24 +169,24 @@ async def await_distillation(
 
 
 async def keep_calls(
-    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str], own: Sequence[OwnCall]
+    services: Services, principal: Principal, turn: ModelTurn, client_calls: Sequence[str], own: Sequence[AnsweredCall]
 ) -> None:
     """Ours that stood beside the client's, until it comes back with its results."""
     kept = [
         tool_calls.ToolCall(
-            client_call=call, id=one.id, position=position, name=one.name, arguments=one.arguments,
-            memory_id=one.memory_id,
+            client_call=client_call, id=call.id, position=position, name=call.name, arguments=call.arguments,
+            memory_id=call.memory_id,
         )
-        for call in client_calls
-        for position, one in enumerate(own)
+        for client_call in client_calls
+        for position, call in enumerate(own)
     ]  # fmt: skip
     async with services.db.transaction(account_scope(principal.account)) as conn:
         workspace = await workspaces.find(conn, principal, turn.workspace_id)
         await tool_calls.insert(conn, workspace.space, kept)
 
 
-async def beside(
-    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str]
+async def calls_beside(
+    services: Services, principal: Principal, turn: ModelTurn, client_calls: Sequence[str]
 ) -> list[tool_calls.ToolCall]:
     """Ours that stood beside these."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -226,7 +200,7 @@ async def _say(
     """The chat is held."""
     if len(said.encode()) > LARGEST:
         message = "has more than 256 KB: upload long texts as files"
-        raise Malformed(f"The message {message}.", details=[{"path": "body.content", "message": message}])
+        raise Malformed(f"The message {message}.", fields={"content": message})
     last = await store.last_message(conn, chat_id)
     if last is not None and last.role == "user" and last.content == said and last.user_id == principal.user_id:
         return last  # never answered: sent again

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from keepstone.engine.curate import Said, Segment
+from keepstone.engine.curate import Segment
+from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
-from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.page import PageRequest
 from keepstone.store.capsules import Wanted
 from keepstone.surfaces.http.caller import Caller, Used
@@ -99,7 +100,7 @@ class VersionOut(Shown):
     version: int
     change: str
     title: str
-    content_md: str
+    content_md: str = Field(validation_alias="content")
     tags: list[str]
     metadata: dict[str, Any]
     changed_by: str | None
@@ -350,8 +351,8 @@ async def make_title(services: Used, principal: Caller, body: TitleIn) -> TitleO
 @router.post("/capsules/curate", summary="What of a conversation is worth keeping")
 async def curate(services: Used, principal: Caller, body: CurateIn) -> SegmentList:
     said = [
-        Said(speaker=one.speaker or one.role or "user", text=one.content or one.text or "", role=one.role or "")
-        for one in body.messages
+        SpokenMessage(turn.speaker or turn.role or "user", turn.content or turn.text or "", role=turn.role or "")
+        for turn in body.messages
     ]
     found = await capsule_curation.curate(services, principal, said, refined=body.refine)
     return SegmentList(segments=[_segment(one) for one in found])
@@ -441,8 +442,8 @@ async def import_archive(services: Used, principal: Caller, body: ArchiveIn) -> 
 
 def _fields(capsule: Capsule) -> dict[str, Any]:
     source = None
-    if capsule.chat_id or capsule.message_id:
-        source = SourceOut(chat_id=capsule.chat_id, message_id=capsule.message_id)
+    if capsule.source_chat_id or capsule.source_message_id:
+        source = SourceOut(chat_id=capsule.source_chat_id, message_id=capsule.source_message_id)
     return {
         "id": capsule.id,
         "title": capsule.title,
@@ -461,7 +462,7 @@ def _fields(capsule: Capsule) -> dict[str, Any]:
     }
 
 
-def _hit(found: Found) -> HitOut:
+def _hit(found: FoundCapsule) -> HitOut:
     return HitOut(**_fields(found.capsule), relevance=found.relevance, snippet=found.snippet)
 
 
