@@ -31,7 +31,8 @@ from keepstone.providers.llm import Completion
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.replies import Replies
 from keepstone.services import Services
-from keepstone.store.db import Database
+from keepstone.store.db import APP_ROLE, Database
+from keepstone.store.roles import role_conninfo
 from live import Live
 from rooms import at_work, make_agent, make_room, say, sum_up
 from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, events, response, says, streamed
@@ -77,7 +78,7 @@ async def sums(database: str, person: Person) -> tuple[Any, Any]:
 @asynccontextmanager
 async def patient(services: Services, database: str) -> AsyncGenerator[Services]:
     """With connections for which a thousand may wait."""
-    db = Database(database, size=10, wait_seconds=300)
+    db = Database(role_conninfo(database, APP_ROLE), owner=database, size=10, wait_seconds=300)
     await db.open()
     try:
         yield replace(services, db=db)
