@@ -12,8 +12,8 @@ LONG = {
     "surfaces/rest/capsules.py", "surfaces/rest/rooms.py",
 }  # fmt: skip
 TWICE = {
-    "Chunk", "Graph", "Line", "Placed", "Said", "Session", "Span", "Store", "Usage", "UsageOut",
-    "Wanted", "_Read",
+    "Chunk", "Described", "Graph", "Line", "Placed", "Session", "Span", "Store", "Usage",
+    "UsageOut", "Wanted", "_Read",
 }  # fmt: skip
 
 
