@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from keepstone.engine.curate import Segment
 from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
-from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.page import PageRequest
 from keepstone.store.capsules import Wanted
 from keepstone.surfaces.http.caller import Caller, Used
@@ -462,7 +462,7 @@ def _fields(capsule: Capsule) -> dict[str, Any]:
     }
 
 
-def _hit(found: Found) -> HitOut:
+def _hit(found: FoundCapsule) -> HitOut:
     return HitOut(**_fields(found.capsule), relevance=found.relevance, snippet=found.snippet)
 
 
