@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,8 +19,6 @@ from keepstone.surfaces.mcp.graph_tools import (
     MOST_RESULTS,
     example,
 )
-
-Arguments = TypeVar("Arguments", bound="_Arguments")
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.IGNORECASE)
 _NODE = "must be node_ and 24 letters and digits, as memory_recall shows it"
@@ -159,8 +157,8 @@ BY_TOOL: Mapping[str, type[_Arguments]] = {
 }
 
 
-def read(kind: type[Arguments], name: str, raw: Mapping[str, Any]) -> Arguments:
-    """The arguments of this tool."""
+def read(name: str, raw: Mapping[str, Any]) -> Any:
+    """The arguments of this tool, as its class in `BY_TOOL`."""
     said = given(raw)
     schema = GRAPH.tools[name]["inputSchema"]
     for needed in schema["required"]:
@@ -169,7 +167,7 @@ def read(kind: type[Arguments], name: str, raw: Mapping[str, Any]) -> Arguments:
             raise Malformed(f"{name} needs {needed}. For example: {example(name)}", details=details)
     known = ", ".join(schema["properties"]) or "none"
     try:
-        return kind.model_validate(said)
+        return BY_TOOL[name].model_validate(said)
     except ValidationError as fault:
         messages = {**_MESSAGES, "extra_forbidden": f"is not known here; the parameters are {known}"}
         raise explained(fault, messages) from None
