@@ -108,8 +108,8 @@ async def log_out(services: Services, principal: Principal) -> None:
 async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[Session]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda session: (session.created_at, session.id))
+        sessions = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
+    return cut_page(sessions, page, lambda session: (session.created_at, session.id))
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:

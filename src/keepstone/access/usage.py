@@ -49,8 +49,8 @@ async def usage(
     now = services.clock()
     async with services.db.transaction(account_scope(principal.account)) as conn:
         account, plan = await accounts.get(conn), await plans.of_account(conn)
-        found = await ledger.standing(conn, month_of(now))
-        if account is None or plan is None or found is None:
+        standing = await ledger.standing(conn, month_of(now))
+        if account is None or plan is None or standing is None:
             raise NotFound("This account is gone.")
         totals = await ledger.sums(conn, since=since, until=until, user_id=user_id, credential_id=credential_id)
         rows = await ledger.groups(
@@ -62,7 +62,7 @@ async def usage(
         until=until,
         plan_name=account.plan,
         plan=plan,
-        month=_month(found, now),
+        month=_month(standing, now),
         totals=totals,
         rows=rows[:MOST_ROWS],
         truncated=len(rows) > MOST_ROWS,
@@ -100,17 +100,17 @@ def _range(services: Services, since: datetime | None, until: datetime | None) -
     return since, until
 
 
-def _month(found: ledger.Standing, now: datetime) -> Month:
-    left = found.credits
-    if found.refill_due and found.monthly_credits is not None:  # as the next billable call will find it
-        left = max(left or 0, found.monthly_credits)
+def _month(standing: ledger.Standing, now: datetime) -> Month:
+    left = standing.credits
+    if standing.refill_due and standing.monthly_credits is not None:  # as the next billable call will find it
+        left = max(left or 0, standing.monthly_credits)
     return Month(
         month=month_of(now),
         resets_at=next_month(now),
-        queries=found.queries,
-        credits=found.spent,
-        tokens_in=found.tokens_in,
-        tokens_out=found.tokens_out,
-        queries_left=None if found.monthly_queries is None else max(0, found.monthly_queries - found.queries),
+        queries=standing.queries,
+        credits=standing.spent,
+        tokens_in=standing.tokens_in,
+        tokens_out=standing.tokens_out,
+        queries_left=None if standing.monthly_queries is None else max(0, standing.monthly_queries - standing.queries),
         credits_left=left,
     )

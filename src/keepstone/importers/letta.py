@@ -152,7 +152,7 @@ def _said(message: dict[str, Any], role: str, *, tools: bool) -> tuple[str, str 
     if packed:
         return str(packed.get("message") or text), None
     sent = [_sent(fields(call)) for call in elements_of(message.get("tool_calls"))]
-    spoken = [one for one in sent if one]
+    spoken = [text for text in sent if text]
     if spoken:  # what stands beside it is what the agent thought
         return "\n\n".join(spoken), None
     if sent:

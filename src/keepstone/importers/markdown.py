@@ -97,11 +97,11 @@ def _file(path: Path, name: str) -> Iterator[Item]:
 
 
 def _front_tags(front: dict[str, Any]) -> list[str]:
-    found: list[str] = []
+    tags: list[str] = []
     for name in ("tags", "tag"):
         value = front.get(name)
-        found += re.split(r"[,\s]+", value) if isinstance(value, str) else [str(one) for one in elements_of(value)]
-    return found
+        tags += re.split(r"[,\s]+", value) if isinstance(value, str) else [str(tag) for tag in elements_of(value)]
+    return tags
 
 
 def _time(front: dict[str, Any], names: tuple[str, ...]) -> datetime | None:
@@ -133,7 +133,7 @@ def _sections(note: Note) -> Iterator[Note]:
 
 def sections(text: str) -> list[tuple[str, str]]:
     """A text cut before each of its headings, none of which stands in a block of code."""
-    found: list[tuple[str, list[str]]] = [("", [])]
+    parts: list[tuple[str, list[str]]] = [("", [])]
     fence = ""
     for line in text.splitlines(keepends=True):
         opened = _FENCE.match(line)
@@ -141,9 +141,9 @@ def sections(text: str) -> list[tuple[str, str]]:
             fence = "" if fence == opened[1] else fence or opened[1]
         heading = None if fence else _HEADING.match(line.rstrip("\r\n"))
         if heading:
-            found.append((heading[1], []))
-        found[-1][1].append(line)
-    return [(heading, "".join(lines)) for heading, lines in found if "".join(lines).strip()]
+            parts.append((heading[1], []))
+        parts[-1][1].append(line)
+    return [(heading, "".join(lines)) for heading, lines in parts if "".join(lines).strip()]
 
 
 def parts_of(note: Note) -> Iterator[Note]:

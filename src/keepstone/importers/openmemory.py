@@ -43,25 +43,25 @@ def read(reading: Reading) -> Iterator[Item]:
 
 
 def _categories(tables: Tables, there: set[str]) -> defaultdict[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    categories: defaultdict[str, list[str]] = defaultdict(list)
     if "categories" not in there:
-        return found
+        return categories
     names = {_key(row["id"]): str(row.get("name") or "") for row in tables.rows("categories")}
     if "memory_categories" in tables.names("memory_id", "category_id"):
         for row in tables.rows("memory_categories", order="memory_id"):
-            found[_key(row["memory_id"])].append(names.get(_key(row["category_id"]), ""))
-    return found
+            categories[_key(row["memory_id"])].append(names.get(_key(row["category_id"]), ""))
+    return categories
 
 
 def _states(tables: Tables, there: set[str]) -> defaultdict[str, list[dict[str, Any]]]:
     """What became of each memory, the earliest first."""
-    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    changes: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     if "memory_status_history" in there:
         for row in tables.rows("memory_status_history", order="changed_at"):
             at = moment(row.get("changed_at"))
             change = {"from": _state(row.get("old_state")), "to": _state(row.get("new_state"))}
-            found[_key(row["memory_id"])].append(change | ({"at": wire_time(at)} if at else {}))
-    return found
+            changes[_key(row["memory_id"])].append(change | ({"at": wire_time(at)} if at else {}))
+    return changes
 
 
 def _metadata(row: dict[str, Any]) -> dict[str, Any]:

@@ -68,31 +68,31 @@ def _turn(line: bytes, name: str, number: int, me: str | None) -> Turn | str:
         return "line that is no JSON"
     if not isinstance(said, dict):
         return "line that is no object"
-    one = fields(said)
-    text = _text(_first(one, _TEXT))
+    turn = fields(said)
+    text = _text(_first(turn, _TEXT))
     if not text.strip():
         return "line without a text"
-    speaker = named(_first(one, _SPEAKER), "unknown")
+    speaker = named(_first(turn, _SPEAKER), "unknown")
     if me and speaker in {"user", "human"}:
         speaker = me
-    own = _first(one, _ID)
-    at: datetime | None = moment(_first(one, _TIME))
+    own = _first(turn, _ID)
+    at: datetime | None = moment(_first(turn, _TIME))
     # By its place and text: the same line again is the same message, and two who say "yes" are two.
     key = f"{name}:{own}" if own not in (None, "") else f"{name}:{number}:{digest(speaker, text)[:16]}"
-    about: dict[str, Any] = {key: value for key, value in one.items() if key not in _OWN}
-    talk = _first(one, _CONVERSATION)
+    about: dict[str, Any] = {key: value for key, value in turn.items() if key not in _OWN}
+    talk = _first(turn, _CONVERSATION)
     return Turn(
         id=key if len(key) <= 255 else digest(key),
         speaker=speaker,
         text=clean(text),
         at=at,
-        reply_to=f"{name}:{one['reply_to']}"[:255] if one.get("reply_to") else None,
-        metadata=cleaned(fields(one.get("metadata")) | about) | ({"session_id": str(talk)[:200]} if talk else {}),
+        reply_to=f"{name}:{turn['reply_to']}"[:255] if turn.get("reply_to") else None,
+        metadata=cleaned(fields(turn.get("metadata")) | about) | ({"session_id": str(talk)[:200]} if talk else {}),
     )
 
 
-def _first(one: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((one[name] for name in names if one.get(name) not in (None, "")), None)
+def _first(line: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((line[name] for name in names if line.get(name) not in (None, "")), None)
 
 
 def _text(value: Any) -> str:

@@ -31,10 +31,10 @@ def configure_logs(level: str, style: LogFormat, stream: IO[str] | None = None) 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     """The extra fields of a record, and what may be told of its exception."""
-    found = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
     if record.exc_info and record.exc_info[1] is not None:
-        found |= describe(record.exc_info[1])
-    return found
+        extra |= describe(record.exc_info[1])
+    return extra
 
 
 def describe(fault: BaseException) -> dict[str, Any]:

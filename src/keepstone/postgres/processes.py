@@ -50,7 +50,7 @@ def _by_working_folder(data: Path) -> list[int]:
         wanted = data.stat()
     except FileNotFoundError:
         return []
-    found: list[int] = []
+    children: list[int] = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit():
             continue
@@ -59,8 +59,8 @@ def _by_working_folder(data: Path) -> list[int]:
         except OSError:  # gone, a zombie, or somebody else's
             continue
         if (there.st_dev, there.st_ino) == (wanted.st_dev, wanted.st_ino) and _is_postgres(entry.path):
-            found.append(int(entry.name))
-    return found
+            children.append(int(entry.name))
+    return children
 
 
 def _is_postgres(process: str) -> bool:

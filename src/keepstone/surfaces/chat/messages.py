@@ -78,8 +78,8 @@ async def _events(services: Services, principal: Principal, begun: Begun) -> Asy
 
 def _injected(begun: Begun) -> dict[str, Any]:
     memories = [
-        {"id": one.id, "category": one.category, "relevance": one.relevance, "content": one.content}
-        for one in begun.turn.injected
+        {"id": memory.id, "category": memory.category, "relevance": memory.relevance, "content": memory.content}
+        for memory in begun.turn.injected
     ]
     return {"memories": memories, "capsule_ids": list(begun.capsule_ids)}
 

@@ -80,7 +80,7 @@ def explained(fault: ValidationError, messages: Mapping[str, str]) -> Malformed:
         ours = messages.get(item["type"]) or (None if item["type"] == "value_error" else messages.get(path))
         message = ours or item["msg"].removeprefix("Value error, ")
         details.append({"path": path, "message": message})
-    told = "; ".join(f"{one['path']} {one['message']}".strip() for one in details)
+    told = "; ".join(f"{detail['path']} {detail['message']}".strip() for detail in details)
     return Malformed(f"{told}. Nothing was done.", details=details)
 
 

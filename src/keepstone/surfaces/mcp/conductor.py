@@ -57,8 +57,8 @@ async def _do(services: Services, principal: Principal, asked: Arguments) -> tup
         case "search_memory":
             return await _search(services, principal, asked)
         case "get_memory":
-            found = await capsules.get(services, principal, capsule_id)
-            return quote(f"{_line(found)}\n\n{found.content_md}"), {"capsule": _shown(found)}
+            capsule = await capsules.get(services, principal, capsule_id)
+            return quote(f"{_line(capsule)}\n\n{capsule.content_md}"), {"capsule": _shown(capsule)}
         case "update_memory":
             after = await capsules.update(services, principal, capsule_id, asked.changes)
             said = f"Changed ({', '.join(asked.changes)}); what it was stays in its history."
@@ -80,12 +80,12 @@ async def _save(services: Services, principal: Principal, asked: Arguments) -> t
     made = await capsules.create(services, principal, new)
     text = f"Saved.\n{_line(made.capsule)}"
     if made.similar:
-        near = "\n".join(f"- {one.id} {one.title}" for one in made.similar)
+        near = "\n".join(f"- {near.id} {near.title}" for near in made.similar)
         text += (
             f"\nKept in the last week and nearly the same:\n{quote(near)}\nIf it is the same thing, ask the user "
             "whether to put it into one with update_memory and remove the other with forget_memory."
         )
-    similar = [{"id": one.id, "title": one.title, "similarity": one.similarity} for one in made.similar]
+    similar = [{"id": near.id, "title": near.title, "similarity": near.similarity} for near in made.similar]
     return text, {"capsule": _shown(made.capsule), "similar": similar}
 
 
@@ -94,8 +94,8 @@ async def _search(services: Services, principal: Principal, asked: Arguments) ->
     wanted = Wanted(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
     page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)
     results = await capsule_search.find(services, principal, asked.query or "", "hybrid", wanted, page)
-    hits = [one for one in results.page.items if set(tags) <= set(one.capsule.tags)][: asked.limit]
-    structured: dict[str, Any] = {"hits": [_hit(one) for one in hits]}
+    hits = [hit for hit in results.page.items if set(tags) <= set(hit.capsule.tags)][: asked.limit]
+    structured: dict[str, Any] = {"hits": [_hit(hit) for hit in hits]}
     if results.degraded:
         structured["degraded"] = results.degraded
     if not hits:
@@ -114,7 +114,7 @@ def _nothing(*, narrowed: bool, degraded: bool) -> str:
 
 def _listed(hits: Sequence[Found], *, degraded: bool) -> str:
     by_words = " by words alone" if degraded else ""
-    lines = [f"{_line(one.capsule)}\n  {_snippet(one)}" for one in hits]
+    lines = [f"{_line(hit.capsule)}\n  {_snippet(hit)}" for hit in hits]
     return (
         f"{len(hits)} found{by_words}, the best first:\n{quote(chr(10).join(lines))}\n"
         "get_memory with an id gives the whole text."
@@ -126,10 +126,10 @@ def _line(capsule: Capsule) -> str:
     return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({capsule.created_at:%Y-%m-%d}; {about})"
 
 
-def _snippet(found: Found) -> str:
+def _snippet(hit: Found) -> str:
     """Without its HTML and marks, and without the title, which stands beside it."""
-    plain = html.unescape(found.snippet.replace("<mark>", "").replace("</mark>", ""))
-    return plain.removeprefix(" ".join(found.capsule.title.split())).strip() or plain
+    plain = html.unescape(hit.snippet.replace("<mark>", "").replace("</mark>", ""))
+    return plain.removeprefix(" ".join(hit.capsule.title.split())).strip() or plain
 
 
 def _shown(capsule: Capsule) -> dict[str, Any]:
@@ -146,10 +146,10 @@ def _shown(capsule: Capsule) -> dict[str, Any]:
     }
 
 
-def _hit(found: Found) -> dict[str, Any]:
-    shown = _shown(found.capsule)
+def _hit(hit: Found) -> dict[str, Any]:
+    shown = _shown(hit.capsule)
     brief = {name: shown[name] for name in ("id", "title", "kind", "tags", "project_id", "created_at")}
-    return {**brief, "snippet": _snippet(found), "relevance": found.relevance}
+    return {**brief, "snippet": _snippet(hit), "relevance": hit.relevance}
 
 
 def _time(at: datetime) -> str:

@@ -132,14 +132,14 @@ def _parts(value: Any, path: str, depth: int, budget: _Budget) -> tuple[Filter, 
 def _metadata(value: Any, path: str, budget: _Budget) -> Filter:
     if not isinstance(value, dict):
         raise Invalid(f'{path} has to be an object, such as {{"team": "backend"}}.')
-    found: list[Filter] = []
+    filters: list[Filter] = []
     for key, each in cast("dict[str, Any]", value).items():
         for operator, against in _operators(each, f"{path}.{key}", _OPERATORS, listed=None):
             budget.take()
             if operator == "icontains" and not isinstance(against, str):
                 raise Invalid(f"{path}.{key}.icontains has to be a text.")
-            found.append(Comparison(field="metadata", operator=operator, value=against, path=(key,)))
-    return Every(tuple(found))
+            filters.append(Comparison(field="metadata", operator=operator, value=against, path=(key,)))
+    return Every(tuple(filters))
 
 
 def _operators(
@@ -166,12 +166,12 @@ def _operators(
 def _value(field: Field, operator: Operator, value: Any, path: str) -> Any:
     if field in {"created_at", "updated_at"}:
         return read_moment(path, value)
-    one: Callable[[Any], Any] = (lambda each: check_id(path, each)) if field in ID_FIELDS else (
+    check: Callable[[Any], Any] = (lambda each: check_id(path, each)) if field in ID_FIELDS else (
         lambda each: _a_text(path, each)
     )  # fmt: skip
     if operator == "in":
-        return [one(each) for each in value]
-    return None if value is None and field in ID_FIELDS else one(value)
+        return [check(each) for each in value]
+    return None if value is None and field in ID_FIELDS else check(value)
 
 
 def _a_text(path: str, value: Any) -> str:

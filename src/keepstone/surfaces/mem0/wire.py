@@ -229,15 +229,15 @@ def show_kept(kept: Kept) -> Mem0EventOut:
     return Mem0EventOut(**show(kept.memory), event=kept.event, previous_memory=kept.previous)
 
 
-def show_version(memory: EntityMemory, before: EntityVersion | None, one: EntityVersion) -> Mem0VersionOut:
-    gone = one.change == "deleted"
+def show_version(memory: EntityMemory, before: EntityVersion | None, version: EntityVersion) -> Mem0VersionOut:
+    gone = version.change == "deleted"
     was_gone = before is not None and before.change == "deleted"
     return Mem0VersionOut(
-        id=f"{memory.id}:{one.version}", memory_id=memory.id,
-        old_memory=None if before is None or was_gone else before.content, new_memory=None if gone else one.content,
-        event={"created": "ADD", "deleted": "DELETE", "restored": "ADD"}.get(one.change, "UPDATE"),
-        metadata=one.metadata, categories=one.categories, user_id=memory.user_id, agent_id=memory.agent_id,
-        app_id=memory.app_id, run_id=memory.run_id, created_at=memory.created_at, updated_at=one.changed_at,
+        id=f"{memory.id}:{version.version}", memory_id=memory.id,
+        old_memory=None if before is None or was_gone else before.content, new_memory=None if gone else version.content,
+        event={"created": "ADD", "deleted": "DELETE", "restored": "ADD"}.get(version.change, "UPDATE"),
+        metadata=version.metadata, categories=version.categories, user_id=memory.user_id, agent_id=memory.agent_id,
+        app_id=memory.app_id, run_id=memory.run_id, created_at=memory.created_at, updated_at=version.changed_at,
         is_deleted=gone,
     )  # fmt: skip
 

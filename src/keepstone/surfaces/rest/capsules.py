@@ -272,8 +272,8 @@ def _capsule(capsule: Capsule) -> CapsuleOut:
     return CapsuleOut.of(capsule, source=_source(capsule))
 
 
-def _hit(found: Found) -> HitOut:
-    return HitOut.of(found.capsule, source=_source(found.capsule), relevance=found.relevance, snippet=found.snippet)
+def _hit(match: Found) -> HitOut:
+    return HitOut.of(match.capsule, source=_source(match.capsule), relevance=match.relevance, snippet=match.snippet)
 
 
 def _page(page: Page[Capsule]) -> CapsulePage:
