@@ -17,9 +17,10 @@ import numpy as np
 
 from bench.quality import folder, load
 from keepstone.engine import bm25, terms
+from keepstone.engine.keyphrases import labels, tags, topics
 from keepstone.engine.language.sentences import lines, sentences, shortened
 from keepstone.engine.language.stopwords import is_stop
-from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, labels, tags, title, topics
+from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, title
 
 TOPICS = 10
 Naming = Callable[[str], str]

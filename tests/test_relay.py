@@ -19,14 +19,15 @@ from openai import AsyncOpenAI
 from conftest import World, http
 from keepstone.access import keys
 from keepstone.app import make_app
+from keepstone.errors import Unavailable, UpstreamError
 from keepstone.memory import chats
-from keepstone.memory.chat_memories import NewMemory, save
+from keepstone.memory.chat_memories import NewMemory, list_of_chat, save
 from keepstone.model.page import PageRequest
 from keepstone.providers.embedder import Embedding, Span
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.openai_upstream import OpenAIUpstream
-from keepstone.relay import rounds as relay
-from keepstone.relay.turn import open_turn
+from keepstone.relay.requests import Finished, converse
+from keepstone.relay.turn import Turn, open_turn
 from keepstone.services import Services
 from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, streamed
 
@@ -307,7 +308,8 @@ async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
 # -------------------------------------------------------------------------------------- for a surface of our own
 
 
-async def told_of(services: Services, world: World, said: str, **body: Any) -> tuple[list[relay.Told], str]:
+async def conversation(services: Services, world: World, said: str) -> tuple[Turn, AsyncGenerator[str | Finished]]:
+    """In a new chat, where something is remembered."""
     chat = await chats.create(services, world.owner.principal, title="a chat", workspace_id=None)
     await save(
         services, world.owner.principal,
@@ -316,11 +318,16 @@ async def told_of(services: Services, world: World, said: str, **body: Any) -> t
     settings = replace(services.settings, inject_relevance=0.01)
     services = replace(services, settings=settings)
     turn = await open_turn(services, world.owner.principal, workspace_id=None, chat_id=chat.id, said=said)
-    wanted = {"messages": [{"role": "user", "content": said}], **body}
-    return [event async for event in relay.converse(services, world.owner.principal, turn, wanted)], chat.id
+    wanted = {"messages": [{"role": "user", "content": said}]}
+    return turn, converse(services, world.owner.principal, turn, wanted)
 
 
-async def test_converse_tells_what_happens(
+async def said_in(services: Services, world: World, chat_id: str | None) -> list[tuple[str, str]]:
+    page = await chats.list_messages(services, world.owner.principal, str(chat_id), PageRequest(limit=10))
+    return [(message.id, message.content) for message in page.items]
+
+
+async def test_a_conversation_tells_what_the_model_says_and_what_was_kept(
     services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
 ) -> None:
     live = replace(services, upstream=direct)
@@ -328,24 +335,20 @@ async def test_converse_tells_what_happens(
         streamed(*chunks("Wait.", asks("x_save_memory", "o1", content="Olga takes the ferry."), usage=True)),
         streamed(*chunks("At nine.", usage=True)),
     )
-    told, chat_id = await told_of(live, world, "When does the ferry to the island leave?")
-    remembered, *rest = told
-    assert isinstance(remembered, relay.Remembered)
-    assert remembered.injected[0].content == FERRY
-    texts = [event.delta for event in rest if isinstance(event, relay.Text)]
-    assert "".join(texts) == "Wait.\n\nAt nine."
-    (called,) = [event for event in rest if isinstance(event, relay.ToolCalled)]
-    assert (called.name, called.failed) == ("x_save_memory", False)
-    finished = rest[-1]
-    assert isinstance(finished, relay.Finished)
+    turn, events = await conversation(live, world, "When does the ferry to the island leave?")
+    assert turn.injected[0].content == FERRY
+    *texts, finished = [event async for event in events]
+    assert "".join(map(str, texts)) == "Wait.\n\nAt nine."
+    assert isinstance(finished, Finished)
     assert finished.text == "Wait.\n\nAt nine."
-    assert finished.saved == (called.memory_id,)
+    [memory] = await list_of_chat(live, world.owner.principal, str(turn.chat_id))
+    assert (finished.saved, memory.content) == ((memory.id,), "Olga takes the ferry.")
     assert finished.usage is not None
     assert finished.usage["total_tokens"] == 20
     assert (finished.model, finished.client_calls) == ("m-1", False)
     assert upstream.bodies[0]["model"] == "small"
-    said = await chats.list_messages(live, world.owner.principal, chat_id, PageRequest(limit=10))
-    assert [(one.id, one.content) for one in said.items][-1] == (finished.message_id, finished.text)
+    assert FERRY in upstream.bodies[0]["messages"][0]["content"]
+    assert (await said_in(live, world, turn.chat_id))[-1] == (finished.message_id, finished.text)
 
 
 @pytest.mark.parametrize(
@@ -358,24 +361,27 @@ async def test_converse_tells_what_happens(
         ([completion("late", late=5)], "upstream_timeout"),
     ],
 )
-async def test_converse_tells_of_failure_and_keeps_nothing(
+async def test_a_conversation_that_fails_keeps_nothing(
     services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream, answers: list[Answer],
     code: str,
 ) -> None:  # fmt: skip
     live = replace(services, upstream=direct)
     upstream.script(*answers)
-    told, chat_id = await told_of(live, world, "Hello?")
-    assert isinstance(told[-1], relay.Failed)
-    assert told[-1].code == code
-    assert not any(isinstance(event, relay.Finished) for event in told)
-    said = await chats.list_messages(live, world.owner.principal, chat_id, PageRequest(limit=10))
-    assert [one.content for one in said.items] == ["Hello?"]
+    turn, events = await conversation(live, world, "Hello?")
+    told: list[str | Finished] = []
+    with pytest.raises(UpstreamError) as fault:
+        told += [event async for event in events]
+    assert fault.value.code == code
+    assert not any(isinstance(event, Finished) for event in told)
+    assert [content for _, content in await said_in(live, world, turn.chat_id)] == ["Hello?"]
     await until(lambda: upstream.open == 0)
 
 
-async def test_converse_without_an_upstream_says_so(services: Services, world: World) -> None:
-    told, _ = await told_of(services, world, "Hello?")
-    assert [getattr(event, "code", None) for event in told] == ["no_language_model"]
+async def test_a_conversation_without_an_upstream_says_so(services: Services, world: World) -> None:
+    _, events = await conversation(services, world, "Hello?")
+    with pytest.raises(Unavailable) as fault:
+        await anext(events)
+    assert fault.value.code == "no_language_model"
 
 
 async def test_too_many_wrong_keys_are_a_rate_limit(services: Services) -> None:

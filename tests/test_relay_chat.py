@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from keepstone.errors import Invalid
-from keepstone.relay.dialects.chat import Chat
-from keepstone.relay.dialects.exchange import Exchange, Ran, dumped, read_object, sum_of
+from keepstone.relay.calls import AnsweredCall
+from keepstone.relay.dialects.chat import ChatExchange
+from keepstone.relay.dialects.exchange import Exchange
+from keepstone.relay.dialects.values import dumped, read_object, sum_of
 from keepstone.relay.sse import Events
 
 CLIENT_TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
@@ -25,13 +27,13 @@ class Offered:
 OURS = [Offered("x_save"), Offered("x_find")]
 
 
-def chat(**body: Any) -> Chat:
+def chat(**body: Any) -> ChatExchange:
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], **body}
     raw = json.dumps(body).encode()
-    return Chat(raw, read_object(raw))
+    return ChatExchange(raw, read_object(raw))
 
 
-def offered(**body: Any) -> Chat:
+def offered(**body: Any) -> ChatExchange:
     made = chat(**body)
     made.offer(OURS)
     assert made.names
@@ -73,8 +75,8 @@ def chunks(raw: bytes) -> list[Any]:
     return [json.loads(event.data) for event in Events().feed(raw) if event.data and event.data != "[DONE]"]
 
 
-def ran(exchange: Exchange, result: str = "found") -> list[Ran]:
-    return [Ran(id=one.id, name=one.name, arguments=one.arguments, result=result) for one in exchange.calls]
+def ran(exchange: Exchange, result: str = "found") -> list[AnsweredCall]:
+    return [AnsweredCall(id=one.id, name=one.name, arguments=one.arguments, result=result) for one in exchange.calls]
 
 
 def body_of(exchange: Exchange) -> Any:
@@ -90,12 +92,12 @@ def deltas(raw: bytes) -> list[Any]:
 
 def test_a_request_that_needs_no_change_is_sent_as_it_came() -> None:
     raw = b'{ "model":"m",  "messages": [], "unknown": 1.50 }'
-    assert Chat(raw, read_object(raw), model="other").payload == raw
+    assert ChatExchange(raw, read_object(raw), model="other").payload == raw
 
 
 def test_a_missing_model_is_filled_in() -> None:
     raw = b'{"messages":[]}'
-    assert body_of(Chat(raw, read_object(raw), model="small")) == {"messages": [], "model": "small"}
+    assert body_of(ChatExchange(raw, read_object(raw), model="small")) == {"messages": [], "model": "small"}
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"3", b'{"a": NaN}', b'{"a": 1e999}', b"\xff{}", b"[" * 100_000])
@@ -186,7 +188,7 @@ def test_kept_calls_take_their_place_again() -> None:
         ]
     )
     assert made.ids() == ["c7", "c8"]
-    own = Ran(id="o1", name="x_find", arguments='{"q":1}', result="found")
+    own = AnsweredCall(id="o1", name="x_find", arguments='{"q":1}', result="found")
     made.splice({"c7": [own], "c8": [own]})
     messages = body_of(made)["messages"]
     assert [one["id"] for one in messages[1]["tool_calls"]] == ["o1", "c7", "c8"]

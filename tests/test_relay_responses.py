@@ -5,21 +5,23 @@ from typing import Any
 
 import pytest
 
-from keepstone.relay.dialects.exchange import Exchange, Kept, Ran, read_object
-from keepstone.relay.dialects.responses import Responses
+from keepstone.relay.calls import AnsweredCall, CallsToKeep
+from keepstone.relay.dialects.exchange import Exchange
+from keepstone.relay.dialects.responses import ResponsesExchange
+from keepstone.relay.dialects.values import read_object
 from keepstone.relay.sse import Events
 from test_relay_chat import OURS, body_of, ran, sent
 
 CLIENT_TOOL = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
-OWN = Ran(id="o1", name="x_find", arguments='{"q":1}', result="found")
+OWN = AnsweredCall(id="o1", name="x_find", arguments='{"q":1}', result="found")
 
 
-def responses(**body: Any) -> Responses:
+def responses(**body: Any) -> ResponsesExchange:
     raw = json.dumps({"model": "m", "input": "hi", **body}).encode()
-    return Responses(raw, read_object(raw))
+    return ResponsesExchange(raw, read_object(raw))
 
 
-def offered(**body: Any) -> Responses:
+def offered(**body: Any) -> ResponsesExchange:
     made = responses(**body)
     made.offer(OURS)
     assert made.names
@@ -68,7 +70,7 @@ def events(raw: bytes) -> list[Any]:
     return [json.loads(event.data) for event in Events().feed(raw) if event.data]
 
 
-def kept_of(kept: list[Kept]) -> dict[str, list[str]]:
+def kept_of(kept: list[CallsToKeep]) -> dict[str, list[str]]:
     return {name: [own.id for own in one.calls] for one in kept for name in one.ids}
 
 
@@ -118,7 +120,7 @@ def test_kept_calls_take_their_place_before_the_clients() -> None:
             {"type": "function_call_output", "call_id": "c1", "output": "rain"},
         ]
     )
-    earlier = Ran(id="o0", name="x_save", arguments="{}", result="saved")
+    earlier = AnsweredCall(id="o0", name="x_save", arguments="{}", result="saved")
     assert made.ids() == ["c1", "c1:before"]
     made.splice({"c1": [OWN], "c1:before": [earlier]})
     items = body_of(made)["input"]
@@ -133,7 +135,7 @@ def test_an_upstream_that_keeps_the_conversation_only_lacks_what_came_of_our_cal
     made = responses(
         previous_response_id="resp_9", input=[{"type": "function_call_output", "call_id": "c1", "output": "rain"}]
     )
-    earlier = Ran(id="o0", name="x_save", arguments="{}", result="saved")
+    earlier = AnsweredCall(id="o0", name="x_save", arguments="{}", result="saved")
     assert made.ids() == ["resp_9", "c1", "c1:before"]
     made.splice({"c1": [OWN], "c1:before": [earlier]})
     assert [(item["type"], item["call_id"]) for item in body_of(made)["input"]] == [
@@ -143,7 +145,7 @@ def test_an_upstream_that_keeps_the_conversation_only_lacks_what_came_of_our_cal
 
 def test_a_response_that_the_client_knows_by_its_first_id_is_continued_from_its_last() -> None:
     made = responses(previous_response_id="resp_1", input="and then?")
-    made.splice({"resp_1": [Ran(id="resp_3", name="previous_response_id", arguments="resp_3", result="")]})
+    made.splice({"resp_1": [AnsweredCall(id="resp_3", name="previous_response_id", arguments="resp_3", result="")]})
     assert body_of(made)["previous_response_id"] == "resp_3"
 
 

@@ -14,6 +14,7 @@ from conftest import Person, World
 from keepstone.errors import Unavailable
 from keepstone.memory.workspace_search import RecalledChatMemory, WorkspaceResult
 from keepstone.model.chat import ChatMemory
+from keepstone.relay.calls import AnsweredCall
 from keepstone.relay.tools import (
     RECALL_TOOL,
     SAVE,
@@ -25,7 +26,7 @@ from keepstone.relay.tools import (
     run_tool,
     searched,
 )
-from keepstone.relay.turn import OwnCall, Turn, keep_calls
+from keepstone.relay.turn import Turn, keep_calls
 from keepstone.services import Services
 from keepstone.store.db import Database
 from workspaces import artifact, call, count_of, keep, let_in, listed, make_chat, make_workspace, say, upload
@@ -321,7 +322,7 @@ async def test_calls_beside_a_clients_are_kept_and_looked_up_anew(
     auth = world.owner.auth
     red = await keep(client, auth, workspace, "The red ferry leaves at nine.", category="fact")
     blue = await keep(client, auth, workspace, "The blue ferry leaves at ten.", category="fact")
-    calls: list[OwnCall] = []
+    calls: list[AnsweredCall] = []
     for number, (name, arguments) in enumerate(
         [
             (RECALL_TOOL, {"query": "ferry"}),
@@ -333,7 +334,7 @@ async def test_calls_beside_a_clients_are_kept_and_looked_up_anew(
     ):
         done = await use(services, world.owner, turn, name, **arguments)
         calls.append(
-            OwnCall(
+            AnsweredCall(
                 id=f"own_{number}",
                 name=name,
                 arguments=json.dumps(arguments),
@@ -367,7 +368,7 @@ async def test_calls_beside_a_clients_are_kept_and_looked_up_anew(
 async def test_kept_calls_are_found_by_members_of_the_workspace_alone(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
 ) -> None:
-    own = OwnCall(id="own", name=RECALL_TOOL, arguments='{"query": "ferry"}', result="")
+    own = AnsweredCall(id="own", name=RECALL_TOOL, arguments='{"query": "ferry"}', result="")
     await keep_calls(services, world.owner.principal, turn, ["call_a"], [own])
     elsewhere = Turn(workspace_id=await make_workspace(client, world.owner.auth), chat_id=None)
     assert await kept_calls(services, world.owner.principal, elsewhere, ["call_a"]) == {}

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keepstone.engine.keyphrases import labels, tags, topics
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import lines, sentences, shortened
-from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, labels, tags, title, title_by_model, topics
+from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, title, title_by_model
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import Completion
 

@@ -12,8 +12,9 @@ from keepstone.access.readscope import account_scope
 from keepstone.jobs.tasks import purge_memories
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.chats import find_chat
+from keepstone.relay.calls import AnsweredCall
 from keepstone.relay.tools import RECALL_TOOL
-from keepstone.relay.turn import OwnCall, Turn, keep_calls
+from keepstone.relay.turn import Turn, keep_calls
 from keepstone.services import Services
 from keepstone.store import summaries
 from workspaces import (
@@ -66,7 +67,7 @@ async def fill(
             source_ids=[message],
         )  # fmt: skip
     turn = Turn(workspace_id=workspace, chat_id=chat)
-    call_of = OwnCall(id=f"own_{word}", name=RECALL_TOOL, arguments="{}", result="")
+    call_of = AnsweredCall(id=f"own_{word}", name=RECALL_TOOL, arguments="{}", result="")
     await keep_calls(services, who.principal, turn, [f"call_{word}"], [call_of])
     return {
         "chat": chat, "message": message, "memory": memory["id"], "other": other["id"], "file": paper["id"],

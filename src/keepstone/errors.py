@@ -23,7 +23,9 @@ from typing import Any
 
 
 class KeepstoneError(Exception):
-    """Base of the tree. `code` is the stable name clients match on."""
+    """Base of the tree. `code` is the stable name clients match on. `fields` says of fields of the input what is wrong
+    with them; where they stand in a request, only the surface knows.
+    """
 
     code = "error"
 
@@ -33,6 +35,7 @@ class KeepstoneError(Exception):
         *,
         code: str | None = None,
         details: Mapping[str, Any] | Sequence[Any] | None = None,
+        fields: Mapping[str, str] | None = None,
         retry_after: float | None = None,
         upgrade_url: str | None = None,
     ) -> None:
@@ -40,6 +43,7 @@ class KeepstoneError(Exception):
         self.message = message
         self.code = code or type(self).code
         self.details = details
+        self.fields = fields or {}
         self.retry_after = retry_after
         self.upgrade_url = upgrade_url
 

@@ -45,7 +45,7 @@ async def create_user(
             raise Conflict(f"There is a user {email} on this server already.")
         if account is None:
             account_id = new_id("acct")
-            await accounts.insert(conn, number, account_id, name=name or email, plan=services.settings.default_plan)
+            await accounts.insert(conn, account_id, name=name or email, plan=services.settings.default_plan)
             await spaces.ensure(conn, kind="global", name=account_id)
         await store.insert(
             conn, user_id, email=email, name=name, role=role or ("owner" if account is None else "member"),

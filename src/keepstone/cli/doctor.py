@@ -24,7 +24,7 @@ from keepstone.postgres.programs import wheel_programs
 from keepstone.runtime import open_postgres
 from keepstone.settings import Settings
 from keepstone.store import inspect
-from keepstone.store.db import Connection, fetch_value
+from keepstone.store.db import AnyConnection, fetch_value
 from keepstone.store.migrate import pending
 from keepstone.store.requirements import check_server, pgvector_version
 
@@ -123,7 +123,7 @@ def _programs() -> Finding:
     return Finding("database", True, f"not there yet; `keepstone serve` makes it with {programs.path('postgres')}")
 
 
-async def _database(conn: Connection, how: str) -> AsyncIterator[Finding]:
+async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
     version = await fetch_value(conn, "SHOW server_version")
     try:
         await check_server(conn)

@@ -4,6 +4,7 @@ Tables only, in English, Chinese and some German. What is done with them is in `
 """
 
 import re
+from bisect import bisect
 from dataclasses import dataclass
 
 
@@ -234,10 +235,10 @@ LINKED = re.compile(
     r"aber|also|dann|ja|genau)\b|\W*(?:那|所以|同意|好|对|但|而且|果然|是的|可以|就|嗯)"
 )
 # What a memory or a program put into a message: not said by whoever sent it.
-BLOCK = re.compile(
-    r"<(memory|memories|context|recalled|retrieved\w*|system[\w-]*|tool[\w-]*|记忆|上下文)\b[^>]*>.*?</\1>",
-    re.DOTALL | re.IGNORECASE,
+_OPENING = re.compile(
+    r"<(memory|memories|context|recalled|retrieved\w*|system[\w-]*|tool[\w-]*|记忆|上下文)\b[^<>]*>", re.IGNORECASE
 )
+_CLOSING = re.compile(r"</(\w[\w-]*)>")
 RECALLED = re.compile(
     r"\b(?:from what i remember|as i recall|(?:from|in) our (?:earlier|previous|last) (?:chats?|conversations?)|"
     r"you (?:mentioned|told me) (?:earlier|before|last)|last time we (?:spoke|talked)|relevant memor)|"
@@ -270,3 +271,19 @@ WORKED = re.compile(
     r"\b(?:that was it|that (?:worked|fixed|did|solved)|it works|works now|fixed it|solved|funktioniert|"
     r"hat geklappt)\b|果然|解决了|搞定|可以了|好使"
 )
+
+
+def without_blocks(text: str, instead: str = "\n") -> str:
+    """A text without what a memory or a program put into it between tags, in time that grows with its length."""
+    closings: dict[str, list[tuple[int, int]]] = {}
+    for tag in _CLOSING.finditer(text):
+        closings.setdefault(tag[1].lower(), []).append(tag.span())
+    kept: list[str] = []
+    place = 0
+    for tag in _OPENING.finditer(text) if closings else ():
+        ends = closings.get(tag[1].lower(), [])
+        first = bisect(ends, (tag.end(), 0))
+        if tag.start() >= place and first < len(ends):
+            kept += [text[place : tag.start()], instead]
+            place = ends[first][1]
+    return "".join([*kept, text[place:]])

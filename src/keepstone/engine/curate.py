@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
 from keepstone.engine.cues import (
-    BLOCK,
     CHATTER,
     CHOICE,
     CUES,
@@ -34,11 +32,14 @@ from keepstone.engine.cues import (
     WAVERS,
     WORKED,
     Cue,
+    without_blocks,
 )
+from keepstone.engine.keyphrases import tags as tags_of
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
 from keepstone.engine.language.scripts import DENSE, tokens
 from keepstone.engine.language.sentences import FENCE, around, lines, sentences
-from keepstone.engine.language.stopwords import STOP_WORDS
+from keepstone.engine.language.stopwords import COMMON, STOP_WORDS
+from keepstone.engine.titles import title as title_of
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
 
@@ -99,11 +100,11 @@ class Segment:
 
     @property
     def title(self) -> str:
-        return titles.title(self.named)
+        return title_of(self.named)
 
     @property
     def tags(self) -> tuple[str, ...]:
-        return tuple(titles.tags(self.text[:READ]))
+        return tuple(tags_of(self.text[:READ]))
 
 
 _MACHINES = frozenset({"assistant", "ai", "bot", "model", "chatgpt", "claude", "gemini", "助手"})
@@ -165,7 +166,7 @@ class _Heard:
 
     def __init__(self, index: int, said: Said) -> None:
         self.index, self.said = index, said
-        self.plain = BLOCK.sub("", FENCE.sub("\n", said.text[:READ]))
+        self.plain = without_blocks(FENCE.sub("\n", said.text[:READ]), instead="")
         low = self.plain.lower().replace("’", "'")
         # Places in the one are places in the other; few letters of few scripts are not as long in small.
         self.low = low if len(low) == len(self.plain) else self.plain
@@ -191,7 +192,7 @@ def _telling(low: str) -> list[str]:
     for raw in tokens(low):
         if not raw.isascii() and DENSE.match(raw):
             found += [raw[at : at + 2] for at in range(0, len(raw) - 1, 2)]
-        elif raw not in titles.COMMON and raw not in STOP_WORDS["en"]:
+        elif raw not in COMMON and raw not in STOP_WORDS["en"]:
             found.append(raw)
     return found
 

@@ -9,46 +9,19 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 from keepstone.engine.language.calendar import ENGLISH_MONTHS
-from keepstone.engine.language.stopwords import guess
+from keepstone.engine.language.stopwords import FILLERS, guess
+from keepstone.engine.language.tables import load
 from keepstone.engine.rank import normalised
 from keepstone.engine.terms import stem, words
 
-NEARLY_THE_SAME = 0.6  # cosine: below this nobody looks at words
-# They carry nothing where the other words are the same. Not among them: what turns one statement into another, such as
-# "was", "only", "until", "or".
-_FILLERS = """
-    a an the of is are be being to in on at for as it its that there has have having do does and our
-    user users user's format formatted style form
-    der das dem den des ein eine le la les un une el los las il het een
-"""
-# Used for each other where people tell of themselves and of their work. A past tense stands for itself.
-_ALIKE = (
-    "prefers likes loves enjoys favours", "response reply answer", "uses runs employs", "called named name",
-    "short concise brief", "meets happens takes place occurs", "allergic allergy", "big large", "begins starts",
-    "ends finishes", "picked chose selected decided", "works job", "due deadline", "email mail",
-)  # fmt: skip
-# Words that explain another order: "the deadline of the project" is "the project deadline". Where one of the others
-# stands, order is what is said: "tabs instead of spaces".
-_JOINTS = frozenset({"of", "for", "in", "to"})
-_DIRECTED = "than over from instead rather before after if when until since because but then into not"
+WORTH_COMPARING = 0.6  # cosine: below this nobody looks at words
+_TABLES = load("dedup")
 _MONTHS = {month.casefold(): number for number, month in enumerate(ENGLISH_MONTHS, 1)}
 _MONTH = "|".join(_MONTHS)
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _DATE = re.compile(rf"\b(?:{_DAY} (?:of )?({_MONTH})|({_MONTH}) {_DAY})\b(?:,? (\d{{4}})\b)?(?![\d:])", re.IGNORECASE)
-_SPELLINGS = (
-    (re.compile(r"’"), "'"),
-    (re.compile(r"\bcannot\b", re.IGNORECASE), "can not"),
-    (re.compile(r"\bcan't\b", re.IGNORECASE), "can not"),
-    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
-    (re.compile(r"n't\b", re.IGNORECASE), " not"),
-    (re.compile(r"\bno\b(?! longer)", re.IGNORECASE), "not"),
-    (re.compile(r"\b(?:has|have) to\b", re.IGNORECASE), "must"),
-    (re.compile(r"(?<=\d) ?([ap])\.?m\b", re.IGNORECASE), r" \1m"),
-    (re.compile("使用"), "用"),
-)
 _IN_A_NUMBER = re.compile(r"(?<=\d)[.,:/-](?=\d)")
 _SIGN = re.compile(r"(?<![\w-])[-−](?=\d)|!=|(?<=\w)#|#(?=\w)|%|[^\w\s!-/:-@\[-`{-~]|[$+<=>|~]")
 
@@ -74,35 +47,35 @@ def superfluous(new: str, old: str) -> bool:
         return True
     new, old = _spelled(new), _spelled(old)
     language = guess(f"{new} {old}")
-    told, known = list(_words(new, language)), list(_words(old, language))
-    if not told or list(_signs(new)) != list(_signs(old)) or not _same_names(told, known):
+    new_words, old_words = list(_words(new, language)), list(_words(old, language))
+    if not new_words or list(_signs(new)) != list(_signs(old)) or not _same_names(new_words, old_words):
         return False
-    left, right = [word.stem for word in told], [word.stem for word in known]
+    left, right = [word.stem for word in new_words], [word.stem for word in old_words]
     if left == right:
         return True
-    return sorted(left) == sorted(right) and _joints(new) != _joints(old) and _directed().isdisjoint(left)
+    return sorted(left) == sorted(right) and _joints(new) != _joints(old) and _DIRECTED.isdisjoint(left)
 
 
-def _same_names(told: list[_Word], known: list[_Word]) -> bool:
+def _same_names(new: list[_Word], old: list[_Word]) -> bool:
     """Whether names and numbers that stand in both do so in the same order and are written alike."""
-    both = {word.stem for word in told if word.name} & {word.stem for word in known if word.name}
-    left, right = ([word.name for word in one if word.name and word.stem in both] for one in (told, known))
+    both = {word.stem for word in new if word.name} & {word.stem for word in old if word.name}
+    left, right = ([word.name for word in side if word.name and word.stem in both] for side in (new, old))
     return left == right
 
 
 def _words(text: str, language: str) -> Iterator[_Word]:
     """What carries something, in its order."""
-    alike, fillers, last, begun = _classes(), _fillers(), "", -1
+    last, begun = "", -1
     for word in words(text, language):
         raw = text[word.start : word.end]
         low = raw.casefold()
-        if word.start == begun or low in fillers:
-            continue  # an identifier is told whole first, then by its parts
+        if word.start == begun or low in FILLERS:
+            continue  # an identifier comes whole first, then by its parts
         begun = word.start
-        told = _key(low, word.term)
-        if told in alike and alike[told] == last:
+        key = _key(low, word.term)
+        if key in _ALIKE and _ALIKE[key] == last:
             continue  # takes place
-        last = alike.get(told, told)
+        last = _ALIKE.get(key, key)
         number = any(map(str.isdigit, raw))
         yield _Word(last, word.term if number else low.removesuffix("'s") if raw[0].isupper() else None)
 
@@ -112,26 +85,20 @@ def _key(low: str, term: str) -> str:
     return low if low.endswith("ed") else term
 
 
-@cache
-def _fillers() -> frozenset[str]:
-    return frozenset(_FILLERS.split())
-
-
-@cache
-def _directed() -> frozenset[str]:
-    return frozenset(stem(word, "en") for word in _DIRECTED.split())
-
-
-@cache
-def _classes() -> dict[str, str]:
-    return {_key(word, stem(word, "en")): group.partition(" ")[0] for group in _ALIKE for word in group.split()}
+_SPELLINGS = _TABLES.rules("spelling")
+_JOINTS = frozenset(_TABLES.words("joints"))
+_DIRECTED = frozenset(stem(word, "en") for word in _TABLES.words("directed"))
+# A word by the first of those that are used for it.
+_ALIKE = {
+    _key(word, stem(word, "en")): group.partition(" ")[0] for group in _TABLES.words("alike") for word in group.split()
+}
 
 
 def _spelled(text: str) -> str:
     """With one spelling for what has several: not, times of day, dates."""
-    text = unicodedata.normalize("NFKC", text)
-    for pattern, instead in _SPELLINGS:
-        text = pattern.sub(instead, text)
+    text = unicodedata.normalize("NFKC", text).replace("’", "'")
+    for spelling in _SPELLINGS:
+        text = spelling.pattern.sub(spelling.about["as"], text)
     return _DATE.sub(_dated, text)
 
 

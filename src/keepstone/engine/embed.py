@@ -98,9 +98,12 @@ async def index_space(services: Services, scope: ReadScope, space: int) -> None:
     """Give a space that has grown large an index of meanings for each of its sets of vectors."""
     async with services.db.transaction(scope) as conn:
         missing = await vectors.without_index(conn, space, at_least=LARGE)
-    for one in missing:
+    for missing_set in missing:
         async with services.db.as_owner() as owner:
-            await vectors.build_index(owner, space, one)
+            built = await vectors.build_index(owner, space, missing_set)
+        if built:
+            async with services.db.transaction(scope) as conn:
+                await vectors.note_index(conn, space, missing_set.vector_set)
 
 
 async def lacks_index(services: Services, scope: ReadScope, space: int) -> bool:

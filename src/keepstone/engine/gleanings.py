@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from keepstone.engine import extract_refused as refused
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted
-from keepstone.engine.cues import BLOCK, CUES, JOKE, NOISE, NUMBER, QUOTED, RECALLED, SUPPOSED, UNSURE
+from keepstone.engine.cues import CUES, NOISE, NUMBER, RECALLED, without_blocks
 from keepstone.engine.extract import extract_said, has_secret
+from keepstone.engine.extract import passed_over as refused
+from keepstone.engine.language import doubt
+from keepstone.engine.language.doubt import JOKE, QUOTED, SUPPOSED, UNSURE
 from keepstone.engine.language.sentences import FENCE, lines, sentences, unmarked
 from keepstone.engine.language.stopwords import guess
 from keepstone.engine.pack import own_words
@@ -134,7 +136,7 @@ def _said(text: str) -> str:
     """The speaker's own words: nothing recalled, quoted or pasted as code."""
     # What stood around something that is taken out is not one sentence.
     own = own_words(text[:READ].replace("<recalled-memory", "\n<recalled-memory"))
-    return _ASIDE.sub("", BLOCK.sub("\n", FENCE.sub("\n", own)))
+    return _ASIDE.sub("", without_blocks(FENCE.sub("\n", own)))
 
 
 def _is_aside(low: str) -> bool:
@@ -207,7 +209,7 @@ def _is_timed(sentence: str) -> bool:
 
 
 def _doubtful(low: str) -> bool:
-    return bool(refused.ASKED.search(low) or UNSURE.search(low) or OPEN.search(low) or _supposed(low))
+    return bool(doubt.ASKS.search(low) or UNSURE.search(low) or OPEN.search(low) or _supposed(low))
 
 
 def _supposed(low: str) -> bool:
@@ -237,7 +239,7 @@ _STRONG = tuple(cue for cue in CUES if cue.code == "decision" and cue.weight >= 
 
 def _tells(sentence: str, low: str, people: "_People") -> bool:
     """Whether a sentence states something exact of a thing or of a person that it names."""
-    if not 12 <= len(low) <= FACT or refused.QUESTION.match(low) or refused.REPORTED.search(low) or LEANS.match(low):
+    if not 12 <= len(low) <= FACT or refused.ASKING.match(low) or refused.REPORTED.search(low) or LEANS.match(low):
         return False
     if not STATES.search(low) or FEELS.search(low) or not _unquoted(low, STATES.search(low)):
         return False
@@ -348,7 +350,7 @@ class _People:
         if called and called[-1].end() >= len(low.rstrip(" ?!.？。！")) and CAN_YOU.match(low):
             return (self._names[called[-1].group()],)
         plea = PLEASE.match(low)
-        if plea and not refused.ASKED.search(low) and due_of(sentence):
+        if plea and not doubt.ASKS.search(low) and due_of(sentence):
             return (None,)
         return None
 

@@ -18,8 +18,8 @@ from datetime import date, datetime
 from heapq import heapify, heappop, heappush, nlargest
 
 from keepstone.engine.ask_model import DATA_ONLY, quoted
-from keepstone.engine.cues import BLOCK, CHATTER, CUES, NOISE, NUMBER, SMALL_TALK
-from keepstone.engine.extract_refused import NAMED
+from keepstone.engine.cues import CHATTER, CUES, NOISE, NUMBER, SMALL_TALK, without_blocks
+from keepstone.engine.extract.passed_over import NAMED
 from keepstone.engine.gleanings import glean, is_landmark, revises
 from keepstone.engine.language.calendar import DOUBTFUL_MONTHS, MONTHS, WEEKDAYS
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
@@ -151,7 +151,7 @@ class _Said:
 
 
 def _sentences_of(place: int, line: Line) -> Iterator[_Said]:
-    plain = _ASIDE.sub("", BLOCK.sub("\n", FENCE.sub("\n", _own(line.text))))
+    plain = _ASIDE.sub("", without_blocks(FENCE.sub("\n", _own(line.text))))
     if not plain.strip() or NOISE.match(plain.lower()):
         return
     speaker = _squeezed(line.speaker)[:NAME].rstrip()

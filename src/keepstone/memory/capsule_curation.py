@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keepstone.access.meter import metered
 from keepstone.access.require import require_user
 from keepstone.engine import curate as engine
-from keepstone.engine.titles import tags
+from keepstone.engine.keyphrases import tags
 from keepstone.errors import UpstreamError
 from keepstone.memory.capsules import make_title
 from keepstone.model.principal import Principal

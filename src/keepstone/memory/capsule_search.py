@@ -23,7 +23,7 @@ from keepstone.store import capsules as store
 from keepstone.store.db import Connection, enter
 
 Mode = Literal["literal", "semantic", "hybrid"]
-NEARLY_THE_SAME = 0.85  # cosine
+LIKELY_DUPLICATE = 0.85  # cosine
 RELATED = 5
 RELATED_FROM = 0.3  # relevance below which a suggestion would only be in the way
 _MOST_MATCHES = 100_000
@@ -66,7 +66,7 @@ async def related(services: Services, principal: Principal, text: str, project_i
 async def similar_to(conn: Connection, space: int, first: FirstVector | None, *, since: datetime) -> list[Similar]:
     """What was kept since then and begins nearly the same, the nearest first."""
     near = await lookup.nearest(
-        conn, space, first, above=NEARLY_THE_SAME, limit=_NEAREST, since=since, beginnings=True
+        conn, space, first, above=LIKELY_DUPLICATE, limit=_NEAREST, since=since, beginnings=True
     )  # fmt: skip
     titles = await store.titles(conn, space, list(near))
     similar = [

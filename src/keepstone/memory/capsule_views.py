@@ -12,7 +12,7 @@ from keepstone.access.plans import capacity
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
 from keepstone.engine.atlas import chart
-from keepstone.engine.titles import labels
+from keepstone.engine.keyphrases import labels
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory.capsules import look_into_vault
 from keepstone.model.capsule import Capsule

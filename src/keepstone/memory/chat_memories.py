@@ -14,7 +14,7 @@ from keepstone.access.audit import record
 from keepstone.access.meter import metered
 from keepstone.access.readscope import account_scope
 from keepstone.engine import extract
-from keepstone.engine.dedup import NEARLY_THE_SAME, content_hash, superfluous
+from keepstone.engine.dedup import WORTH_COMPARING, content_hash, superfluous
 from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
@@ -317,7 +317,7 @@ async def _known(conn: Connection, space: int, content: str, first: FirstVector 
     same = await store.by_hash(conn, space, content_hash(content))
     if same is not None or first is None:
         return same
-    near = await nearest(conn, space, first, above=NEARLY_THE_SAME, limit=_NEAREST)
+    near = await nearest(conn, space, first, above=WORTH_COMPARING, limit=_NEAREST)
     stored = await store.by_ids(conn, list(near))
     alike = (stored[memory_id] for memory_id in near if memory_id in stored)
     return next((memory for memory in alike if superfluous(content, memory.content)), None)

@@ -14,7 +14,7 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine.dedup import NEARLY_THE_SAME, content_hash, superfluous
+from keepstone.engine.dedup import WORTH_COMPARING, content_hash, superfluous
 from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
@@ -178,7 +178,7 @@ async def _known(conn: Connection, one: _Prepared) -> EntityMemory | None:
 
 
 async def _near(conn: Connection, one: _Prepared) -> list[EntityMemory]:
-    near = await nearest(conn, one.memory.space, one.first, above=NEARLY_THE_SAME, limit=_NEAREST)
+    near = await nearest(conn, one.memory.space, one.first, above=WORTH_COMPARING, limit=_NEAREST)
     known = await store.by_ids(conn, list(near))
     return [known[memory_id] for memory_id in near if memory_id in known]
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from keepstone.access.meter import metered
 from keepstone.engine import extract
-from keepstone.engine import extract_refused as refused
+from keepstone.engine.extract import passed_over
+from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
+from keepstone.engine.language.sentences import lowered
 from keepstone.engine.pack import own_words
 from keepstone.errors import UpstreamError
 from keepstone.model.entity import Ids, Said
@@ -19,7 +21,14 @@ from keepstone.services import Services
 
 _STATEMENT = 400  # characters: what is longer is a text, not a statement
 _FEWEST_WORDS = 3
-_NO_STATEMENT = (refused.ASKED, refused.QUESTION, refused.REQUEST, refused.PLAY, refused.JOKE, refused.MACHINE)
+_NO_STATEMENT = (
+    ASKS,
+    passed_over.ASKING,
+    passed_over.REQUEST,
+    passed_over.PLAY,
+    JOKE,
+    passed_over.MACHINE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +65,7 @@ def word_for_word(messages: Sequence[Said]) -> list[Found]:
 def is_statement(text: str) -> bool:
     """Whether it says something in one breath: no question, no errand, no greeting, nothing secret."""
     plain = text.strip()
-    low = refused.small(plain)
+    low = lowered(plain)
     if not plain or len(plain) > _STATEMENT or extract.has_secret(plain):
         return False
     if len(plain.split()) < _FEWEST_WORDS and not DENSE.search(plain):

@@ -115,7 +115,7 @@ async def delete(services: Services, principal: Principal, room_id: str) -> None
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_room(conn, principal, room_id)
         await _require_owner(conn, principal, room)
-        await store.put_away(conn, room.space, away=True)
+        await spaces.put_away(conn, room.space, away=True)
         await record(conn, principal, "room.delete", room_id)
 
 
@@ -126,7 +126,7 @@ async def restore(services: Services, principal: Principal, room_id: str) -> Des
         if room is None:
             raise _not_found()
         await _require_owner(conn, principal, room)
-        await store.put_away(conn, room.space, away=False)
+        await spaces.put_away(conn, room.space, away=False)
         await record(conn, principal, "room.restore", room_id)
         return await _described(conn, await find_room(conn, principal, room_id))
 

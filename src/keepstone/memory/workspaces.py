@@ -73,7 +73,7 @@ async def delete(services: Services, principal: Principal, workspace_id: str) ->
         workspace = await find(conn, principal, workspace_id, needs="owner")
         if workspace.is_default:
             raise Conflict("This is the default workspace, where chats without one are kept: delete what is in it.")
-        await store.put_away(conn, workspace.space, away=True)
+        await spaces.put_away(conn, workspace.space, away=True)
         await record(conn, principal, "workspace.delete", workspace_id)
 
 
@@ -86,7 +86,7 @@ async def restore(services: Services, principal: Principal, workspace_id: str) -
         if workspace is None or workspace.deleted_at is None or workspace.deleted_at < oldest:
             raise NotFound("There is no such workspace in the trash.")
         require_role(workspace, "owner")
-        await store.put_away(conn, workspace.space, away=False)
+        await spaces.put_away(conn, workspace.space, away=False)
         await record(conn, principal, "workspace.restore", workspace_id)
         return await find(conn, principal, workspace_id)
 

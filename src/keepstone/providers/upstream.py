@@ -21,6 +21,14 @@ class Answer:
     headers: Mapping[str, str]  # lower case: content-type, retry-after, x-request-id, openai-… and x-ratelimit-…
     body: AsyncIterator[bytes]
 
+    @property
+    def succeeded(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def is_stream(self) -> bool:
+        return self.headers.get("content-type", "").lower().startswith("text/event-stream")
+
     async def read(self) -> bytes:
         return b"".join([piece async for piece in self.body])
 

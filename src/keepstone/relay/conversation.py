@@ -1,7 +1,7 @@
 """A chat of the dashboard: what the user says is answered by the model, with the chat's own history before it.
 
 Owns what a model is given here (history, attached capsules, what a search found in research mode), the compaction of a
-long history, and the reading of longer answers for memories. The exchange itself is `relay`'s.
+long history, and the reading of longer answers for memories. The exchange itself is that of `requests`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -21,7 +21,7 @@ from keepstone.memory.workspace_search import find
 from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
-from keepstone.relay import rounds as relay
+from keepstone.relay.requests import converse
 from keepstone.relay.turn import Turn, await_distillation, open_turn
 from keepstone.services import Services
 from keepstone.store import chats as store
@@ -32,7 +32,7 @@ MOST_CAPSULES = 10
 FULL = 0.7  # of what the model reads at once: then the beginning of the history is compacted
 KEPT = 0.3  # of it, that is left of the history as it was said
 _SAFETY = 120  # seconds after which a job reads what this process did not get to
-_FOUND = 8
+_RESULTS = 8  # of a search, in research mode
 _SUMMARY_TOKENS = 800
 _READ = 2  # characters for each token of the window, so that it surely fits
 _CAPSULE = 8_000  # characters of an attached capsule
@@ -56,31 +56,18 @@ _COMPACT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """`turn` has what was injected; `message` is what the user said, kept."""
+    """`turn` has what was injected; `message` is what the user said, kept; `sources` is quoted beside the history."""
 
     turn: Turn
     message: ChatMessage
-    quoted: str
+    sources: str
     capsule_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class KeptAnswer:
     message: ChatMessage
     usage: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutoSaved:
-    memory: ChatMemory
-
-
-Event = Delta | Answered | AutoSaved
 
 
 async def begin(
@@ -98,43 +85,46 @@ async def begin(
     """
     if not own_words(content).strip():
         raise Invalid("Say something of your own: a message of nothing but recalled memory has no words.")
-    attached = [await capsules.get(services, principal, one) for one in dict.fromkeys(capsule_ids)]
+    attached = [await capsules.get(services, principal, capsule_id) for capsule_id in dict.fromkeys(capsule_ids)]
     turn = await open_turn(
         services, principal, workspace_id=None, chat_id=chat_id, said=content, but=without, mode=mode
     )
-    quoted = [f"Capsule {one.id}, {defused(one.title)}: {defused(one.content_md[:_CAPSULE])}" for one in attached]
+    sources = [
+        f"Capsule {capsule.id}, {defused(capsule.title)}: {defused(capsule.content_md[:_CAPSULE])}"
+        for capsule in attached
+    ]
     if mode == "research":
-        found = await find(services, principal, turn.workspace_id, content, limit=_FOUND)
-        quoted += [f"[{one.id}] {defused(one.title or one.type)}: {defused(one.text)}" for one in found.items]
+        results = await find(services, principal, turn.workspace_id, content, limit=_RESULTS)
+        sources += [f"[{item.id}] {defused(item.title or item.type)}: {defused(item.text)}" for item in results.items]
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await find_chat(conn, principal, chat_id)
         message = await find_message(conn, chat_id, turn.message_id or "")
     return Begun(
         turn=turn,
         message=message,
-        quoted="\n".join([OPENING, *quoted, CLOSING]) if quoted else "",
-        capsule_ids=tuple(one.id for one in attached),
+        sources="\n".join([OPENING, *sources, CLOSING]) if sources else "",
+        capsule_ids=tuple(capsule.id for capsule in attached),
     )
 
 
-async def answer(services: Services, principal: Principal, begun: Begun) -> AsyncGenerator[Event]:
+async def answer(
+    services: Services, principal: Principal, begun: Begun
+) -> AsyncGenerator[str | KeptAnswer | ChatMemory]:
     """What the model says, piece by piece; then the whole message as it is kept; then what was remembered from it."""
     chat_id = str(begun.turn.chat_id)
     due = [await _compact(services, principal, chat_id)]
     body = await _body(services, principal, begun, chat_id)
-    async with aclosing(relay.converse(services, principal, begun.turn, body)) as events:
+    async with aclosing(converse(services, principal, begun.turn, body)) as events:
         async for event in events:
-            if isinstance(event, relay.Text):
-                yield Delta(text=event.delta)
-            elif isinstance(event, relay.Failed):
-                raise UpstreamError(event.message, code=event.code)
-            elif isinstance(event, relay.Finished) and event.message_id is not None:
+            if isinstance(event, str):
+                yield event
+            elif event.message_id is not None:
                 reply, read = await _kept(services, principal, begun, event.message_id)
                 due.append(read)
-                yield Answered(message=reply, usage=event.usage)
-    for one in due:
-        for memory in await _distilled(services, principal, one):
-            yield AutoSaved(memory=memory)
+                yield KeptAnswer(message=reply, usage=event.usage)
+    for reading in due:
+        for memory in await _distilled(services, principal, reading):
+            yield memory
 
 
 async def _kept(
@@ -168,16 +158,16 @@ async def _body(services: Services, principal: Principal, begun: Begun, chat_id:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         _, workspace = await find_chat(conn, principal, chat_id)
         before = await summaries.compaction(conn, workspace.space, chat_id)
-        said = await store.history(conn, chat_id, beyond=before.beyond if before else 0)
+        said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
     earlier = f"What was said before, shortened:\n{OPENING}\n{defused(before.content)}\n{CLOSING}" if before else ""
-    parts = [_SYSTEM, _MODES[begun.turn.mode], earlier, begun.quoted]
+    parts = [_SYSTEM, _MODES[begun.turn.mode], earlier, begun.sources]
     return {
         "model": services.settings.llm_model,
         "stream": True,
         "stream_options": {"include_usage": True},
         "messages": [
             {"role": "system", "content": "\n\n".join(part for part in parts if part)},
-            *({"role": one.role, "content": one.content} for one in said),
+            *({"role": message.role, "content": message.content} for message in said),
         ],
     }
 
@@ -189,7 +179,7 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
     async with services.db.transaction(account_scope(principal.account)) as conn:
         _, workspace = await find_chat(conn, principal, chat_id)
         before = await summaries.compaction(conn, workspace.space, chat_id)
-        said = await store.history(conn, chat_id, beyond=before.beyond if before else 0)
+        said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
     old = beginning(said, before.content if before else "", services.settings.llm_context)
     content = await _shortened(services, principal, before.content if before else "", old)
     if not content:
@@ -203,7 +193,7 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
         summary_id = new_id("sum")
         await summaries.insert_compaction(
             conn, workspace.space, summary_id, chat_id, content, starts_at=old[0].created_at,
-            ends_at=old[-1].created_at, source_ids=[one.id for one in old],
+            ends_at=old[-1].created_at, source_ids=[message.id for message in old],
         )  # fmt: skip
         if len(content) < LEAST:
             return None
@@ -217,7 +207,7 @@ def beginning(said: Sequence[ChatMessage], before: str, window: int) -> list[Cha
     """What of a history that has grown too long is to be compacted; nothing of one that has not. The last message is
     what is being asked, and stays.
     """
-    costs = [tokens(one.content) + 4 for one in said]
+    costs = [tokens(message.content) + 4 for message in said]
     if sum(costs) + tokens(before) <= FULL * window:
         return []
     kept, spent = len(said) - 1, costs[-1]

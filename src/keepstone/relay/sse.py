@@ -27,7 +27,7 @@ class Events:
         self._first = True
 
     def feed(self, piece: bytes) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         if self._after_return and piece:
             # The other half of an end of line whose first half was one already.
             self._after_return = False
@@ -42,9 +42,9 @@ class Events:
             self._after_return = place == len(held) and line.endswith(b"\r")
             self._lines.append(line)
             if not line.rstrip(b"\r\n"):
-                found.append(self._event())
+                events.append(self._event())
         self._rest = held[place:]
-        return found
+        return events
 
     def finish(self) -> Event | None:
         """What is left when nothing more comes: an event without its empty line, or nothing."""

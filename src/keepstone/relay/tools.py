@@ -13,8 +13,8 @@ from keepstone.errors import KeepstoneError, Unavailable
 from keepstone.memory.chat_memories import NewMemory, save
 from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, RecalledChatMemory, WorkspaceResult, find, recall
 from keepstone.model.principal import Principal
-from keepstone.relay import turn as turns
-from keepstone.relay.turn import OwnCall, Turn
+from keepstone.relay.calls import AnsweredCall, storable
+from keepstone.relay.turn import Turn, calls_beside
 from keepstone.services import Services
 
 SAVE, RECALL_TOOL, SEARCH = "x_save_memory", "x_recall_memory", "x_workspace_search"
@@ -108,8 +108,8 @@ async def run_tool(services: Services, principal: Principal, turn: Turn, name: s
             return await _save(services, principal, turn, given)
         if name == RECALL_TOOL:
             query, offset, limit = _asked(given)
-            found = await recall(services, principal, turn.workspace_id, query, offset=offset, limit=limit)
-            return ToolResult(text=recalled(found, offset))
+            memories = await recall(services, principal, turn.workspace_id, query, offset=offset, limit=limit)
+            return ToolResult(text=recalled(memories, offset))
         if name == SEARCH:
             query, offset, limit = _asked(given)
             results = await find(services, principal, turn.workspace_id, query, offset=offset, limit=limit)
@@ -124,44 +124,47 @@ async def run_tool(services: Services, principal: Principal, turn: Turn, name: s
 
 async def kept_calls(
     services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str]
-) -> dict[str, list[OwnCall]]:
+) -> dict[str, list[AnsweredCall]]:
     """Ours that stood beside these of the client's, by the client's call. What was found is looked up anew: meanwhile
     it may have been changed or deleted.
     """
-    found: dict[str, list[OwnCall]] = {}
-    done: dict[str, str] = {}
-    for one in await turns.beside(services, principal, turn, client_calls):
-        if one.id not in done:
-            if one.memory_id is not None:
-                done[one.id] = _saved(one.memory_id, existing=False)
-            elif one.name == SAVE:
-                done[one.id] = "Nothing new was saved."
+    kept: dict[str, list[AnsweredCall]] = {}
+    results: dict[str, str] = {}
+    for call in await calls_beside(services, principal, turn, client_calls):
+        if call.id not in results:
+            if call.memory_id is not None:
+                results[call.id] = _saved(call.memory_id, existing=False)
+            elif call.name == SAVE:
+                results[call.id] = "Nothing new was saved."
             else:
-                done[one.id] = (await run_tool(services, principal, turn, one.name, one.arguments)).text
-        call = OwnCall(id=one.id, name=one.name, arguments=one.arguments, result=done[one.id], memory_id=one.memory_id)
-        found.setdefault(one.client_call, []).append(call)
-    return found
+                results[call.id] = (await run_tool(services, principal, turn, call.name, call.arguments)).text
+        kept.setdefault(call.client_call, []).append(
+            AnsweredCall(
+                id=call.id, name=call.name, arguments=call.arguments, result=results[call.id], memory_id=call.memory_id
+            )
+        )
+    return kept
 
 
-def recalled(found: Sequence[RecalledChatMemory], offset: int = 0) -> str:
+def recalled(memories: Sequence[RecalledChatMemory], offset: int = 0) -> str:
     """Memories as a model reads them."""
-    if not found:
+    if not memories:
         return "# Recalled memories\n\nNothing" + (" more" if offset else "") + " was found."
     entries = [
-        f"{number}. **{one.memory.id}** ({defused(one.memory.category or 'uncategorized')}, "
-        f"score {one.relevance:.2f})\n{_shown(one.memory.content)}"
-        for number, one in enumerate(found, offset + 1)
+        f"{number}. **{item.memory.id}** ({defused(item.memory.category or 'uncategorized')}, "
+        f"score {item.relevance:.2f})\n{_shown(item.memory.content)}"
+        for number, item in enumerate(memories, offset + 1)
     ]
     return "\n".join(["# Recalled memories", *entries])
 
 
-def searched(found: Sequence[WorkspaceResult], offset: int = 0) -> str:
+def searched(results: Sequence[WorkspaceResult], offset: int = 0) -> str:
     """What is in a workspace as a model reads it."""
-    if not found:
+    if not results:
         return "# Workspace search results\n\nNothing" + (" more" if offset else "") + " was found."
     entries = [
-        f"{number}. **{one.id}** ({one.type}{_where(one)}, score {one.relevance:.2f})\n{_shown(one.text)}"
-        for number, one in enumerate(found, offset + 1)
+        f"{number}. **{item.id}** ({item.type}{_where(item)}, score {item.relevance:.2f})\n{_shown(item.text)}"
+        for number, item in enumerate(results, offset + 1)
     ]
     return "\n".join(["# Workspace search results", *entries])
 
@@ -187,9 +190,9 @@ async def _save(services: Services, principal: Principal, turn: Turn, given: dic
         raise ValueError("give `content`, a text to remember.")
     if category is not None and not isinstance(category, str):
         raise ValueError("`category` is a short text, or left out.")
-    label = _storable(category or "")[:255]
+    label = storable(category or "")[:255]
     new = NewMemory(
-        content=_storable(content), category=label if label.strip() else None, source_type="model",
+        content=storable(content), category=label if label.strip() else None, source_type="model",
         source_message_id=turn.message_id,
     )  # fmt: skip
     saved = await save(services, principal, new, workspace_id=turn.workspace_id, chat_id=turn.chat_id)
@@ -218,7 +221,7 @@ def _asked(given: dict[str, Any]) -> tuple[str, int, int]:
     if not isinstance(query, str) or not query.strip():
         raise ValueError("give `query`, what you want to know.")
     return (
-        _storable(query),
+        storable(query),
         _whole(given, "offset", 0, 0, 10_000),
         _whole(given, "limit", RECALL, 1, MOST_RECALLED),
     )
@@ -233,8 +236,3 @@ def _whole(given: dict[str, Any], name: str, default: int, least: int, most: int
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"`{name}` is a number.")
     return max(least, min(most, int(value)))
-
-
-def _storable(text: str) -> str:
-    """A model may write any character, also those that are none."""
-    return text.replace("\0", "").encode(errors="replace").decode()

@@ -19,6 +19,7 @@ from keepstone.model.chat import LARGEST, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
+from keepstone.relay.calls import AnsweredCall
 from keepstone.services import Services
 from keepstone.store import candidates, distillations, tool_calls
 from keepstone.store import chats as store
@@ -47,17 +48,6 @@ class Turn:
     injected: tuple[Injected, ...] = ()
     context: str = ""
     mode: str = "chat"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCall:
-    """A call of one of our tools, with what it gave."""
-
-    id: str
-    name: str
-    arguments: str
-    result: str
-    memory_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +121,8 @@ async def _place(
                 chat, workspace = await find_chat(conn, principal, chat_id)
             if workspace_id not in {None, chat.workspace_id}:
                 raise Malformed(
-                    "This chat is in another workspace: leave X-Keepstone-Workspace out, or move the chat.",
-                    details=[{"path": "header.x-keepstone-workspace", "message": "not the chat's"}],
+                    "This chat is in another workspace: name that one or none, or move the chat.",
+                    fields={"workspace_id": "not the chat's"},
                 )
             message = await _say(conn, services, principal, workspace.space, chat_id, said) if said else None
         return _TurnPlace(
@@ -158,7 +148,7 @@ async def close_turn(
         _, workspace = await hold_chat(conn, principal, turn.chat_id, needs="member")
         if reply:
             metadata = {"tools": list(tools)} if tools else {}
-            metadata |= {"injected": [one.id for one in turn.injected]} if turn.injected else {}
+            metadata |= {"injected": [memory.id for memory in turn.injected]} if turn.injected else {}
             metadata |= {"mode": turn.mode} if turn.mode != "chat" else {}
             message = ChatMessage(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
@@ -195,23 +185,23 @@ async def await_distillation(
 
 
 async def keep_calls(
-    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str], own: Sequence[OwnCall]
+    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str], own: Sequence[AnsweredCall]
 ) -> None:
     """Ours that stood beside the client's, until it comes back with its results."""
     kept = [
         tool_calls.ToolCall(
-            client_call=call, id=one.id, position=position, name=one.name, arguments=one.arguments,
-            memory_id=one.memory_id,
+            client_call=client_call, id=call.id, position=position, name=call.name, arguments=call.arguments,
+            memory_id=call.memory_id,
         )
-        for call in client_calls
-        for position, one in enumerate(own)
+        for client_call in client_calls
+        for position, call in enumerate(own)
     ]  # fmt: skip
     async with services.db.transaction(account_scope(principal.account)) as conn:
         workspace = await workspaces.find(conn, principal, turn.workspace_id)
         await tool_calls.insert(conn, workspace.space, kept)
 
 
-async def beside(
+async def calls_beside(
     services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str]
 ) -> list[tool_calls.ToolCall]:
     """Ours that stood beside these."""
@@ -226,7 +216,7 @@ async def _say(
     """The chat is held."""
     if len(said.encode()) > LARGEST:
         message = "has more than 256 KB: upload long texts as files"
-        raise Malformed(f"The message {message}.", details=[{"path": "body.content", "message": message}])
+        raise Malformed(f"The message {message}.", fields={"content": message})
     last = await store.last_message(conn, chat_id)
     if last is not None and last.role == "user" and last.content == said and last.user_id == principal.user_id:
         return last  # never answered: sent again

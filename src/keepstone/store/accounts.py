@@ -5,7 +5,7 @@ from typing import Any
 
 from keepstone.model.account import Account, Resident
 from keepstone.store import ledger
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_row, update_rows
 
 
 async def account_of(conn: Connection, kind: str, value: str) -> int | None:
@@ -18,22 +18,29 @@ async def new_number(conn: Connection) -> int:
     return await fetch_value(conn, "SELECT nextval('account_numbers')::int")
 
 
-async def insert(conn: Connection, account: int, account_id: str, *, name: str, plan: str) -> None:
-    await conn.execute(
-        "INSERT INTO accounts (account, id, name, plan) VALUES (%s, %s, %s, %s)",
-        [account, account_id, name, plan],
-    )
+async def insert(conn: Connection, account_id: str, *, name: str, plan: str) -> None:
+    """The transaction's own: its number is that of the scope."""
+    await insert_row(conn, "accounts", {"id": account_id, "name": name, "plan": plan})
 
 
 async def get(conn: Connection) -> Account | None:
     """The account of this transaction."""
-    return await fetch_one(conn, Account, "SELECT account, id, name, plan, credits, timezone, created_at FROM accounts")
+    return await fetch_one(
+        conn,
+        Account,
+        "SELECT account, id, name, plan, credits, timezone, created_at FROM accounts WHERE account = %(account)s",
+    )
 
 
 async def delete_abandoned(conn: Connection) -> bool:
     """Remove the account and everything in it, if everybody in it was erased."""
-    done = await conn.execute("DELETE FROM accounts WHERE NOT EXISTS (SELECT FROM users WHERE erased_at IS NULL)")
-    return done.rowcount > 0
+    gone = await conn.execute(
+        """
+        DELETE FROM accounts WHERE account = %(account)s
+           AND NOT EXISTS (SELECT 1 FROM users u WHERE u.account = %(account)s AND u.erased_at IS NULL)
+        """
+    )
+    return gone.rowcount > 0
 
 
 async def update(conn: Connection, **changes: Any) -> None:
@@ -53,18 +60,21 @@ async def allow(
     """
     if plan is not None:
         await conn.execute(
-            "UPDATE accounts SET plan = %(plan)s, refilled_for = NULL WHERE plan <> %(plan)s", {"plan": plan}
+            """
+            UPDATE accounts SET plan = %(plan)s, refilled_for = NULL
+             WHERE account = %(account)s AND plan <> %(plan)s
+            """,
+            {"plan": plan},
         )
     if credit_count is not None:
-        await conn.execute(
-            "UPDATE accounts SET credits = %(credits)s, refilled_for = %(month)s",
-            {"credits": credit_count, "month": month},
-        )
+        await update(conn, credits=credit_count, refilled_for=month)
         return
     if plan is not None or more_credits is not None:
         await ledger.refill(conn, month)
     if more_credits is not None:
-        await conn.execute("UPDATE accounts SET credits = credits + %(more)s", {"more": more_credits})
+        await conn.execute(
+            "UPDATE accounts SET credits = credits + %(more)s WHERE account = %(account)s", {"more": more_credits}
+        )
 
 
 async def lock_first_run(conn: Connection) -> None:

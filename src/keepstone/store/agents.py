@@ -1,5 +1,6 @@
 """Agents of an account."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, LiteralString
 
@@ -11,31 +12,28 @@ _COLUMNS: LiteralString = "slug, name, context_window, instructions, created_by,
 
 async def insert(conn: Connection, agent: Agent) -> bool:
     """False when there is one of this slug."""
-    done = await conn.execute(
+    made = await conn.execute(
         """
-        INSERT INTO agents (slug, name, context_window, instructions, created_by, created_at, updated_at)
-        VALUES (%(slug)s, %(name)s, %(window)s, %(instructions)s, %(by)s, %(at)s, %(at)s)
+        INSERT INTO agents (account, slug, name, context_window, instructions, created_by, created_at, updated_at)
+        VALUES (%(account)s, %(slug)s, %(name)s, %(context_window)s, %(instructions)s, %(created_by)s, %(created_at)s,
+                %(created_at)s)
         ON CONFLICT (account, slug) DO UPDATE
             SET name = excluded.name, context_window = excluded.context_window, instructions = excluded.instructions,
                 created_by = excluded.created_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
                 deleted_at = NULL
           WHERE agents.deleted_at IS NOT NULL
         """,
-        {
-            "slug": agent.slug,
-            "name": agent.name,
-            "window": agent.context_window,
-            "instructions": agent.instructions,
-            "by": agent.created_by,
-            "at": agent.created_at,
-        },
+        asdict(agent),
     )
-    return done.rowcount > 0
+    return made.rowcount > 0
 
 
 async def get(conn: Connection, slug: str) -> Agent | None:
     return await fetch_one(
-        conn, Agent, f"SELECT {_COLUMNS} FROM agents WHERE slug = %(slug)s AND deleted_at IS NULL", {"slug": slug}
+        conn,
+        Agent,
+        f"SELECT {_COLUMNS} FROM agents WHERE account = %(account)s AND slug = %(slug)s AND deleted_at IS NULL",
+        {"slug": slug},
     )
 
 
@@ -47,7 +45,8 @@ async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: i
         Agent,
         f"""
         SELECT {_COLUMNS} FROM agents
-         WHERE deleted_at IS NULL AND (%(at)s::timestamptz IS NULL OR (created_at, slug) < (%(at)s, %(last)s))
+         WHERE account = %(account)s AND deleted_at IS NULL
+           AND (%(at)s::timestamptz IS NULL OR (created_at, slug) < (%(at)s, %(last)s))
          ORDER BY created_at DESC, slug DESC LIMIT %(limit)s
         """,
         {"at": at, "last": last, "limit": limit},

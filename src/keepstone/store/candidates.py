@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from keepstone.store.db import Connection
+from keepstone.store.db import Connection, fetch_column
 from keepstone.store.vectors import literal
 
 Vector = NDArray[np.float32]
@@ -96,8 +96,9 @@ async def find_and_survey(conn: Connection, *, kind: str, name: str, owner: str 
 _SURVEY = sql.SQL(
     """
     SELECT space, passages, term_total, foreign_text, indexed_sets,
-           (SELECT coalesce(jsonb_object_agg(model, vector_set), '{{}}') FROM vector_sets WHERE state = 'serving')
-      FROM spaces WHERE {where} AND deleted_at IS NULL
+           (SELECT coalesce(jsonb_object_agg(model, vector_set), '{{}}') FROM vector_sets
+             WHERE account = %(account)s AND state = 'serving')
+      FROM spaces WHERE account = %(account)s AND {where} AND deleted_at IS NULL
     """
 )
 _THESE = sql.SQL("space = ANY(%(spaces)s)")
@@ -117,8 +118,11 @@ def _surveyed(rows: Sequence[tuple[int, int, int, bool, list[int], dict[str, int
 async def document_frequencies(conn: Connection, spaces: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
     """In how many passages of these spaces each of the terms stands."""
     rows = await conn.execute(
-        "SELECT term, count(*) FROM terms WHERE space = ANY(%s) AND term = ANY(%s) GROUP BY term",
-        [list(spaces), list(terms)],
+        """
+        SELECT term, count(*) FROM terms
+         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND term = ANY(%(terms)s) GROUP BY term
+        """,
+        {"spaces": list(spaces), "terms": list(terms)},
     )
     return dict(await rows.fetchall())
 
@@ -162,7 +166,8 @@ _SCORES: LiteralString = """
       FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS w (term, weight)
       -- The offset keeps the planner from reading all postings of the space instead of those of each term.
       CROSS JOIN LATERAL (SELECT t.passage, t.frequency, t.length FROM terms t
-                           WHERE t.space = ANY(%(spaces)s) AND t.term = w.term {within} OFFSET 0) AS t
+                           WHERE t.account = %(account)s AND t.space = ANY(%(spaces)s) AND t.term = w.term {within}
+                          OFFSET 0) AS t
      GROUP BY t.passage
 """
 
@@ -193,10 +198,11 @@ async def by_vector(
     if only_foreign:
         return await _by_scan_of_foreign(conn, spaces, vector_set, vector, limit, narrow)
     large = [space for space in spaces if (space, vector_set) in indexed and narrow == EVERYTHING]
-    found = await _by_scan(conn, [one for one in spaces if one not in large], vector_set, vector, limit, narrow)
+    small = [space for space in spaces if space not in large]
+    nearest = await _by_scan(conn, small, vector_set, vector, limit, narrow)
     for space in large:
-        found |= await _by_index(conn, space, vector_set, vector, limit)
-    return dict(sorted(found.items(), key=lambda item: -item[1])[:limit])
+        nearest |= await _by_index(conn, space, vector_set, vector, limit)
+    return dict(sorted(nearest.items(), key=lambda item: -item[1])[:limit])
 
 
 async def _by_scan(
@@ -211,7 +217,7 @@ async def _by_scan(
             SELECT passage, -distance FROM (
                 SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
                   FROM vectors v
-                 WHERE v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s {within}
+                 WHERE v.account = %(account)s AND v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s {within}
                  ORDER BY distance
                  LIMIT %(limit)s) AS nearest
             """
@@ -235,8 +241,8 @@ def _within(alias: str, narrow: Narrow) -> sql.Composable:
     row = sql.Identifier(alias)
     these = sql.SQL("AND {row}.passage = ANY(%(only)s) ").format(row=row)
     by_then = sql.SQL(
-        "AND EXISTS (SELECT FROM passages p WHERE p.space = {row}.space AND p.passage = {row}.passage"
-        " AND p.at <= %(until)s)"
+        "AND EXISTS (SELECT 1 FROM passages p WHERE p.account = %(account)s AND p.space = {row}.space"
+        " AND p.passage = {row}.passage AND p.at <= %(until)s)"
     ).format(row=row)
     nothing = sql.SQL("")
     return sql.Composed(
@@ -251,8 +257,10 @@ async def _by_scan_of_foreign(
         """
         SELECT passage, -distance FROM (
             SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
-              FROM passages p JOIN vectors v ON v.space = p.space AND v.passage = p.passage AND v.vector_set = %(set)s
-             WHERE p.space = ANY(%(spaces)s) AND p.foreign_text
+              FROM passages p
+              JOIN vectors v ON v.account = p.account AND v.space = p.space AND v.passage = p.passage
+                            AND v.vector_set = %(set)s
+             WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.foreign_text
                AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
                AND (%(only)s::bigint[] IS NULL OR p.passage = ANY(%(only)s))
              ORDER BY distance
@@ -273,13 +281,15 @@ async def _by_scan_of_foreign(
 async def _by_index(conn: Connection, space: int, vector_set: int, vector: Vector, limit: int) -> dict[int, float]:
     """Numbers stand in the text of the query: only then does the planner know that the partial index fits."""
     dimension = sql.Literal(len(vector))
-    await conn.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(min(WIDEST, max(EF_SEARCH, limit)))])
+    await conn.execute(
+        "SELECT set_config('hnsw.ef_search', %(width)s, true)", {"width": str(min(WIDEST, max(EF_SEARCH, limit)))}
+    )
     rows = await conn.execute(
         sql.SQL(
             """
             SELECT passage, -(embedding::halfvec({dimension}) <#> %(vector)s::halfvec({dimension})) AS similarity
               FROM vectors
-             WHERE space = {space} AND vector_set = {set}
+             WHERE account = %(account)s AND space = {space} AND vector_set = {set}
              ORDER BY embedding::halfvec({dimension}) <#> %(vector)s::halfvec({dimension})
              LIMIT %(limit)s
             """
@@ -298,27 +308,32 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
             SELECT c.passage, c.source_id, c.answers, b.passage AS before, a.passage AS after
               FROM passages c
               LEFT JOIN LATERAL (SELECT p.passage FROM passages p
-                                  WHERE p.space = c.space AND (p.at, p.passage) < (c.at, c.passage)
+                                  WHERE p.account = c.account AND p.space = c.space
+                                    AND (p.at, p.passage) < (c.at, c.passage)
                                   ORDER BY p.at DESC, p.passage DESC LIMIT 1) b ON true
               LEFT JOIN LATERAL (SELECT p.passage FROM passages p
-                                  WHERE p.space = c.space AND (p.at, p.passage) > (c.at, c.passage)
+                                  WHERE p.account = c.account AND p.space = c.space
+                                    AND (p.at, p.passage) > (c.at, c.passage)
                                   ORDER BY p.at, p.passage LIMIT 1) a ON true
-             WHERE c.space = ANY(%(spaces)s) AND c.passage = ANY(%(passages)s)
+             WHERE c.account = %(account)s AND c.space = ANY(%(spaces)s) AND c.passage = ANY(%(passages)s)
         ), everyone AS (
             SELECT passage FROM chosen UNION SELECT before FROM chosen UNION SELECT after FROM chosen
             UNION
             SELECT p.passage FROM chosen c
-              JOIN passages p ON p.source_kind = 'message' AND p.source_id = c.answers AND p.part = 0
+              JOIN passages p ON p.account = %(account)s AND p.source_kind = 'message' AND p.source_id = c.answers
+                             AND p.part = 0
              WHERE c.answers IS NOT NULL
             UNION
             SELECT p.passage FROM chosen c
-              JOIN passages p ON p.space = ANY(%(spaces)s) AND p.answers = c.source_id AND p.part = 0
+              JOIN passages p ON p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.answers = c.source_id
+                             AND p.part = 0
         )
         SELECT p.passage, p.space, p.source_kind, p.source_id, p.part, p.speaker, p.at, p.session, p.text,
                p.answers, p.foreign_text, p.place, c.before, c.after
           FROM passages p LEFT JOIN chosen c USING (passage)
          -- As an array, so that each is looked up and the space is not read through.
-         WHERE p.space = ANY(%(spaces)s) AND p.passage = ANY(ARRAY(SELECT passage FROM everyone))
+         WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s)
+           AND p.passage = ANY(ARRAY(SELECT passage FROM everyone))
          ORDER BY p.space, p.at, p.passage
         """,
         {"spaces": list(spaces), "passages": list(passages)},
@@ -332,7 +347,7 @@ async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]
         """
         SELECT passage, space, source_kind, source_id, part, speaker, at, session, text, answers, foreign_text,
                place, NULL, NULL
-          FROM passages WHERE space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
+          FROM passages WHERE account = %(account)s AND space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
          ORDER BY space, at, passage
         """,
         {"spaces": list(spaces), "passages": list(passages)},
@@ -342,12 +357,15 @@ async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]
 
 async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[str]) -> list[int]:
     """The passages of these."""
-    rows = await conn.execute(
-        "SELECT passage FROM passages WHERE space = ANY(%s) AND source_id = ANY(%s)",
-        [list(spaces), list(sources)],
+    return await fetch_column(
+        conn,
+        """
+        SELECT passage FROM passages
+         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND source_id = ANY(%(sources)s)
+        """,
+        {"spaces": list(spaces), "sources": list(sources)},
         binary=True,
     )
-    return [row[0] for row in await rows.fetchall()]
 
 
 async def any_passage(conn: Connection, spaces: Sequence[int], until: datetime) -> bool:
@@ -371,9 +389,10 @@ async def nearness(
             """
             SELECT v.passage, -(v.embedding <#> %(vector)s::halfvec), t.tokens
               FROM vectors v
-              LEFT JOIN token_vectors t ON %(tokens)s AND t.space = v.space AND t.vector_set = v.vector_set
-                                       AND t.passage = v.passage
-             WHERE v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s AND v.passage = ANY(%(passages)s)
+              LEFT JOIN token_vectors t ON %(tokens)s AND t.account = v.account AND t.space = v.space
+                                       AND t.vector_set = v.vector_set AND t.passage = v.passage
+             WHERE v.account = %(account)s AND v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s
+               AND v.passage = ANY(%(passages)s)
             """,
             {
                 "vector": literal(vector),

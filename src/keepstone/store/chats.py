@@ -7,31 +7,28 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.chat import Chat, ChatMessage
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_rows, fetch_value, insert_row, update_rows
 
 _CHAT: LiteralString = """
     SELECT c.id, c.title, s.name AS workspace_id, c.created_by, c.created_at, c.updated_at, c.deleted_at
       FROM chats c JOIN spaces s USING (account, space)
+     WHERE c.account = %(account)s
 """
 _MESSAGE: LiteralString = """
     SELECT m.id, m.seq, m.role, m.text AS content, m.user_id, m.agent AS model, m.at AS created_at, m.metadata
-      FROM messages m
+      FROM messages m WHERE m.account = %(account)s AND m.thread_id = %(chat)s
 """
 
 
 async def insert(conn: Connection, space: int, chat: Chat) -> None:
-    await conn.execute(
-        """
-        INSERT INTO chats (space, id, title, created_by, created_at, updated_at)
-        VALUES (%(space)s, %(id)s, %(title)s, %(by)s, %(at)s, %(at)s)
-        """,
-        {"space": space, "id": chat.id, "title": chat.title, "by": chat.created_by, "at": chat.created_at},
-    )
+    times = {"created_at": chat.created_at, "updated_at": chat.created_at}
+    values = {"space": space, "id": chat.id, "title": chat.title, "created_by": chat.created_by}
+    await insert_row(conn, "chats", {**values, **times})
 
 
 async def get(conn: Connection, chat_id: str) -> Chat | None:
     """Of the workspaces that the transaction reaches."""
-    return await fetch_one(conn, Chat, f"{_CHAT} WHERE c.id = %(id)s", {"id": chat_id})
+    return await fetch_one(conn, Chat, f"{_CHAT} AND c.id = %(id)s", {"id": chat_id})
 
 
 async def page(
@@ -43,7 +40,7 @@ async def page(
         conn,
         Chat,
         f"""{_CHAT}
-         WHERE c.space = ANY(%(spaces)s) AND (c.deleted_at IS NOT NULL) = %(deleted)s
+           AND c.space = ANY(%(spaces)s) AND (c.deleted_at IS NOT NULL) = %(deleted)s
            AND (%(at)s::timestamptz IS NULL OR (c.created_at, c.id) < (%(at)s, %(last)s))
          ORDER BY c.created_at DESC, c.id DESC
          LIMIT %(limit)s
@@ -60,8 +57,14 @@ async def hold(conn: Connection, chat_id: str) -> bool:
     """Until the transaction ends, nobody else says anything in it, or moves it. False when it is not there, or no
     longer where the transaction reaches.
     """
-    rows = await conn.execute("SELECT FROM chats WHERE id = %s AND deleted_at IS NULL FOR NO KEY UPDATE", [chat_id])
-    return await rows.fetchone() is not None
+    chat = await fetch_value(
+        conn,
+        """
+        SELECT id FROM chats WHERE account = %(account)s AND id = %(id)s AND deleted_at IS NULL FOR NO KEY UPDATE
+        """,
+        {"id": chat_id},
+    )
+    return chat is not None
 
 
 async def others_in(conn: Connection, chat_id: str, user_id: str) -> bool:
@@ -69,8 +72,11 @@ async def others_in(conn: Connection, chat_id: str, user_id: str) -> bool:
     return await fetch_value(
         conn,
         """
-        SELECT EXISTS (SELECT FROM messages WHERE thread_id = %(chat)s AND user_id <> %(user)s)
-            OR EXISTS (SELECT FROM memories WHERE kind = 'chat' AND source_chat_id = %(chat)s AND user_id <> %(user)s)
+        SELECT EXISTS (SELECT 1 FROM messages
+                        WHERE account = %(account)s AND thread_id = %(chat)s AND user_id <> %(user)s)
+            OR EXISTS (SELECT 1 FROM memories
+                        WHERE account = %(account)s AND kind = 'chat' AND source_chat_id = %(chat)s
+                          AND user_id <> %(user)s)
         """,
         {"chat": chat_id, "user": user_id},
     )
@@ -80,77 +86,65 @@ async def move(conn: Connection, chat_id: str, space: int) -> list[str]:
     """To another workspace, with what was said and what was remembered from it. Returns the ids of its memories that
     can be found. The transaction reaches both workspaces.
     """
-    await conn.execute("UPDATE chats SET space = %s WHERE id = %s", [space, chat_id])
-    await conn.execute("UPDATE messages SET space = %s WHERE thread_id = %s", [space, chat_id])
-    await conn.execute("UPDATE summaries SET space = %s WHERE thread_id = %s", [space, chat_id])
-    await conn.execute("UPDATE distillations SET space = %s WHERE chat_id = %s", [space, chat_id])
+    to = {"space": space}
+    await update_rows(conn, "chats", {"id": chat_id}, to)
+    await update_rows(conn, "messages", {"thread_id": chat_id}, to)
+    await update_rows(conn, "summaries", {"thread_id": chat_id}, to)
+    await update_rows(conn, "distillations", {"chat_id": chat_id}, to)
     await conn.execute(
-        "UPDATE memory_versions v SET space = %s FROM memories m WHERE m.id = v.memory_id AND m.kind = 'chat'"
-        " AND m.source_chat_id = %s",
-        [space, chat_id],
+        """
+        UPDATE memory_versions v SET space = %(space)s
+          FROM memories m
+         WHERE v.account = %(account)s AND m.account = %(account)s AND m.id = v.memory_id AND m.kind = 'chat'
+           AND m.source_chat_id = %(chat)s
+        """,
+        {**to, "chat": chat_id},
     )
-    rows = await conn.execute(
-        "UPDATE memories SET space = %s WHERE kind = 'chat' AND source_chat_id = %s RETURNING id, deleted_at IS NULL",
-        [space, chat_id],
+    memories = await fetch_rows(
+        conn,
+        """
+        UPDATE memories SET space = %(space)s
+         WHERE account = %(account)s AND kind = 'chat' AND source_chat_id = %(chat)s
+        RETURNING id, deleted_at IS NULL
+        """,
+        {**to, "chat": chat_id},
     )
-    return [memory for memory, live in await rows.fetchall() if live]
+    return [memory for memory, live in memories if live]
 
 
 async def say(conn: Connection, space: int, chat_id: str, message: ChatMessage, speaker: str) -> None:
     """Append it, and the chat has moved on."""
-    await conn.execute(
-        """
-        INSERT INTO messages (space, id, speaker, user_id, agent, role, text, at, thread_id, metadata)
-        VALUES (%(space)s, %(id)s, %(speaker)s, %(user)s, %(model)s, %(role)s, %(text)s, %(at)s, %(chat)s, %(metadata)s)
-        """,
-        {
-            "space": space,
-            "id": message.id,
-            "speaker": speaker,
-            "user": message.user_id,
-            "model": message.model,
-            "role": message.role,
-            "text": message.content,
-            "at": message.created_at,
-            "chat": chat_id,
-            "metadata": Jsonb(message.metadata),
-        },
-    )
-    await conn.execute("UPDATE chats SET updated_at = %s WHERE id = %s", [message.created_at, chat_id])
+    values = {
+        "space": space,
+        "id": message.id,
+        "speaker": speaker,
+        "user_id": message.user_id,
+        "agent": message.model,
+        "role": message.role,
+        "text": message.content,
+        "at": message.created_at,
+        "thread_id": chat_id,
+        "metadata": Jsonb(message.metadata),
+    }
+    await insert_row(conn, "messages", values)
+    await update(conn, chat_id, updated_at=message.created_at)
 
 
 async def message(conn: Connection, chat_id: str, message_id: str) -> ChatMessage | None:
-    return await fetch_one(
-        conn,
-        ChatMessage,
-        f"{_MESSAGE} WHERE m.thread_id = %(chat)s AND m.id = %(id)s",
-        {"chat": chat_id, "id": message_id},
-    )
+    return await fetch_one(conn, ChatMessage, f"{_MESSAGE} AND m.id = %(id)s", {"chat": chat_id, "id": message_id})
 
 
 async def last_message(conn: Connection, chat_id: str) -> ChatMessage | None:
-    return await fetch_one(
-        conn, ChatMessage, f"{_MESSAGE} WHERE m.thread_id = %(chat)s ORDER BY m.seq DESC LIMIT 1", {"chat": chat_id}
-    )
+    return await fetch_one(conn, ChatMessage, f"{_MESSAGE} ORDER BY m.seq DESC LIMIT 1", {"chat": chat_id})
 
 
-async def messages(conn: Connection, chat_id: str, *, beyond: int, limit: int) -> list[ChatMessage]:
+async def messages(conn: Connection, chat_id: str, *, beyond: int = 0, limit: int | None = None) -> list[ChatMessage]:
     """Those behind that place (`seq`), in the order in which they were said, whatever a clock says."""
     return await fetch_all(
         conn,
         ChatMessage,
-        f"{_MESSAGE} WHERE m.thread_id = %(chat)s AND m.seq > %(beyond)s ORDER BY m.seq LIMIT %(limit)s",
+        f"{_MESSAGE} AND m.seq > %(beyond)s ORDER BY m.seq LIMIT %(limit)s",
         {"chat": chat_id, "beyond": beyond, "limit": limit},
-    )
-
-
-async def history(conn: Connection, chat_id: str, *, beyond: int = 0) -> list[ChatMessage]:
-    """All that was said after that place (`seq`), in order."""
-    return await fetch_all(
-        conn,
-        ChatMessage,
-        f"{_MESSAGE} WHERE m.thread_id = %(chat)s AND m.seq > %(beyond)s ORDER BY m.seq",
-        {"chat": chat_id, "beyond": beyond},
     )
 
 
@@ -158,6 +152,9 @@ async def last_said(conn: Connection, chat_id: str) -> str | None:
     """The id of what the user said last."""
     return await fetch_value(
         conn,
-        "SELECT id FROM messages WHERE thread_id = %(chat)s AND role = 'user' ORDER BY seq DESC LIMIT 1",
+        """
+        SELECT id FROM messages WHERE account = %(account)s AND thread_id = %(chat)s AND role = 'user'
+         ORDER BY seq DESC LIMIT 1
+        """,
         {"chat": chat_id},
     )

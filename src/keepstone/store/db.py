@@ -7,13 +7,14 @@ statement also names its account itself, as `%(account)s`, which the connection 
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, LiteralString, Self, TypeVar, get_args
 
 import psycopg
 from psycopg import sql
-from psycopg.abc import Params
+from psycopg.abc import Params, QueryNoTemplate
 from psycopg.rows import class_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
@@ -33,6 +34,7 @@ Row = TypeVar("Row")
 
 # Any connection, also one that has no scope and never gets one: an operator's or a test's.
 AnyConnection = psycopg.AsyncConnection[Any]
+Query = QueryNoTemplate
 
 _VISIBILITIES = frozenset(get_args(Visibility))
 
@@ -48,9 +50,10 @@ class ScopedCursor(psycopg.AsyncCursor[Any]):
 
     def _scoped(self, query: Any, params: Params | None) -> Params | None:
         account = getattr(self.connection, "account", None)
-        # Bytes are several statements in one message, which take no parameters.
-        if account is None or isinstance(query, bytes) or not (params is None or isinstance(params, Mapping)):
+        if account is None or not (params is None or isinstance(params, Mapping)):
             return params
+        if params is None and isinstance(query, bytes):  # several statements in one message, which take none
+            return None
         return {**(params or {}), "account": account}
 
 
@@ -174,7 +177,7 @@ def make_pool(
 
 
 async def fetch_all(
-    conn: AnyConnection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+    conn: AnyConnection, row: type[Row], query: Query, params: Mapping[str, Any] | None = None
 ) -> list[Row]:
     async with conn.cursor(row_factory=class_row(row)) as cursor:
         await cursor.execute(query, params)
@@ -182,35 +185,85 @@ async def fetch_all(
 
 
 async def fetch_one(
-    conn: AnyConnection, row: type[Row], query: LiteralString, params: Mapping[str, Any] | None = None
+    conn: AnyConnection, row: type[Row], query: Query, params: Mapping[str, Any] | None = None
 ) -> Row | None:
     async with conn.cursor(row_factory=class_row(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchone()
 
 
-async def fetch_value(conn: AnyConnection, query: LiteralString, params: Mapping[str, Any] | None = None) -> Any:
+async def fetch_rows(
+    conn: AnyConnection, query: Query, params: Mapping[str, Any] | None = None, *, binary: bool = False
+) -> list[tuple[Any, ...]]:
+    return await (await conn.execute(query, params, binary=binary)).fetchall()
+
+
+async def fetch_column(
+    conn: AnyConnection, query: Query, params: Mapping[str, Any] | None = None, *, binary: bool = False
+) -> list[Any]:
+    """The only column of every row."""
+    return [row[0] for row in await fetch_rows(conn, query, params, binary=binary)]
+
+
+async def fetch_value(conn: AnyConnection, query: Query, params: Mapping[str, Any] | None = None) -> Any:
     """The only column of the only row, or None."""
     row = await (await conn.execute(query, params)).fetchone()
     return None if row is None else row[0]
 
 
+async def insert_row(conn: AnyConnection, table: LiteralString, values: Mapping[str, Any]) -> None:
+    """A row of the transaction's account, with these columns."""
+    await conn.execute(_insertion(table, tuple(values)), values)
+
+
+async def insert_new_row(conn: AnyConnection, table: LiteralString, values: Mapping[str, Any]) -> bool:
+    """The same, unless a unique constraint says that it is there. Whether it was new."""
+    return (await conn.execute(_insertion(table, tuple(values), or_nothing=True), values)).rowcount > 0
+
+
+async def insert_new_rows(conn: AnyConnection, table: LiteralString, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Several at once, with the same columns; those that are there stay as they are."""
+    if rows:
+        async with conn.cursor() as cursor:
+            await cursor.executemany(_insertion(table, tuple(rows[0]), or_nothing=True), rows)
+
+
 async def update_rows(
     conn: AnyConnection, table: LiteralString, where: Mapping[str, Any], changes: Mapping[str, Any]
-) -> None:
-    """Set the given columns in the rows that match; row-level security narrows them further."""
+) -> int:
+    """Set the given columns in the rows of the account that match. Returns how many were changed."""
     if not changes:
-        return
-    assignments = [sql.SQL("{} = {}").format(sql.Identifier(name), _new(name)) for name in changes]
-    conditions = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in where]
-    query = sql.SQL("UPDATE {} SET {} WHERE {}").format(
+        return 0
+    query = _changing(table, tuple(where), tuple(changes))
+    return (await conn.execute(query, {**where, **{f"new_{name}": value for name, value in changes.items()}})).rowcount
+
+
+async def delete_rows(conn: AnyConnection, table: LiteralString, where: Mapping[str, Any]) -> int:
+    """Remove the rows of the account that match. Returns how many went."""
+    query = sql.SQL("DELETE FROM {} WHERE {}").format(sql.Identifier(table), _matching(tuple(where)))
+    return (await conn.execute(query, where)).rowcount
+
+
+@cache
+def _insertion(table: LiteralString, columns: tuple[str, ...], *, or_nothing: bool = False) -> bytes:
+    names = ("account", *columns)
+    query = sql.SQL("INSERT INTO {} ({}) VALUES ({}){}").format(
         sql.Identifier(table),
-        sql.SQL(", ").join(assignments),
-        sql.SQL(" AND ").join([sql.SQL("account = %(account)s"), *conditions]),
+        sql.SQL(", ").join(map(sql.Identifier, names)),
+        sql.SQL(", ").join(map(sql.Placeholder, names)),
+        sql.SQL(" ON CONFLICT DO NOTHING" if or_nothing else ""),
     )
-    await conn.execute(query, {**where, **{f"new_{name}": value for name, value in changes.items()}})
+    return query.as_bytes()
 
 
-def _new(column: str) -> sql.Placeholder:
-    """Apart from the condition on the same column."""
-    return sql.Placeholder(f"new_{column}")
+@cache
+def _changing(table: LiteralString, where: tuple[str, ...], changes: tuple[str, ...]) -> bytes:
+    """The new values are apart from conditions on the same columns."""
+    pairs = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(f"new_{name}")) for name in changes]
+    query = sql.SQL("UPDATE {} SET {} WHERE {}")
+    return query.format(sql.Identifier(table), sql.SQL(", ").join(pairs), _matching(where)).as_bytes()
+
+
+def _matching(columns: tuple[str, ...]) -> sql.Composed:
+    pairs = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in ("account", *columns)]
+    return sql.SQL(" AND ").join(pairs)

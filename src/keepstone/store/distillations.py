@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from keepstone.model.chat import Distillation
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
 
 _COLUMNS: LiteralString = """
     distillation, kind, chat_id, source_id, user_id, state, attempts, memory_ids, created_at, done_at
@@ -18,8 +18,8 @@ async def insert(
     return await fetch_value(
         conn,
         """
-        INSERT INTO distillations (space, kind, chat_id, source_id, user_id)
-        VALUES (%(space)s, %(kind)s, %(chat)s, %(source)s, %(user)s)
+        INSERT INTO distillations (account, space, kind, chat_id, source_id, user_id)
+        VALUES (%(account)s, %(space)s, %(kind)s, %(chat)s, %(source)s, %(user)s)
         ON CONFLICT DO NOTHING RETURNING distillation
         """,
         {"space": space, "kind": kind, "chat": chat_id, "source": source_id, "user": user_id},
@@ -32,7 +32,8 @@ async def begin(conn: Connection, distillation: int) -> Distillation | None:
         conn,
         Distillation,
         f"""
-        UPDATE distillations SET attempts = attempts + 1 WHERE distillation = %(number)s AND state = 'waiting'
+        UPDATE distillations SET attempts = attempts + 1
+         WHERE account = %(account)s AND distillation = %(number)s AND state = 'waiting'
         RETURNING {_COLUMNS}
         """,
         {"number": distillation},
@@ -41,14 +42,14 @@ async def begin(conn: Connection, distillation: int) -> Distillation | None:
 
 async def finish(conn: Connection, distillation: int, memory_ids: Sequence[str]) -> bool:
     """False when somebody else did so before."""
-    done = await conn.execute(
+    finished = await conn.execute(
         """
-        UPDATE distillations SET state = 'done', done_at = now(), memory_ids = %s
-         WHERE distillation = %s AND state = 'waiting'
+        UPDATE distillations SET state = 'done', done_at = now(), memory_ids = %(memories)s
+         WHERE account = %(account)s AND distillation = %(number)s AND state = 'waiting'
         """,
-        [list(memory_ids), distillation],
+        {"memories": list(memory_ids), "number": distillation},
     )
-    return done.rowcount > 0
+    return finished.rowcount > 0
 
 
 async def page(conn: Connection, space: int, *, before: int | None, limit: int) -> list[Distillation]:
@@ -58,7 +59,7 @@ async def page(conn: Connection, space: int, *, before: int | None, limit: int) 
         Distillation,
         f"""
         SELECT {_COLUMNS} FROM distillations
-         WHERE space = %(space)s AND (%(before)s::bigint IS NULL OR distillation < %(before)s)
+         WHERE account = %(account)s AND space = %(space)s AND (%(before)s::bigint IS NULL OR distillation < %(before)s)
          ORDER BY distillation DESC
          LIMIT %(limit)s
         """,
@@ -68,7 +69,11 @@ async def page(conn: Connection, space: int, *, before: int | None, limit: int) 
 
 async def waiting(conn: Connection, chat_id: str) -> list[int]:
     """Of this chat, what is not done yet."""
-    rows = await conn.execute(
-        "SELECT distillation FROM distillations WHERE chat_id = %s AND state = 'waiting'", [chat_id]
+    return await fetch_column(
+        conn,
+        """
+        SELECT distillation FROM distillations
+         WHERE account = %(account)s AND chat_id = %(chat)s AND state = 'waiting'
+        """,
+        {"chat": chat_id},
     )
-    return [row[0] for row in await rows.fetchall()]

@@ -7,13 +7,15 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.document import Chunk, Contents, Document, DocumentVersion, Kind
-from keepstone.store.db import Connection, fetch_all, fetch_one, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_one, insert_row, update_rows
 
 _DOCUMENT: LiteralString = """
     SELECT d.id, d.kind, d.name, d.media_type, d.version, d.size_bytes, s.name AS workspace_id, d.created_by,
            d.created_at, d.updated_at, d.deleted_at, d.metadata,
-           (SELECT count(*) FROM passages p WHERE p.source_kind = 'document' AND p.source_id = d.id)::int AS chunks
+           (SELECT count(*) FROM passages p
+             WHERE p.account = d.account AND p.source_kind = 'document' AND p.source_id = d.id)::int AS chunks
       FROM documents d JOIN spaces s USING (account, space)
+     WHERE d.account = %(account)s
 """
 
 
@@ -21,27 +23,21 @@ async def insert(
     conn: Connection, space: int, document: Document, content: str, original: bytes | None, sha256: bytes
 ) -> None:
     """With its first version."""
-    await conn.execute(
-        """
-        INSERT INTO documents (space, id, kind, name, media_type, content, size_bytes, sha256, metadata, created_by,
-                               created_at, updated_at)
-        VALUES (%(space)s, %(id)s, %(kind)s, %(name)s, %(type)s, %(content)s, %(size)s, %(sha256)s, %(metadata)s,
-                %(by)s, %(at)s, %(at)s)
-        """,
-        {
-            "space": space,
-            "id": document.id,
-            "kind": document.kind,
-            "name": document.name,
-            "type": document.media_type,
-            "content": content,
-            "size": document.size_bytes,
-            "sha256": sha256,
-            "metadata": Jsonb(document.metadata),
-            "by": document.created_by,
-            "at": document.created_at,
-        },
-    )
+    values = {
+        "space": space,
+        "id": document.id,
+        "kind": document.kind,
+        "name": document.name,
+        "media_type": document.media_type,
+        "content": content,
+        "size_bytes": document.size_bytes,
+        "sha256": sha256,
+        "metadata": Jsonb(document.metadata),
+        "created_by": document.created_by,
+        "created_at": document.created_at,
+        "updated_at": document.created_at,
+    }
+    await insert_row(conn, "documents", values)
     await add_version(conn, document.id, "created", document.created_by, original)
 
 
@@ -51,10 +47,11 @@ async def add_version(
     """The row as it is now, under its present version."""
     await conn.execute(
         """
-        INSERT INTO document_versions (space, document_id, version, change, name, media_type, content, original,
-                                       size_bytes, changed_by)
-        SELECT d.space, d.id, d.version, %(change)s, d.name, d.media_type, d.content, %(original)s, d.size_bytes, %(by)s
-          FROM documents d WHERE d.id = %(id)s
+        INSERT INTO document_versions (account, space, document_id, version, change, name, media_type, content,
+                                       original, size_bytes, changed_by)
+        SELECT d.account, d.space, d.id, d.version, %(change)s, d.name, d.media_type, d.content, %(original)s,
+               d.size_bytes, %(by)s
+          FROM documents d WHERE d.account = %(account)s AND d.id = %(id)s
         """,
         {"id": document_id, "change": change, "by": changed_by, "original": original},
     )
@@ -62,15 +59,15 @@ async def add_version(
 
 async def get(conn: Connection, document_id: str) -> Document | None:
     """Of the libraries that the transaction reaches, whatever its state."""
-    return await fetch_one(conn, Document, f"{_DOCUMENT} WHERE d.id = %(id)s", {"id": document_id})
+    return await fetch_one(conn, Document, f"{_DOCUMENT} AND d.id = %(id)s", {"id": document_id})
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Document]:
     """Those of them that are there."""
-    found = await fetch_all(
-        conn, Document, f"{_DOCUMENT} WHERE d.id = ANY(%(ids)s) AND d.deleted_at IS NULL", {"ids": list(ids)}
+    documents = await fetch_all(
+        conn, Document, f"{_DOCUMENT} AND d.id = ANY(%(ids)s) AND d.deleted_at IS NULL", {"ids": list(ids)}
     )
-    return {document.id: document for document in found}
+    return {document.id: document for document in documents}
 
 
 async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Document | None:
@@ -78,7 +75,7 @@ async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Doc
     return await fetch_one(
         conn,
         Document,
-        f"""{_DOCUMENT} WHERE d.space = %(space)s AND d.kind = 'file' AND d.name = %(name)s AND d.sha256 = %(sha256)s
+        f"""{_DOCUMENT} AND d.space = %(space)s AND d.kind = 'file' AND d.name = %(name)s AND d.sha256 = %(sha256)s
                AND d.deleted_at IS NULL LIMIT 1""",
         {"space": space, "name": name, "sha256": sha256},
     )
@@ -93,7 +90,7 @@ async def page(
         conn,
         Document,
         f"""{_DOCUMENT}
-         WHERE d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s
+           AND d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s
            AND (%(at)s::timestamptz IS NULL OR (d.created_at, d.id) < (%(at)s, %(last)s))
          ORDER BY d.created_at DESC, d.id DESC
          LIMIT %(limit)s
@@ -113,7 +110,7 @@ async def versions(conn: Connection, document_id: str) -> list[DocumentVersion]:
         DocumentVersion,
         """
         SELECT version, change, name, media_type, size_bytes, changed_by, changed_at
-          FROM document_versions WHERE document_id = %(id)s ORDER BY version DESC
+          FROM document_versions WHERE account = %(account)s AND document_id = %(id)s ORDER BY version DESC
         """,
         {"id": document_id},
     )
@@ -127,10 +124,12 @@ async def contents(conn: Connection, document_id: str, version: int | None = Non
         """
         SELECT v.version, v.name, v.media_type, v.content,
                (SELECT o.original FROM document_versions o
-                 WHERE o.document_id = v.document_id AND o.version <= v.version AND o.original IS NOT NULL
+                 WHERE o.account = v.account AND o.document_id = v.document_id AND o.version <= v.version
+                   AND o.original IS NOT NULL
                  ORDER BY o.version DESC LIMIT 1) AS original
           FROM document_versions v
-         WHERE v.document_id = %(id)s AND (%(version)s::int IS NULL OR v.version = %(version)s)
+         WHERE v.account = %(account)s AND v.document_id = %(id)s
+           AND (%(version)s::int IS NULL OR v.version = %(version)s)
          ORDER BY v.version DESC LIMIT 1
         """,
         {"id": document_id, "version": version},
@@ -144,7 +143,8 @@ async def chunks(conn: Connection, document_id: str, *, beyond: int, limit: int)
         Chunk,
         """
         SELECT part, text, place FROM passages
-         WHERE source_kind = 'document' AND source_id = %(id)s AND part > %(beyond)s ORDER BY part LIMIT %(limit)s
+         WHERE account = %(account)s AND source_kind = 'document' AND source_id = %(id)s AND part > %(beyond)s
+         ORDER BY part LIMIT %(limit)s
         """,
         {"id": document_id, "beyond": beyond, "limit": limit},
     )

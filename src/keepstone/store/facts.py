@@ -12,6 +12,12 @@ _FACT: LiteralString = """
     SELECT id, scope_kind, scope_id, key, value::text AS value, visibility, valid_from, valid_to, recorded_at,
            superseded_at, recorded_by
       FROM facts
+     WHERE account = %(account)s
+"""
+_THIS: LiteralString = "AND scope_kind = %(kind)s AND scope_id = %(scope)s AND key = %(key)s"
+_HOLDS: LiteralString = """
+    AND CASE WHEN %(at)s::timestamptz IS NULL THEN superseded_at IS NULL
+             ELSE recorded_at <= %(at)s AND (superseded_at IS NULL OR superseded_at > %(at)s) END
 """
 
 
@@ -28,14 +34,19 @@ async def put(
     by: str | None,
     source_id: str | None = None,
 ) -> None:
-    """From now on this is the value; the one before stays in the history."""
+    """From now on this is the value; the one before stays in the history. The space in which it lies, and so its
+    readers, follow from its scope.
+    """
     await end(conn, scope_kind, scope_id, key, at)
     await conn.execute(
         """
-        INSERT INTO facts (id, scope_kind, scope_id, key, value, visibility, valid_from, recorded_at, recorded_by,
-                           source_id)
-        VALUES (%(id)s, %(kind)s, %(scope)s, %(key)s, %(value)s::jsonb, %(visibility)s, %(at)s, %(at)s, %(by)s,
-                %(source)s)
+        INSERT INTO facts (account, space, id, scope_kind, scope_id, key, value, visibility, valid_from, recorded_at,
+                           recorded_by, source_id)
+        SELECT %(account)s, s.space, %(id)s, %(kind)s, %(scope)s, %(key)s, %(value)s::jsonb, %(visibility)s, %(at)s,
+               %(at)s, %(by)s, %(source)s
+          FROM spaces s
+         WHERE s.account = %(account)s AND s.kind = CASE %(kind)s WHEN 'user' THEN 'profile' ELSE %(kind)s END
+           AND s.name = %(scope)s AND s.deleted_at IS NULL
         """,
         {
             "id": fact_id,
@@ -53,14 +64,14 @@ async def put(
 
 async def end(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str, at: datetime) -> bool:
     """It holds no longer. False when it did not hold."""
-    done = await conn.execute(
-        """
+    ended = await conn.execute(
+        f"""
         UPDATE facts SET superseded_at = %(at)s, valid_to = greatest(valid_from, %(at)s)
-         WHERE scope_kind = %(kind)s AND scope_id = %(scope)s AND key = %(key)s AND superseded_at IS NULL
+         WHERE account = %(account)s {_THIS} AND superseded_at IS NULL
         """,
         {"kind": scope_kind, "scope": scope_id, "key": key, "at": at},
     )
-    return done.rowcount > 0
+    return ended.rowcount > 0
 
 
 async def get(
@@ -70,18 +81,9 @@ async def get(
     return await fetch_one(
         conn,
         Fact,
-        f"""{_FACT}
-         WHERE scope_kind = %(kind)s AND scope_id = %(scope)s AND key = %(key)s AND {_HOLDS}
-         ORDER BY recorded_at DESC LIMIT 1
-        """,
+        f"{_FACT} {_THIS} {_HOLDS} ORDER BY recorded_at DESC LIMIT 1",
         {"kind": scope_kind, "scope": scope_id, "key": key, "at": as_of},
     )
-
-
-_HOLDS: LiteralString = """
-    CASE WHEN %(at)s::timestamptz IS NULL THEN superseded_at IS NULL
-         ELSE recorded_at <= %(at)s AND (superseded_at IS NULL OR superseded_at > %(at)s) END
-"""
 
 
 async def of_scopes(
@@ -94,9 +96,8 @@ async def of_scopes(
         # The newest alone: who inserts with SQL may leave more than one standing.
         f"""
         SELECT DISTINCT ON (scope_kind, scope_id, key) * FROM ({_FACT}
-          JOIN unnest(%(kinds)s::text[], %(ids)s::text[]) AS wanted (kind, scope)
-            ON wanted.kind = scope_kind AND wanted.scope = scope_id
-         WHERE {_HOLDS}) AS held
+           AND (scope_kind, scope_id) IN (SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[]))
+           {_HOLDS}) AS fact
          ORDER BY scope_kind, scope_id, key, recorded_at DESC
         """,
         {"kinds": [kind for kind, _ in scopes], "ids": [scope for _, scope in scopes], "at": as_of},
@@ -108,8 +109,7 @@ async def history(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: s
     return await fetch_all(
         conn,
         Fact,
-        f"""{_FACT} WHERE scope_kind = %(kind)s AND scope_id = %(scope)s AND key = %(key)s
-         ORDER BY recorded_at DESC, id DESC""",
+        f"{_FACT} {_THIS} ORDER BY recorded_at DESC, id DESC",
         {"kind": scope_kind, "scope": scope_id, "key": key},
     )
 
@@ -117,5 +117,6 @@ async def history(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: s
 async def lock(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str) -> None:
     """Until the transaction ends, nobody else changes this one."""
     await conn.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended(%s, scope_account()))", [f"fact {scope_kind} {scope_id} {key}"]
+        "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, %(account)s))",
+        {"name": f"fact {scope_kind} {scope_id} {key}"},
     )

@@ -1,9 +1,9 @@
 """Looks at a database from outside, for `keepstone doctor`."""
 
-from keepstone.store.db import APP_ROLE, Connection, fetch_value
+from keepstone.store.db import APP_ROLE, AnyConnection, fetch_value
 
 
-async def unguarded_tables(conn: Connection) -> list[str]:
+async def unguarded_tables(conn: AnyConnection) -> list[str]:
     """Tables of Keepstone's on which row-level security is off or no policy stands."""
     rows = await (
         await conn.execute(
@@ -18,7 +18,7 @@ async def unguarded_tables(conn: Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
-async def app_role_is_held(conn: Connection) -> bool:
+async def app_role_is_held(conn: AnyConnection) -> bool:
     """Whether the role the server works as is one that row-level security applies to."""
     return bool(
         await fetch_value(
@@ -34,5 +34,5 @@ async def app_role_is_held(conn: Connection) -> bool:
     )
 
 
-async def failed_jobs(conn: Connection) -> int:
+async def failed_jobs(conn: AnyConnection) -> int:
     return await fetch_value(conn, "SELECT count(*) FROM keepstone.procrastinate_jobs WHERE status = 'failed'")

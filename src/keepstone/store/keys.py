@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.credential import ApiKey
-from keepstone.store.db import Connection, fetch_all, fetch_one
+from keepstone.store.db import Connection, fetch_all, fetch_one, insert_row
 
 _COLUMNS: LiteralString = (
     "account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at"
@@ -15,17 +15,14 @@ async def insert(
     conn: Connection, key_id: str, *, user_id: str | None, created_by: str | None, name: str, prefix: str,
     secret_hash: bytes, expires_at: datetime | None,
 ) -> None:  # fmt: skip
-    await conn.execute(
-        """
-        INSERT INTO keys (id, user_id, created_by, name, prefix, secret_hash, expires_at)
-        VALUES (%s, %s, %s, %s, %s, %s, %s)
-        """,
-        [key_id, user_id, created_by, name, prefix, secret_hash, expires_at],
-    )
+    values = {"id": key_id, "user_id": user_id, "created_by": created_by, "name": name, "expires_at": expires_at}
+    await insert_row(conn, "keys", {**values, "prefix": prefix, "secret_hash": secret_hash})
 
 
 async def get(conn: Connection, key_id: str) -> ApiKey | None:
-    return await fetch_one(conn, ApiKey, f"SELECT {_COLUMNS} FROM keys WHERE id = %(id)s", {"id": key_id})
+    return await fetch_one(
+        conn, ApiKey, f"SELECT {_COLUMNS} FROM keys WHERE account = %(account)s AND id = %(id)s", {"id": key_id}
+    )
 
 
 async def page(
@@ -43,7 +40,7 @@ async def page(
         ApiKey,
         f"""
         SELECT {_COLUMNS} FROM keys
-         WHERE (user_id = %(user)s OR (%(service)s AND user_id IS NULL))
+         WHERE account = %(account)s AND (user_id = %(user)s OR (%(service)s AND user_id IS NULL))
            AND (%(at)s::timestamptz IS NULL OR (created_at, id) < (%(at)s, %(last)s))
          ORDER BY created_at DESC, id DESC
          LIMIT %(limit)s
@@ -55,11 +52,17 @@ async def page(
 async def touch(conn: Connection, key_id: str) -> None:
     """Remember the use, to the minute: a busy key costs no write with every call."""
     await conn.execute(
-        "UPDATE keys SET last_used_at = now()"
-        " WHERE id = %s AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')",
-        [key_id],
+        """
+        UPDATE keys SET last_used_at = now()
+         WHERE account = %(account)s AND id = %(id)s
+           AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+        """,
+        {"id": key_id},
     )
 
 
 async def revoke(conn: Connection, key_id: str) -> None:
-    await conn.execute("UPDATE keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = %s", [key_id])
+    await conn.execute(
+        "UPDATE keys SET revoked_at = coalesce(revoked_at, now()) WHERE account = %(account)s AND id = %(id)s",
+        {"id": key_id},
+    )

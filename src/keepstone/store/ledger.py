@@ -8,7 +8,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from keepstone.model.plan import AccountUsage, Spent, UsageRow
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_new_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,12 @@ async def standing(conn: Connection, month: date, call_ids: Sequence[str] = ()) 
                p.monthly_credits IS NOT NULL AND coalesce(a.refilled_for < %(month)s, true) AS refill_due,
                coalesce(m.queries, 0) AS queries, coalesce(m.credits, 0) AS spent,
                coalesce(m.tokens_in, 0) AS tokens_in, coalesce(m.tokens_out, 0) AS tokens_out,
-               EXISTS (SELECT FROM usage_ledger WHERE call_id = ANY(%(calls)s)) AS known
+               EXISTS (SELECT 1 FROM usage_ledger
+                        WHERE account = %(account)s AND call_id = ANY(%(calls)s)) AS known
           FROM accounts a
          CROSS JOIN LATERAL plan_named(a.plan) p
           LEFT JOIN usage_months m ON m.account = a.account AND m.month = %(month)s
+         WHERE a.account = %(account)s
         """,
         {"month": month, "calls": list(call_ids)},
     )
@@ -76,12 +78,13 @@ async def refill(conn: Connection, month: date) -> int | None:
         """
         UPDATE accounts a SET credits = greatest(coalesce(a.credits, 0), p.monthly_credits), refilled_for = %(month)s
           FROM plans p
-         WHERE p.name = (SELECT name FROM plan_named(a.plan)) AND p.monthly_credits IS NOT NULL
+         WHERE a.account = %(account)s AND p.name = (SELECT name FROM plan_named(a.plan))
+           AND p.monthly_credits IS NOT NULL
            AND coalesce(a.refilled_for < %(month)s, true)
         """,
         {"month": month},
     )
-    return await fetch_value(conn, "SELECT credits FROM accounts")
+    return await fetch_value(conn, "SELECT credits FROM accounts WHERE account = %(account)s")
 
 
 async def take(conn: Connection, line: Line, *, unless: str = "") -> Taken | None:
@@ -96,31 +99,33 @@ async def take(conn: Connection, line: Line, *, unless: str = "") -> Taken | Non
         Taken,
         """
         WITH line AS (
-            INSERT INTO usage_ledger (call_id, at, user_id, credential_id, action, queries, credits, tokens_in,
-                                      tokens_out, details)
-            SELECT %(call_id)s, %(at)s, %(user_id)s, %(credential_id)s, %(action)s, %(queries)s, %(credits)s,
-                   %(tokens_in)s, %(tokens_out)s, %(details)s
-             WHERE NOT EXISTS (SELECT FROM usage_ledger WHERE call_id = %(unless)s)
+            INSERT INTO usage_ledger (account, call_id, at, user_id, credential_id, action, queries, credits,
+                                      tokens_in, tokens_out, details)
+            SELECT %(account)s, %(call_id)s, %(at)s, %(user_id)s, %(credential_id)s, %(action)s, %(queries)s,
+                   %(credits)s, %(tokens_in)s, %(tokens_out)s, %(details)s
+             WHERE NOT EXISTS (SELECT 1 FROM usage_ledger WHERE account = %(account)s AND call_id = %(unless)s)
             ON CONFLICT (account, call_id) DO NOTHING
             RETURNING true
         ), taken AS (
             UPDATE accounts SET credits = credits - %(credits)s
-             WHERE %(credits)s > 0 AND credits >= %(credits)s AND EXISTS (SELECT FROM line)
+             WHERE account = %(account)s AND %(credits)s > 0 AND credits >= %(credits)s
+               AND EXISTS (SELECT 1 FROM line)
             RETURNING true
         ), counted AS (
-            INSERT INTO usage_months AS m (month, queries, credits, tokens_in, tokens_out)
-            SELECT %(month)s, %(queries)s, %(credits)s, %(tokens_in)s, %(tokens_out)s
+            INSERT INTO usage_months AS m (account, month, queries, credits, tokens_in, tokens_out)
+            SELECT %(account)s, %(month)s, %(queries)s, %(credits)s, %(tokens_in)s, %(tokens_out)s
               FROM line WHERE (SELECT count(*) FROM taken) >= 0
             ON CONFLICT (account, month) DO UPDATE
                SET queries = m.queries + excluded.queries, credits = m.credits + excluded.credits,
                    tokens_in = m.tokens_in + excluded.tokens_in, tokens_out = m.tokens_out + excluded.tokens_out
             RETURNING m.queries
         )
-        SELECT EXISTS (SELECT FROM line) AS new,
-               %(credits)s = 0 OR a.credits IS NULL OR EXISTS (SELECT FROM taken) AS paid,
+        SELECT EXISTS (SELECT 1 FROM line) AS new,
+               %(credits)s = 0 OR a.credits IS NULL OR EXISTS (SELECT 1 FROM taken) AS paid,
                %(queries)s = 0 OR p.monthly_queries IS NULL
                    OR coalesce((SELECT queries FROM counted) <= p.monthly_queries, true) AS within
           FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p
+         WHERE a.account = %(account)s
         """,
         asdict(line) | {"details": Jsonb(line.details), "unless": unless},
     )
@@ -130,7 +135,7 @@ async def sums(
     conn: Connection, *, since: datetime, until: datetime, user_id: str | None, credential_id: str | None
 ) -> Spent:
     """Of what is in between: all of the account's, or one user's, or one credential's."""
-    found = await fetch_one(
+    spent = await fetch_one(
         conn,
         Spent,
         """
@@ -138,12 +143,13 @@ async def sums(
                coalesce(sum(credits), 0)::bigint AS credits, coalesce(sum(tokens_in), 0)::bigint AS tokens_in,
                coalesce(sum(tokens_out), 0)::bigint AS tokens_out
           FROM usage_ledger
-         WHERE at >= %(since)s AND at < %(until)s AND (%(user)s::text IS NULL OR user_id = %(user)s)
+         WHERE account = %(account)s AND at >= %(since)s AND at < %(until)s
+           AND (%(user)s::text IS NULL OR user_id = %(user)s)
            AND (%(credential)s::text IS NULL OR credential_id = %(credential)s)
         """,
         {"since": since, "until": until, "user": user_id, "credential": credential_id},
     )
-    return found or Spent()
+    return spent or Spent()
 
 
 async def groups(
@@ -162,7 +168,8 @@ async def groups(
                count(*) AS calls, sum(queries)::bigint AS queries, sum(credits)::bigint AS credits,
                sum(tokens_in)::bigint AS tokens_in, sum(tokens_out)::bigint AS tokens_out
           FROM usage_ledger
-         WHERE at >= %(since)s AND at < %(until)s AND (%(user)s::text IS NULL OR user_id = %(user)s)
+         WHERE account = %(account)s AND at >= %(since)s AND at < %(until)s
+           AND (%(user)s::text IS NULL OR user_id = %(user)s)
            AND (%(credential)s::text IS NULL OR credential_id = %(credential)s)
          GROUP BY 1, 2, 3, 4
          ORDER BY 1, 2, 3, 4
@@ -185,5 +192,4 @@ async def of_accounts(conn: Connection, *, since: datetime, until: datetime) -> 
 
 async def note_event(conn: Connection, event_id: str) -> bool:
     """False if it was noted before."""
-    done = await conn.execute("INSERT INTO billing_events (id) VALUES (%s) ON CONFLICT DO NOTHING", [event_id])
-    return done.rowcount > 0
+    return await insert_new_row(conn, "billing_events", {"id": event_id})

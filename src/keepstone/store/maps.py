@@ -31,7 +31,10 @@ async def get(conn: Connection, space: int) -> Map | None:
     return await fetch_one(
         conn,
         Map,
-        "SELECT made_at, capsules AS size, points, clusters FROM constellations WHERE space = %(space)s",
+        """
+        SELECT made_at, capsules AS size, points, clusters FROM constellations
+         WHERE account = %(account)s AND space = %(space)s
+        """,
         {"space": space},
     )
 
@@ -41,8 +44,8 @@ async def put(
 ) -> None:
     await conn.execute(
         """
-        INSERT INTO constellations (space, capsules, points, clusters)
-        VALUES (%(space)s, %(capsules)s, %(points)s, %(clusters)s)
+        INSERT INTO constellations (account, space, capsules, points, clusters)
+        VALUES (%(account)s, %(space)s, %(capsules)s, %(points)s, %(clusters)s)
         ON CONFLICT (account, space)
         DO UPDATE SET made_at = now(), capsules = excluded.capsules, points = excluded.points,
                       clusters = excluded.clusters
@@ -57,17 +60,21 @@ async def sizes(conn: Connection, space: int) -> tuple[int, int, datetime | None
         await conn.execute(
             """
             SELECT s.memory_count, coalesce(c.capsules, 0), c.made_at
-              FROM spaces s LEFT JOIN constellations c ON c.space = s.space
-             WHERE s.space = %s AND s.kind = 'vault'
+              FROM spaces s LEFT JOIN constellations c USING (account, space)
+             WHERE s.account = %(account)s AND s.space = %(space)s AND s.kind = 'vault'
             """,
-            [space],
+            {"space": space},
         )
     ).fetchone()
     return row or (0, 0, None)
 
 
 async def any_vectors(conn: Connection, space: int) -> bool:
-    return await fetch_value(conn, "SELECT EXISTS (SELECT FROM vectors WHERE space = %(space)s)", {"space": space})
+    return await fetch_value(
+        conn,
+        "SELECT EXISTS (SELECT 1 FROM vectors WHERE account = %(account)s AND space = %(space)s)",
+        {"space": space},
+    )
 
 
 async def vectors(conn: Connection, space: int) -> list[Placed]:
@@ -76,14 +83,15 @@ async def vectors(conn: Connection, space: int) -> list[Placed]:
         """
         WITH largest AS (
             SELECT v.vector_set FROM vectors v JOIN vector_sets s USING (account, vector_set)
-             WHERE v.space = %(space)s AND s.state = 'serving'
+             WHERE v.account = %(account)s AND v.space = %(space)s AND s.state = 'serving'
              GROUP BY v.vector_set ORDER BY count(*) DESC, v.vector_set LIMIT 1)
         SELECT m.id, coalesce(m.title, ''), v.embedding::real[]
           FROM memories m
-          JOIN passages p ON p.source_kind = 'memory' AND p.source_id = m.id AND p.part = 0
-          JOIN vectors v ON v.space = p.space AND v.passage = p.passage
+          JOIN passages p ON p.account = m.account AND p.source_kind = 'memory' AND p.source_id = m.id AND p.part = 0
+          JOIN vectors v ON v.account = p.account AND v.space = p.space AND v.passage = p.passage
                         AND v.vector_set = (SELECT vector_set FROM largest)
-         WHERE m.space = %(space)s AND m.kind = 'capsule' AND m.deleted_at IS NULL AND m.cold_at IS NULL
+         WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' AND m.deleted_at IS NULL
+           AND m.cold_at IS NULL
          ORDER BY m.created_at, m.id
         """,
         {"space": space},

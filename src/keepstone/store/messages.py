@@ -13,8 +13,8 @@ async def insert(conn: Connection, space: int, messages: Sequence[Message], *, v
     rows = await (
         await conn.execute(
             """
-            INSERT INTO messages (space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
-            SELECT %(space)s, *, %(visibility)s
+            INSERT INTO messages (account, space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
+            SELECT %(account)s, %(space)s, *, %(visibility)s
               FROM unnest(%(ids)s::text[], %(clients)s::text[], %(speakers)s::text[],
                           %(texts)s::text[], %(times)s::timestamptz[], %(replies)s::text[], %(metadata)s::jsonb[])
             ON CONFLICT (account, space, client_id) DO NOTHING
@@ -43,9 +43,11 @@ async def ids_of(conn: Connection, space: int, names: Sequence[str]) -> dict[str
     rows = await (
         await conn.execute(
             """
-            SELECT id, id FROM messages WHERE space = %(space)s AND id = ANY(%(names)s)
+            SELECT id, id FROM messages
+             WHERE account = %(account)s AND space = %(space)s AND id = ANY(%(names)s)
             UNION ALL
-            SELECT client_id, id FROM messages WHERE space = %(space)s AND client_id = ANY(%(names)s)
+            SELECT client_id, id FROM messages
+             WHERE account = %(account)s AND space = %(space)s AND client_id = ANY(%(names)s)
             """,
             {"space": space, "names": list(names)},
         )
@@ -54,13 +56,16 @@ async def ids_of(conn: Connection, space: int, names: Sequence[str]) -> dict[str
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Kept]:
-    found = await fetch_all(
+    messages = await fetch_all(
         conn,
         Kept,
-        "SELECT id, seq, client_id, speaker, text, at, reply_to, metadata FROM messages WHERE id = ANY(%(ids)s)",
+        """
+        SELECT id, seq, client_id, speaker, text, at, reply_to, metadata FROM messages
+         WHERE account = %(account)s AND id = ANY(%(ids)s)
+        """,
         {"ids": list(ids)},
     )
-    return {message.id: message for message in found}
+    return {message.id: message for message in messages}
 
 
 async def preceding(conn: Connection, ids: Sequence[str]) -> dict[str, str]:
@@ -71,15 +76,17 @@ async def preceding(conn: Connection, ids: Sequence[str]) -> dict[str, str]:
         await conn.execute(
             """
             SELECT m.id,
-                   coalesce((SELECT r.id FROM messages r WHERE r.space = m.space AND r.id = m.reply_to),
-                            (SELECT r.id FROM messages r WHERE r.space = m.space AND r.client_id = m.reply_to),
+                   coalesce((SELECT r.id FROM messages r
+                              WHERE r.account = m.account AND r.space = m.space AND r.id = m.reply_to),
+                            (SELECT r.id FROM messages r
+                              WHERE r.account = m.account AND r.space = m.space AND r.client_id = m.reply_to),
                             (SELECT b.id FROM messages b
-                              WHERE b.space = m.space AND (b.at, b.seq) < (m.at, m.seq)
+                              WHERE b.account = m.account AND b.space = m.space AND (b.at, b.seq) < (m.at, m.seq)
                                 AND b.at >= m.at - interval '1 hour'
                               ORDER BY b.at DESC, b.seq DESC LIMIT 1))
-              FROM messages m WHERE m.id = ANY(%s)
+              FROM messages m WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
             """,
-            [list(ids)],
+            {"ids": list(ids)},
         )
     ).fetchall()
     return {message: before for message, before in rows if before is not None}

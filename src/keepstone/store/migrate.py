@@ -16,7 +16,7 @@ from procrastinate.schema import SchemaManager
 from psycopg import sql
 
 from keepstone.errors import Misconfigured
-from keepstone.store.db import APP_ROLE, SEARCH_PATH, WORKER_ROLE, Connection, fetch_value
+from keepstone.store.db import APP_ROLE, SEARCH_PATH, WORKER_ROLE, AnyConnection, Connection, fetch_value
 from keepstone.store.requirements import check_server, extension_not_allowed, roles_missing, schema_not_allowed
 
 _LOCK = 0x6B65_6570_7374  # "keepst"; advisory, so it dies with its holder
@@ -47,20 +47,20 @@ async def migrate(conninfo: str, *, upto: str | None = None) -> list[str]:
         _refuse_unknown(recorded)
         if upto is None and not _missing(recorded):
             return []
-        await conn.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        await conn.execute("SELECT pg_advisory_lock(%(lock)s)", {"lock": _LOCK})
         await _prepare(conn)
         return await _apply(conn, upto)
 
 
 async def _connect(conninfo: str) -> Connection:
     try:
-        return await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10)
+        return await Connection.connect(conninfo, autocommit=True, connect_timeout=10)
     except psycopg.OperationalError as fault:
         told = str(fault).strip().splitlines()[-1]
         raise Misconfigured(f"The database does not answer. Check KEEPSTONE_DATABASE_URL. It said: {told}") from None
 
 
-async def pending(conn: Connection) -> list[str]:
+async def pending(conn: AnyConnection) -> list[str]:
     """Names of what this database still lacks. Works for any role that may connect."""
     return _missing(await _recorded(conn))
 
@@ -74,7 +74,7 @@ def _missing(recorded: dict[str, str]) -> list[str]:
     return own + [name for name, _ in _queue_migrations() if name not in recorded]
 
 
-async def _recorded(conn: Connection) -> dict[str, str]:
+async def _recorded(conn: AnyConnection) -> dict[str, str]:
     if await fetch_value(conn, "SELECT to_regclass('keepstone.migrations')") is None:
         return {}
     rows = await (await conn.execute("SELECT name, sha256 FROM keepstone.migrations")).fetchall()
@@ -129,9 +129,9 @@ async def _apply(conn: Connection, upto: str | None) -> list[str]:
             await conn.execute(text.encode())
             for done in (name, *also):
                 await conn.execute(
-                    "INSERT INTO migrations (name, sha256) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE"
+                    "INSERT INTO migrations (name, sha256) VALUES (%(name)s, %(sha256)s) ON CONFLICT (name) DO UPDATE"
                     " SET sha256 = excluded.sha256, applied_at = now()",
-                    [done, sha256],
+                    {"name": done, "sha256": sha256},
                 )
         applied.append(name)
 

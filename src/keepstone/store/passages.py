@@ -7,7 +7,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import NewPassage
-from keepstone.store.db import Connection, fetch_all, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,22 +30,22 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
                      WITH ORDINALITY AS i (source_kind, source_id, part, speaker, at, session, visibility, text, terms,
                                            frequencies, term_count, answers, foreign_text, place, number)
         ), stored AS (
-            INSERT INTO passages (space, source_kind, source_id, part, speaker, at, session, visibility, text, terms,
-                                  term_count, answers, foreign_text, place)
-            SELECT %(space)s, source_kind, source_id, part, speaker, at, session, visibility, text,
+            INSERT INTO passages (account, space, source_kind, source_id, part, speaker, at, session, visibility, text,
+                                  terms, term_count, answers, foreign_text, place)
+            SELECT %(account)s, %(space)s, source_kind, source_id, part, speaker, at, session, visibility, text,
                    string_to_array(terms, ' '), term_count, answers, foreign_text, place
               FROM new ORDER BY number
             RETURNING passage, source_kind, source_id, part, terms
         ), posted AS (
-            INSERT INTO terms (space, term, passage, frequency, length)
-            SELECT %(space)s, each.term, s.passage, each.frequency, least(n.term_count, 32767)
+            INSERT INTO terms (account, space, term, passage, frequency, length)
+            SELECT %(account)s, %(space)s, posting.term, s.passage, posting.frequency, least(n.term_count, 32767)
               FROM stored s JOIN new n USING (source_kind, source_id, part)
                    CROSS JOIN LATERAL unnest(s.terms, string_to_array(n.frequencies, ' ')::smallint[])
-                                      AS each (term, frequency)
+                                      AS posting (term, frequency)
         )
         UPDATE spaces SET passages = passages + %(number)s, term_total = term_total + %(total)s,
                           foreign_text = foreign_text OR %(any_foreign)s
-         WHERE space = %(space)s
+         WHERE account = %(account)s AND space = %(space)s
         """,
         {
             "space": space,
@@ -73,8 +73,11 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
 async def delete(conn: Connection, space: int, source_kind: str, source_ids: Sequence[str]) -> None:
     """With their terms and vectors; the space counts them out."""
     await conn.execute(
-        "DELETE FROM passages WHERE space = %s AND source_kind = %s AND source_id = ANY(%s)",
-        [space, source_kind, list(source_ids)],
+        """
+        DELETE FROM passages
+         WHERE account = %(account)s AND space = %(space)s AND source_kind = %(kind)s AND source_id = ANY(%(ids)s)
+        """,
+        {"space": space, "kind": source_kind, "ids": list(source_ids)},
     )
 
 
@@ -84,7 +87,8 @@ async def number(conn: Connection, space: int, source_kind: str, source_id: str)
         conn,
         """
         SELECT passage FROM passages
-         WHERE space = %(space)s AND source_kind = %(kind)s AND source_id = %(id)s ORDER BY part LIMIT 1
+         WHERE account = %(account)s AND space = %(space)s AND source_kind = %(kind)s AND source_id = %(id)s
+         ORDER BY part LIMIT 1
         """,
         {"space": space, "kind": source_kind, "id": source_id},
     )
@@ -94,9 +98,11 @@ async def last_session(conn: Connection, space: int) -> tuple[datetime, str] | N
     """When somebody last spoke in this space, and in which session."""
     return await (
         await conn.execute(
-            "SELECT at, session FROM passages WHERE space = %s AND session IS NOT NULL"
-            " ORDER BY at DESC, passage DESC LIMIT 1",
-            [space],
+            """
+            SELECT at, session FROM passages WHERE account = %(account)s AND space = %(space)s AND session IS NOT NULL
+             ORDER BY at DESC, passage DESC LIMIT 1
+            """,
+            {"space": space},
         )
     ).fetchone()
 
@@ -108,7 +114,7 @@ async def pending(conn: Connection, space: int, *, limit: int) -> list[Pending]:
         Pending,
         """
         SELECT space, passage, speaker, text FROM passages
-         WHERE space = %(space)s AND pending ORDER BY passage LIMIT %(limit)s
+         WHERE account = %(account)s AND space = %(space)s AND pending ORDER BY passage LIMIT %(limit)s
         """,
         {"space": space, "limit": limit},
     )
@@ -121,20 +127,21 @@ async def after(conn: Connection, space: int, passage: int, *, limit: int) -> li
         Pending,
         """
         SELECT space, passage, speaker, text FROM passages
-         WHERE space = %(space)s AND passage > %(passage)s ORDER BY passage LIMIT %(limit)s
+         WHERE account = %(account)s AND space = %(space)s AND passage > %(passage)s
+         ORDER BY passage LIMIT %(limit)s
         """,
         {"space": space, "passage": passage, "limit": limit},
     )
 
 
-async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:
+async def pending_spaces(conn: Connection) -> list[tuple[int, ...]]:
     """Account and space of everything that still waits for vectors. Needs no scope."""
-    return await (await conn.execute("SELECT * FROM pending_spaces()")).fetchall()
+    return await fetch_rows(conn, "SELECT * FROM pending_spaces()")
 
 
-async def all_spaces(conn: Connection) -> list[tuple[int, int]]:
+async def all_spaces(conn: Connection) -> list[tuple[int, ...]]:
     """Account and space of everything that can be found. Needs no scope."""
-    return await (await conn.execute("SELECT * FROM filled_spaces()")).fetchall()
+    return await fetch_rows(conn, "SELECT * FROM filled_spaces()")
 
 
 async def any_at_all(conn: Connection) -> bool:
@@ -149,5 +156,9 @@ async def await_vectors_of(conn: Connection, model: str) -> int:
 
 async def mark_embedded(conn: Connection, space: int, passages: Sequence[int]) -> None:
     await conn.execute(
-        "UPDATE passages SET pending = false WHERE space = %s AND passage = ANY(%s)", [space, list(passages)]
+        """
+        UPDATE passages SET pending = false
+         WHERE account = %(account)s AND space = %(space)s AND passage = ANY(%(passages)s)
+        """,
+        {"space": space, "passages": list(passages)},
     )

@@ -16,7 +16,9 @@ async def named(conn: Connection, name: str) -> Plan | None:
 
 async def of_account(conn: Connection) -> Plan | None:
     """That of the transaction's account, which is `free` where its name is not known."""
-    return await fetch_one(conn, Plan, "SELECT p.* FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p")
+    return await fetch_one(
+        conn, Plan, "SELECT p.* FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p WHERE a.account = %(account)s"
+    )
 
 
 async def put(conn: Connection, plan: Plan) -> None:

@@ -3,13 +3,11 @@
 from datetime import datetime
 
 from keepstone.model.project import Project
-from keepstone.store.db import Connection, fetch_all, fetch_one
+from keepstone.store.db import Connection, fetch_all, fetch_one, insert_new_row
 
 
 async def add_member(conn: Connection, space: int, user_id: str, *, role: str) -> None:
-    await conn.execute(
-        "INSERT INTO members (space, user_id, role) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", [space, user_id, role]
-    )
+    await insert_new_row(conn, "members", {"space": space, "user_id": user_id, "role": role})
 
 
 async def get(conn: Connection, project_id: str, user_id: str) -> Project | None:
@@ -19,7 +17,8 @@ async def get(conn: Connection, project_id: str, user_id: str) -> Project | None
         Project,
         """
         SELECT s.name AS id, s.title AS name, s.created_at FROM spaces s JOIN members m USING (account, space)
-         WHERE s.kind = 'project' AND s.name = %(id)s AND m.user_id = %(user)s AND s.deleted_at IS NULL
+         WHERE s.account = %(account)s AND s.kind = 'project' AND s.name = %(id)s AND m.user_id = %(user)s
+           AND s.deleted_at IS NULL
         """,
         {"id": project_id, "user": user_id},
     )
@@ -33,7 +32,7 @@ async def page(conn: Connection, user_id: str, *, after: tuple[datetime, str] | 
         Project,
         """
         SELECT s.name AS id, s.title AS name, s.created_at FROM spaces s JOIN members m USING (account, space)
-         WHERE s.kind = 'project' AND m.user_id = %(user)s AND s.deleted_at IS NULL
+         WHERE s.account = %(account)s AND s.kind = 'project' AND m.user_id = %(user)s AND s.deleted_at IS NULL
            AND (%(at)s::timestamptz IS NULL OR (s.created_at, s.name) < (%(at)s, %(last)s))
          ORDER BY s.created_at DESC, s.name DESC
          LIMIT %(limit)s

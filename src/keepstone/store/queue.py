@@ -169,27 +169,27 @@ class Queue:
         async with self._pool.connection() as conn:
             await conn.execute(
                 """
-                INSERT INTO job_faults (job, error) VALUES (%s, %s)
+                INSERT INTO job_faults (job, error) VALUES (%(job)s, %(error)s)
                 ON CONFLICT (job) DO UPDATE SET error = excluded.error, at = now()
                 """,
-                [job_id, error[:100]],
+                {"job": job_id, "error": error[:100]},
             )
 
     async def forget_faults(self) -> None:
         """Those of jobs that are gone."""
         async with self._pool.connection() as conn:
             await conn.execute(
-                "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT FROM procrastinate_jobs j WHERE j.id = f.job)"
+                "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs j WHERE j.id = f.job)"
             )
 
     async def retry(self, job_id: int) -> bool:
         """Put a failed job back. False when there is no failed job of this number."""
         async with self._pool.connection() as conn:
-            found = await fetch_value(
+            failed = await fetch_value(
                 conn,
                 "SELECT true FROM procrastinate_jobs WHERE id = %(id)s AND status = 'failed'",
                 {"id": job_id},
             )
-        if found:
+        if failed:
             await self.app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
-        return bool(found)
+        return bool(failed)

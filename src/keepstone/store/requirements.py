@@ -1,7 +1,7 @@
 """What a Postgres must have before Keepstone can live in it; each fault says what to install or to run."""
 
 from keepstone.errors import Misconfigured
-from keepstone.store.db import APP_ROLE, WORKER_ROLE, Connection, fetch_value
+from keepstone.store.db import APP_ROLE, WORKER_ROLE, AnyConnection, fetch_value
 
 OLDEST_SERVER = 150000
 OLDEST_PGVECTOR = (0, 7)
@@ -29,7 +29,7 @@ def check_pgvector_version(version: str | None, *, server: int) -> None:
         )
 
 
-async def check_server(conn: Connection) -> None:
+async def check_server(conn: AnyConnection) -> None:
     """Version, encoding and extension, the last installed in this database or ready to be."""
     server = conn.info.server_version
     check_server_version(server)
@@ -42,7 +42,7 @@ async def check_server(conn: Connection) -> None:
     check_pgvector_version(await pgvector_version(conn), server=server)
 
 
-async def pgvector_version(conn: Connection) -> str | None:
+async def pgvector_version(conn: AnyConnection) -> str | None:
     return await fetch_value(
         conn,
         """

@@ -8,26 +8,45 @@ from typing import LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.room import Participant, Room, Thread, Utterance
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import (
+    Connection,
+    delete_rows,
+    fetch_all,
+    fetch_column,
+    fetch_one,
+    fetch_value,
+    insert_new_row,
+    insert_row,
+    update_rows,
+)
 
 _ROOM: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.space, r.project_id, CASE s.kind WHEN 'dm' THEN s.name END AS agent,
            s.owner, s.created_at, r.last_at, r.last_seq
       FROM spaces s JOIN rooms r USING (account, space)
+     WHERE s.account = %(account)s
+"""
+_OF_USER: LiteralString = """
+    AND s.kind = 'room' AND s.part_of IS NULL AND (s.deleted_at IS NOT NULL) = %(deleted)s
+    AND EXISTS (SELECT 1 FROM members m WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s)
 """
 _UTTERANCE: LiteralString = """
     SELECT m.id, m.seq, m.user_id AS "user", m.agent, m.speaker AS name, m.text, m.at AS ts, m.thread_id, m.attachments
       FROM messages m
+     WHERE m.account = %(account)s
 """
 
 
 async def create(conn: Connection, room_id: str, name: str, project_id: str | None) -> int:
     space = await fetch_value(
         conn,
-        "INSERT INTO spaces (kind, name, title) VALUES ('room', %(id)s, %(name)s) RETURNING space",
+        """
+        INSERT INTO spaces (account, kind, name, title) VALUES (%(account)s, 'room', %(id)s, %(name)s)
+        RETURNING space
+        """,
         {"id": room_id, "name": name},
     )
-    await conn.execute("INSERT INTO rooms (space, project_id) VALUES (%s, %s)", [space, project_id])
+    await insert_row(conn, "rooms", {"space": space, "project_id": project_id})
     return space
 
 
@@ -36,9 +55,9 @@ async def ensure_dm(conn: Connection, user_id: str, agent: str) -> None:
     await conn.execute(
         """
         WITH made AS (
-            INSERT INTO spaces (kind, name, owner) VALUES ('dm', %(agent)s, %(user)s)
+            INSERT INTO spaces (account, kind, name, owner) VALUES (%(account)s, 'dm', %(agent)s, %(user)s)
             ON CONFLICT (account, kind, owner, name) DO NOTHING RETURNING space)
-        INSERT INTO rooms (space) SELECT space FROM made
+        INSERT INTO rooms (account, space) SELECT %(account)s, space FROM made
         """,
         {"agent": agent, "user": user_id},
     )
@@ -49,9 +68,7 @@ async def get(conn: Connection, room_id: str, user_id: str, *, deleted: bool = F
     return await fetch_one(
         conn,
         Room,
-        f"""{_ROOM} JOIN members m ON m.account = s.account AND m.space = s.space AND m.user_id = %(user)s
-         WHERE s.kind = 'room' AND s.part_of IS NULL AND s.name = %(id)s AND (s.deleted_at IS NOT NULL) = %(deleted)s
-        """,
+        f"{_ROOM} {_OF_USER} AND s.name = %(id)s",
         {"id": room_id, "user": user_id, "deleted": deleted},
     )
 
@@ -60,14 +77,14 @@ async def get_dm(conn: Connection, user_id: str, agent: str) -> Room | None:
     return await fetch_one(
         conn,
         Room,
-        f"{_ROOM} WHERE s.kind = 'dm' AND s.owner = %(user)s AND s.name = %(agent)s",
+        f"{_ROOM} AND s.kind = 'dm' AND s.owner = %(user)s AND s.name = %(agent)s",
         {"user": user_id, "agent": agent},
     )
 
 
 async def by_space(conn: Connection, space: int) -> Room | None:
     """For a job."""
-    return await fetch_one(conn, Room, f"{_ROOM} WHERE s.space = %(space)s AND s.deleted_at IS NULL", {"space": space})
+    return await fetch_one(conn, Room, f"{_ROOM} AND s.space = %(space)s AND s.deleted_at IS NULL", {"space": space})
 
 
 async def page(
@@ -78,8 +95,7 @@ async def page(
     return await fetch_all(
         conn,
         Room,
-        f"""{_ROOM} JOIN members m ON m.account = s.account AND m.space = s.space AND m.user_id = %(user)s
-         WHERE s.kind = 'room' AND s.part_of IS NULL AND (s.deleted_at IS NOT NULL) = %(deleted)s
+        f"""{_ROOM} {_OF_USER}
            AND (%(at)s::timestamptz IS NULL OR (s.created_at, s.name) < (%(at)s, %(last)s))
          ORDER BY s.created_at DESC, s.name DESC LIMIT %(limit)s
         """,
@@ -89,13 +105,14 @@ async def page(
 
 async def everywhere(conn: Connection) -> list[int]:
     """The space of every room and of all direct messages of the account."""
-    rows = await conn.execute("SELECT space FROM rooms")
-    return [row[0] for row in await rows.fetchall()]
+    return await fetch_column(conn, "SELECT space FROM rooms WHERE account = %(account)s")
 
 
 async def hold(conn: Connection, space: int) -> Room | None:
     """Until the transaction ends, nobody else says anything in it."""
-    await conn.execute("SELECT FROM rooms WHERE space = %s FOR UPDATE", [space])
+    await conn.execute(
+        "SELECT space FROM rooms WHERE account = %(account)s AND space = %(space)s FOR UPDATE", {"space": space}
+    )
     return await by_space(conn, space)
 
 
@@ -107,7 +124,8 @@ async def participants(conn: Connection, space: int) -> list[Participant]:
         """
         SELECT m.user_id, u.name, u.email, m.role, m.added_at AS joined_at
           FROM members m JOIN users u ON u.account = m.account AND u.id = m.user_id
-         WHERE m.space = %(space)s AND u.erased_at IS NULL ORDER BY m.added_at, m.role <> 'owner', m.user_id
+         WHERE m.account = %(account)s AND m.space = %(space)s AND u.erased_at IS NULL
+         ORDER BY m.added_at, m.role <> 'owner', m.user_id
         """,
         {"space": space},
     )
@@ -120,88 +138,80 @@ async def people(conn: Connection, user_ids: Sequence[str]) -> list[Participant]
         Participant,
         """
         SELECT u.id AS user_id, u.name, u.email, 'owner' AS role, u.created_at AS joined_at
-          FROM users u WHERE u.id = ANY(%(ids)s) AND u.erased_at IS NULL
+          FROM users u WHERE u.account = %(account)s AND u.id = ANY(%(ids)s) AND u.erased_at IS NULL
         """,
         {"ids": list(user_ids)},
     )
 
 
 async def add_agent(conn: Connection, space: int, agent: str) -> None:
-    await conn.execute("INSERT INTO room_agents (space, agent) VALUES (%s, %s) ON CONFLICT DO NOTHING", [space, agent])
+    await insert_new_row(conn, "room_agents", {"space": space, "agent": agent})
 
 
 async def remove_agent(conn: Connection, space: int, agent: str) -> bool:
-    done = await conn.execute("DELETE FROM room_agents WHERE space = %s AND agent = %s", [space, agent])
-    return done.rowcount > 0
+    return await delete_rows(conn, "room_agents", {"space": space, "agent": agent}) > 0
 
 
 async def agents(conn: Connection, space: int) -> list[str]:
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT r.agent FROM room_agents r JOIN agents a ON a.account = r.account AND a.slug = r.agent
-         WHERE r.space = %s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
+         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
         """,
-        [space],
+        {"space": space},
     )
-    return [row[0] for row in await rows.fetchall()]
 
 
 async def agents_then(conn: Connection, space: int, message_id: str) -> list[str]:
     """Those of them who were in the room when this was said."""
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT r.agent FROM room_agents r
           JOIN agents a ON a.account = r.account AND a.slug = r.agent
-          JOIN messages m ON m.space = r.space AND m.id = %(message)s AND m.recorded_at >= r.added_at
-         WHERE r.space = %(space)s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
+          JOIN messages m ON m.account = r.account AND m.space = r.space AND m.id = %(message)s
+                         AND m.recorded_at >= r.added_at
+         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
         """,
         {"space": space, "message": message_id},
     )
-    return [row[0] for row in await rows.fetchall()]
 
 
 async def part(conn: Connection, space: int, kind: str, agent: str) -> int:
     """Where this agent keeps what it remembers of the place; made when it was not there."""
     name = f"{space}/{agent}"
-    await conn.execute(
-        """
-        INSERT INTO spaces (kind, name, part_of) VALUES (%s, %s, %s)
-        ON CONFLICT (account, kind, owner, name) DO NOTHING
-        """,
-        [kind, name, space],
-    )
+    await insert_new_row(conn, "spaces", {"kind": kind, "name": name, "part_of": space})
     return await fetch_value(
-        conn, "SELECT space FROM spaces WHERE part_of = %(space)s AND name = %(name)s", {"space": space, "name": name}
+        conn,
+        "SELECT space FROM spaces WHERE account = %(account)s AND part_of = %(space)s AND name = %(name)s",
+        {"space": space, "name": name},
     )
 
 
 async def parts(conn: Connection, spaces: Sequence[int], agents: Sequence[str]) -> list[int]:
     """Where these agents keep what they remember of these places, as far as they do."""
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT p.space FROM spaces p
-         WHERE p.part_of = ANY(%(spaces)s) AND split_part(p.name, '/', 2) = ANY(%(agents)s) AND p.deleted_at IS NULL
+         WHERE p.account = %(account)s AND p.part_of = ANY(%(spaces)s)
+           AND split_part(p.name, '/', 2) = ANY(%(agents)s) AND p.deleted_at IS NULL
         """,
         {"spaces": list(spaces), "agents": list(agents)},
     )
-    return [row[0] for row in await rows.fetchall()]
 
 
 async def named(conn: Connection, kind: str, names: Sequence[str]) -> list[int]:
     """The spaces of these profiles, or projects."""
-    rows = await conn.execute(
-        "SELECT space FROM spaces WHERE kind = %s AND name = ANY(%s) AND part_of IS NULL AND deleted_at IS NULL",
-        [kind, list(names)],
-    )
-    return [row[0] for row in await rows.fetchall()]
-
-
-async def put_away(conn: Connection, space: int, *, away: bool) -> None:
-    """To the trash, with its parts; or back."""
-    await conn.execute(
-        "UPDATE spaces SET deleted_at = CASE WHEN %(away)s THEN now() END"
-        " WHERE space = %(space)s OR part_of = %(space)s",
-        {"away": away, "space": space},
+    return await fetch_column(
+        conn,
+        """
+        SELECT space FROM spaces
+         WHERE account = %(account)s AND kind = %(kind)s AND name = ANY(%(names)s) AND part_of IS NULL
+           AND deleted_at IS NULL
+        """,
+        {"kind": kind, "names": list(names)},
     )
 
 
@@ -210,9 +220,9 @@ async def say(conn: Connection, room: Room, message: Utterance, client_id: str |
     seq: int = await fetch_value(
         conn,
         """
-        INSERT INTO messages (space, id, client_id, speaker, user_id, agent, text, at, thread_id, visibility,
+        INSERT INTO messages (account, space, id, client_id, speaker, user_id, agent, text, at, thread_id, visibility,
                               attachments)
-        VALUES (%(space)s, %(id)s, %(client)s, %(name)s, %(user)s, %(agent)s, %(text)s, %(at)s, %(thread)s,
+        VALUES (%(account)s, %(space)s, %(id)s, %(client)s, %(name)s, %(user)s, %(agent)s, %(text)s, %(at)s, %(thread)s,
                 %(visibility)s, %(attachments)s)
         RETURNING seq
         """,
@@ -234,7 +244,7 @@ async def say(conn: Connection, room: Room, message: Utterance, client_id: str |
         """
         UPDATE rooms SET last_at = greatest(last_at, %(at)s), last_seq = %(seq)s,
                          dirty_from = least(coalesce(dirty_from, %(at)s), %(at)s)
-         WHERE space = %(space)s
+         WHERE account = %(account)s AND space = %(space)s
         """,
         {"at": message.ts, "seq": seq, "space": room.space},
     )
@@ -245,21 +255,21 @@ async def by_client_id(conn: Connection, space: int, client_id: str) -> Utteranc
     return await fetch_one(
         conn,
         Utterance,
-        f"{_UTTERANCE} WHERE m.space = %(space)s AND m.client_id = %(client)s",
+        f"{_UTTERANCE} AND m.space = %(space)s AND m.client_id = %(client)s",
         {"space": space, "client": client_id},
     )
 
 
 async def latest(conn: Connection, space: int, *, limit: int, beyond: int = 0) -> list[Utterance]:
     """The last that were said, in order; of those that came after that place (`seq`)."""
-    found = await fetch_all(
+    latest_first = await fetch_all(
         conn,
         Utterance,
-        f"""{_UTTERANCE} WHERE m.space = %(space)s AND m.seq > %(beyond)s
+        f"""{_UTTERANCE} AND m.space = %(space)s AND m.seq > %(beyond)s
          ORDER BY m.at DESC, m.seq DESC LIMIT %(limit)s""",
         {"space": space, "beyond": beyond, "limit": limit},
     )
-    return found[::-1]
+    return latest_first[::-1]
 
 
 async def messages(
@@ -273,7 +283,7 @@ async def messages(
         conn,
         Utterance,
         f"""{_UTTERANCE}
-         WHERE m.space = %(space)s AND (%(thread)s::text IS NULL OR m.thread_id = %(thread)s)
+           AND m.space = %(space)s AND (%(thread)s::text IS NULL OR m.thread_id = %(thread)s)
            AND (%(at)s::timestamptz IS NULL OR (m.at, m.seq) {beyond} (%(at)s, %(last)s::bigint))
          ORDER BY {order} LIMIT %(limit)s
         """,
@@ -289,7 +299,7 @@ async def between(
         conn,
         Utterance,
         f"""{_UTTERANCE}
-         WHERE m.space = %(space)s AND m.at >= %(since)s AND (%(until)s::timestamptz IS NULL OR m.at < %(until)s)
+           AND m.space = %(space)s AND m.at >= %(since)s AND (%(until)s::timestamptz IS NULL OR m.at < %(until)s)
          ORDER BY m.at, m.seq LIMIT %(limit)s
         """,
         {"space": space, "since": since, "until": until, "limit": limit},
@@ -298,28 +308,29 @@ async def between(
 
 async def session_start(conn: Connection, space: int, at: datetime, *, silence: int) -> datetime:
     """When the session that was under way at that time began: before it there were so many seconds of silence."""
-    found: datetime | None = await fetch_value(
+    start: datetime | None = await fetch_value(
         conn,
         """
         WITH RECURSIVE back AS (
             SELECT %(at)s::timestamptz AS at
             UNION ALL
             SELECT (SELECT m.at FROM messages m
-                     WHERE m.space = %(space)s AND m.at < b.at AND m.at >= b.at - make_interval(secs => %(silence)s)
+                     WHERE m.account = %(account)s AND m.space = %(space)s AND m.at < b.at
+                       AND m.at >= b.at - make_interval(secs => %(silence)s)
                      ORDER BY m.at LIMIT 1)
               FROM back b WHERE b.at IS NOT NULL)
         SELECT min(at) FROM back
         """,
         {"space": space, "at": at, "silence": silence},
     )
-    return found or at
+    return start or at
 
 
 async def of_thread(conn: Connection, thread_id: str, *, limit: int = 20_000) -> list[Utterance]:
     return await fetch_all(
         conn,
         Utterance,
-        f"{_UTTERANCE} WHERE m.thread_id = %(thread)s ORDER BY m.at, m.seq LIMIT %(limit)s",
+        f"{_UTTERANCE} AND m.thread_id = %(thread)s ORDER BY m.at, m.seq LIMIT %(limit)s",
         {"thread": thread_id, "limit": limit},
     )
 
@@ -329,14 +340,21 @@ async def ungleaned(conn: Connection, space: int, *, limit: int) -> list[Utteran
     return await fetch_all(
         conn,
         Utterance,
-        f"""{_UTTERANCE} JOIN rooms r USING (account, space)
-         WHERE m.space = %(space)s AND m.seq > r.gleaned_seq ORDER BY m.seq LIMIT %(limit)s""",
+        f"""{_UTTERANCE} AND m.space = %(space)s
+           AND m.seq > (SELECT r.gleaned_seq FROM rooms r WHERE r.account = %(account)s AND r.space = %(space)s)
+         ORDER BY m.seq LIMIT %(limit)s""",
         {"space": space, "limit": limit},
     )
 
 
 async def gleaned(conn: Connection, space: int, seq: int) -> None:
-    await conn.execute("UPDATE rooms SET gleaned_seq = greatest(gleaned_seq, %s) WHERE space = %s", [seq, space])
+    await conn.execute(
+        """
+        UPDATE rooms SET gleaned_seq = greatest(gleaned_seq, %(seq)s)
+         WHERE account = %(account)s AND space = %(space)s
+        """,
+        {"seq": seq, "space": space},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,7 +370,10 @@ async def due(conn: Connection, space: int) -> Due | None:
     return await fetch_one(
         conn,
         Due,
-        "SELECT dirty_from AS session, days_from AS day, weeks_from AS week FROM rooms WHERE space = %(space)s",
+        """
+        SELECT dirty_from AS session, days_from AS day, weeks_from AS week FROM rooms
+         WHERE account = %(account)s AND space = %(space)s
+        """,
         {"space": space},
     )
 
@@ -366,7 +387,7 @@ async def done(conn: Connection, space: int, last_seq: int, now: Due) -> None:
         UPDATE rooms
            SET dirty_from = CASE WHEN last_seq = %(seq)s THEN %(session)s ELSE least(dirty_from, %(session)s) END,
                days_from = %(day)s, weeks_from = %(week)s
-         WHERE space = %(space)s
+         WHERE account = %(account)s AND space = %(space)s
         """,
         {"seq": last_seq, "session": now.session, "day": now.day, "week": now.week, "space": space},
     )
@@ -393,11 +414,8 @@ async def unsummarised(conn: Connection, now: datetime, *, silence: timedelta) -
 
 async def open_thread(conn: Connection, space: int, thread: Thread) -> bool:
     """False when there is one of this id in the account already."""
-    done = await conn.execute(
-        "INSERT INTO threads (space, id, title, opened_at) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-        [space, thread.id, thread.title, thread.opened_at],
-    )
-    return done.rowcount > 0
+    values = {"space": space, "id": thread.id, "title": thread.title, "opened_at": thread.opened_at}
+    return await insert_new_row(conn, "threads", values)
 
 
 async def thread(conn: Connection, space: int, thread_id: str) -> Thread | None:
@@ -406,7 +424,7 @@ async def thread(conn: Connection, space: int, thread_id: str) -> Thread | None:
         Thread,
         """
         SELECT id, title, message_count, opened_at, closed_at FROM threads
-         WHERE space = %(space)s AND id = %(id)s
+         WHERE account = %(account)s AND space = %(space)s AND id = %(id)s
         """,
         {"space": space, "id": thread_id},
     )
@@ -419,7 +437,8 @@ async def threads(conn: Connection, space: int, *, after: tuple[datetime, str] |
         Thread,
         """
         SELECT id, title, message_count, opened_at, closed_at FROM threads
-         WHERE space = %(space)s AND (%(at)s::timestamptz IS NULL OR (opened_at, id) < (%(at)s, %(last)s))
+         WHERE account = %(account)s AND space = %(space)s
+           AND (%(at)s::timestamptz IS NULL OR (opened_at, id) < (%(at)s, %(last)s))
          ORDER BY opened_at DESC, id DESC LIMIT %(limit)s
         """,
         {"space": space, "at": at, "last": last, "limit": limit},
@@ -430,19 +449,25 @@ async def grow_thread(conn: Connection, thread_id: str) -> int:
     """One message more; returns how many there are."""
     return await fetch_value(
         conn,
-        "UPDATE threads SET message_count = message_count + 1 WHERE id = %(id)s RETURNING message_count",
+        """
+        UPDATE threads SET message_count = message_count + 1 WHERE account = %(account)s AND id = %(id)s
+        RETURNING message_count
+        """,
         {"id": thread_id},
     )
 
 
 async def close_thread(conn: Connection, thread_id: str, at: datetime) -> None:
-    await conn.execute("UPDATE threads SET closed_at = %s WHERE id = %s", [at, thread_id])
+    await update_rows(conn, "threads", {"id": thread_id}, {"closed_at": at})
 
 
 async def with_parts(conn: Connection, spaces: Sequence[int]) -> list[int]:
     """These, and every agent's part of them."""
-    rows = await conn.execute(
-        "SELECT space FROM spaces WHERE (space = ANY(%(spaces)s) OR part_of = ANY(%(spaces)s)) AND deleted_at IS NULL",
+    return await fetch_column(
+        conn,
+        """
+        SELECT space FROM spaces
+         WHERE account = %(account)s AND (space = ANY(%(spaces)s) OR part_of = ANY(%(spaces)s)) AND deleted_at IS NULL
+        """,
         {"spaces": list(spaces)},
     )
-    return [row[0] for row in await rows.fetchall()]

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.credential import Session
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import Connection, delete_rows, fetch_all, fetch_one, fetch_value, insert_row
 
 _COLUMNS: LiteralString = "account, id, user_id, created_at, expires_at, last_used_at, address, user_agent"
 
@@ -13,12 +13,9 @@ async def insert(
     conn: Connection, session_id: str, *, user_id: str, prefix: str, secret_hash: bytes, expires_at: datetime,
     address: str | None, user_agent: str | None,
 ) -> None:  # fmt: skip
-    await conn.execute(
-        """
-        INSERT INTO sessions (id, user_id, prefix, secret_hash, expires_at, address, user_agent)
-        VALUES (%s, %s, %s, %s, %s, %s, %s)
-        """,
-        [session_id, user_id, prefix, secret_hash, expires_at, address, user_agent],
+    values = {"id": session_id, "user_id": user_id, "prefix": prefix, "secret_hash": secret_hash}
+    await insert_row(
+        conn, "sessions", {**values, "expires_at": expires_at, "address": address, "user_agent": user_agent}
     )
 
 
@@ -26,7 +23,7 @@ async def get(conn: Connection, session_id: str) -> Session | None:
     return await fetch_one(
         conn,
         Session,
-        f"SELECT {_COLUMNS} FROM sessions WHERE id = %(id)s AND expires_at > now()",
+        f"SELECT {_COLUMNS} FROM sessions WHERE account = %(account)s AND id = %(id)s AND expires_at > now()",
         {"id": session_id},
     )
 
@@ -39,7 +36,7 @@ async def page(conn: Connection, *, user_id: str, after: tuple[datetime, str] | 
         Session,
         f"""
         SELECT {_COLUMNS} FROM sessions
-         WHERE user_id = %(user)s AND expires_at > now()
+         WHERE account = %(account)s AND user_id = %(user)s AND expires_at > now()
            AND (%(at)s::timestamptz IS NULL OR (created_at, id) < (%(at)s, %(last)s))
          ORDER BY created_at DESC, id DESC
          LIMIT %(limit)s
@@ -51,27 +48,31 @@ async def page(conn: Connection, *, user_id: str, after: tuple[datetime, str] | 
 async def touch(conn: Connection, session_id: str) -> None:
     """Remember the use, to the minute."""
     await conn.execute(
-        "UPDATE sessions SET last_used_at = now() WHERE id = %s AND last_used_at < now() - interval '1 minute'",
-        [session_id],
+        """
+        UPDATE sessions SET last_used_at = now()
+         WHERE account = %(account)s AND id = %(id)s AND last_used_at < now() - interval '1 minute'
+        """,
+        {"id": session_id},
     )
 
 
 async def delete(conn: Connection, session_id: str) -> None:
-    await conn.execute("DELETE FROM sessions WHERE id = %s", [session_id])
+    await delete_rows(conn, "sessions", {"id": session_id})
 
 
 async def delete_others(conn: Connection, user_id: str, *, keep: str | None) -> None:
     """Every session of the user but one, as after a change of password."""
-    await conn.execute("DELETE FROM sessions WHERE user_id = %s AND id IS DISTINCT FROM %s", [user_id, keep])
+    await conn.execute(
+        "DELETE FROM sessions WHERE account = %(account)s AND user_id = %(user)s AND id IS DISTINCT FROM %(keep)s",
+        {"user": user_id, "keep": keep},
+    )
 
 
 async def insert_link(conn: Connection, *, user_id: str, prefix: str, secret_hash: bytes, expires_at: datetime) -> None:
     """A new link; it takes the place of an older one of the same user."""
-    await conn.execute("DELETE FROM one_time_links WHERE user_id = %s", [user_id])
-    await conn.execute(
-        "INSERT INTO one_time_links (user_id, prefix, secret_hash, expires_at) VALUES (%s, %s, %s, %s)",
-        [user_id, prefix, secret_hash, expires_at],
-    )
+    await delete_rows(conn, "one_time_links", {"user_id": user_id})
+    values = {"user_id": user_id, "prefix": prefix, "secret_hash": secret_hash, "expires_at": expires_at}
+    await insert_row(conn, "one_time_links", values)
 
 
 async def take_link(conn: Connection, prefix: str, secret_hash: bytes) -> str | None:
@@ -80,7 +81,7 @@ async def take_link(conn: Connection, prefix: str, secret_hash: bytes) -> str | 
         conn,
         """
         DELETE FROM one_time_links
-         WHERE prefix = %(prefix)s AND secret_hash = %(hash)s AND expires_at > now()
+         WHERE account = %(account)s AND prefix = %(prefix)s AND secret_hash = %(hash)s AND expires_at > now()
         RETURNING user_id
         """,
         {"prefix": prefix, "hash": secret_hash},

@@ -1,16 +1,17 @@
 """Summaries: what stands for a window of messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.room import Summary
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_row
 
 _SUMMARY: LiteralString = """
     SELECT id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids, created_at
       FROM summaries
+     WHERE account = %(account)s
 """
 
 
@@ -40,18 +41,26 @@ async def insert_compaction(
 ) -> None:
     """In the place of the earlier one of this thread, which stays readable."""
     await conn.execute(
-        "UPDATE summaries SET superseded_at = now() WHERE space = %s AND thread_id = %s AND tier = 'compaction'"
-        " AND superseded_at IS NULL",
-        [space, thread_id],
-    )
-    await conn.execute(
         """
-        INSERT INTO summaries (space, id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids,
-                               visibility)
-        VALUES (%s, %s, 'compaction', %s, %s, %s, %s, %s, %s, %s)
+        UPDATE summaries SET superseded_at = now()
+         WHERE account = %(account)s AND space = %(space)s AND thread_id = %(thread)s AND tier = 'compaction'
+           AND superseded_at IS NULL
         """,
-        [space, summary_id, thread_id, content, starts_at, ends_at, len(source_ids), list(source_ids), visibility],
+        {"space": space, "thread": thread_id},
     )
+    values = {
+        "space": space,
+        "id": summary_id,
+        "tier": "compaction",
+        "thread_id": thread_id,
+        "content": content,
+        "starts_at": starts_at,
+        "ends_at": ends_at,
+        "message_count": len(source_ids),
+        "source_ids": list(source_ids),
+        "visibility": visibility,
+    }
+    await insert_row(conn, "summaries", values)
 
 
 async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction | None:
@@ -61,45 +70,32 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
         Compaction,
         """
         SELECT s.id, s.content,
-               coalesce((SELECT max(m.seq) FROM messages m WHERE m.id = ANY(s.source_ids)), 0) AS beyond, s.source_ids
+               coalesce((SELECT max(m.seq) FROM messages m WHERE m.account = s.account AND m.id = ANY(s.source_ids)),
+                        0) AS beyond, s.source_ids
           FROM summaries s
-         WHERE s.space = %(space)s AND s.thread_id = %(thread)s AND s.tier = 'compaction' AND s.superseded_at IS NULL
+         WHERE s.account = %(account)s AND s.space = %(space)s AND s.thread_id = %(thread)s AND s.tier = 'compaction'
+           AND s.superseded_at IS NULL
         """,
         {"space": space, "thread": thread_id},
     )
 
 
 async def content(conn: Connection, summary_id: str) -> str | None:
-    return await fetch_value(conn, "SELECT content FROM summaries WHERE id = %(id)s", {"id": summary_id})
+    return await fetch_value(
+        conn, "SELECT content FROM summaries WHERE account = %(account)s AND id = %(id)s", {"id": summary_id}
+    )
 
 
 async def insert(conn: Connection, space: int, summary: Summary, *, visibility: str) -> None:
-    await conn.execute(
-        """
-        INSERT INTO summaries (space, id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids,
-                               visibility, created_at)
-        VALUES (%(space)s, %(id)s, %(tier)s, %(thread)s, %(content)s, %(starts)s, %(ends)s, %(count)s, %(sources)s,
-                %(visibility)s, %(at)s)
-        """,
-        {
-            "space": space,
-            "id": summary.id,
-            "tier": summary.tier,
-            "thread": summary.thread_id,
-            "content": summary.content,
-            "starts": summary.starts_at,
-            "ends": summary.ends_at,
-            "count": summary.message_count,
-            "sources": summary.source_ids,
-            "visibility": visibility,
-            "at": summary.created_at,
-        },
-    )
+    await insert_row(conn, "summaries", {"space": space, "visibility": visibility, **asdict(summary)})
 
 
 async def supersede(conn: Connection, ids: Sequence[str], at: datetime) -> None:
     """They no longer hold; they stay readable."""
-    await conn.execute("UPDATE summaries SET superseded_at = %s WHERE id = ANY(%s)", [at, list(ids)])
+    await conn.execute(
+        "UPDATE summaries SET superseded_at = %(at)s WHERE account = %(account)s AND id = ANY(%(ids)s)",
+        {"at": at, "ids": list(ids)},
+    )
 
 
 async def that_hold(
@@ -112,25 +108,25 @@ async def that_hold(
     limit: int = 10_000,
 ) -> list[Summary]:
     """In the order of time, the latest of them."""
-    found = await fetch_all(
+    latest_first = await fetch_all(
         conn,
         Summary,
         f"""{_SUMMARY}
-         WHERE space = %(space)s AND tier = %(tier)s AND superseded_at IS NULL
+           AND space = %(space)s AND tier = %(tier)s AND superseded_at IS NULL
            AND (%(since)s::timestamptz IS NULL OR starts_at >= %(since)s)
            AND (%(until)s::timestamptz IS NULL OR starts_at < %(until)s)
          ORDER BY starts_at DESC, id DESC LIMIT %(limit)s
         """,
         {"space": space, "tier": tier, "since": since, "until": until, "limit": limit},
     )
-    return found[::-1]
+    return latest_first[::-1]
 
 
 async def of_thread(conn: Connection, thread_id: str) -> Summary | None:
     return await fetch_one(
         conn,
         Summary,
-        f"{_SUMMARY} WHERE thread_id = %(thread)s AND tier = 'thread' AND superseded_at IS NULL",
+        f"{_SUMMARY} AND thread_id = %(thread)s AND tier = 'thread' AND superseded_at IS NULL",
         {"thread": thread_id},
     )
 
@@ -144,7 +140,7 @@ async def page(
         conn,
         Summary,
         f"""{_SUMMARY}
-         WHERE space = %(space)s AND superseded_at IS NULL AND (%(tier)s::text IS NULL OR tier = %(tier)s)
+           AND space = %(space)s AND superseded_at IS NULL AND (%(tier)s::text IS NULL OR tier = %(tier)s)
            AND (%(at)s::timestamptz IS NULL OR (starts_at, id) < (%(at)s, %(last)s))
          ORDER BY starts_at DESC, id DESC LIMIT %(limit)s
         """,
@@ -153,10 +149,10 @@ async def page(
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Summary]:
-    found = await fetch_all(
-        conn, Summary, f"{_SUMMARY} WHERE id = ANY(%(ids)s) AND superseded_at IS NULL", {"ids": list(ids)}
+    summaries = await fetch_all(
+        conn, Summary, f"{_SUMMARY} AND id = ANY(%(ids)s) AND superseded_at IS NULL", {"ids": list(ids)}
     )
-    return {summary.id: summary for summary in found}
+    return {summary.id: summary for summary in summaries}
 
 
 async def first_since(conn: Connection, space: int, tier: str, since: datetime) -> datetime | None:
@@ -165,7 +161,8 @@ async def first_since(conn: Connection, space: int, tier: str, since: datetime) 
         conn,
         """
         SELECT min(starts_at) FROM summaries
-         WHERE space = %(space)s AND tier = %(tier)s AND superseded_at IS NULL AND starts_at >= %(since)s
+         WHERE account = %(account)s AND space = %(space)s AND tier = %(tier)s AND superseded_at IS NULL
+           AND starts_at >= %(since)s
         """,
         {"space": space, "tier": tier, "since": since},
     )

@@ -1,9 +1,9 @@
 """Our own tools that a model called beside a client's, until the client comes back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from keepstone.store.db import Connection, fetch_all
+from keepstone.store.db import Connection, fetch_all, insert_new_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,14 +17,7 @@ class ToolCall:
 
 
 async def insert(conn: Connection, space: int, calls: Sequence[ToolCall]) -> None:
-    async with conn.cursor() as cursor:
-        await cursor.executemany(
-            """
-            INSERT INTO tool_calls (space, client_call, id, position, name, arguments, memory_id)
-            VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
-            """,
-            [(space, one.client_call, one.id, one.position, one.name, one.arguments, one.memory_id) for one in calls],
-        )
+    await insert_new_rows(conn, "tool_calls", [{"space": space, **asdict(call)} for call in calls])
 
 
 async def beside(conn: Connection, space: int, client_calls: Sequence[str]) -> list[ToolCall]:
@@ -33,7 +26,8 @@ async def beside(conn: Connection, space: int, client_calls: Sequence[str]) -> l
         ToolCall,
         """
         SELECT client_call, id, position, name, arguments, memory_id FROM tool_calls
-         WHERE space = %(space)s AND client_call = ANY(%(calls)s) ORDER BY client_call, position
+         WHERE account = %(account)s AND space = %(space)s AND client_call = ANY(%(calls)s)
+         ORDER BY client_call, position
         """,
         {"space": space, "calls": list(client_calls)},
     )

@@ -4,7 +4,16 @@ from datetime import datetime
 from typing import Any, Literal, LiteralString
 
 from keepstone.model.account import User
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+from keepstone.store.db import (
+    Connection,
+    delete_rows,
+    fetch_all,
+    fetch_one,
+    fetch_rows,
+    fetch_value,
+    insert_row,
+    update_rows,
+)
 
 _COLUMNS: LiteralString = """
     account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
@@ -14,7 +23,7 @@ _COLUMNS: LiteralString = """
 
 async def lock_name(conn: Connection, kind: Literal["email", "subject"], name: str) -> None:
     """Until the transaction ends, nobody else can take this address or subject, in any account."""
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{kind}:{name}"])
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))", {"name": f"{kind}:{name}"})
 
 
 async def insert(
@@ -27,15 +36,16 @@ async def insert(
     is_admin: bool,
     password_hash: str | None,
 ) -> None:
-    await conn.execute(
-        "INSERT INTO users (id, email, name, role, is_admin, password_hash) VALUES (%s, %s, %s, %s, %s, %s)",
-        [user_id, email, name, role, is_admin, password_hash],
-    )
+    values = {"id": user_id, "email": email, "name": name, "role": role}
+    await insert_row(conn, "users", {**values, "is_admin": is_admin, "password_hash": password_hash})
 
 
 async def get(conn: Connection, user_id: str) -> User | None:
     return await fetch_one(
-        conn, User, f"SELECT {_COLUMNS} FROM users WHERE id = %(id)s AND erased_at IS NULL", {"id": user_id}
+        conn,
+        User,
+        f"SELECT {_COLUMNS} FROM users WHERE account = %(account)s AND id = %(id)s AND erased_at IS NULL",
+        {"id": user_id},
     )
 
 
@@ -43,7 +53,7 @@ async def by_email(conn: Connection, email: str) -> User | None:
     return await fetch_one(
         conn,
         User,
-        f"SELECT {_COLUMNS} FROM users WHERE email = %(email)s AND erased_at IS NULL",
+        f"SELECT {_COLUMNS} FROM users WHERE account = %(account)s AND email = %(email)s AND erased_at IS NULL",
         {"email": email},
     )
 
@@ -56,7 +66,8 @@ async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: i
         User,
         f"""
         SELECT {_COLUMNS} FROM users
-         WHERE erased_at IS NULL AND (%(at)s::timestamptz IS NULL OR (created_at, id) > (%(at)s, %(last)s))
+         WHERE account = %(account)s AND erased_at IS NULL
+           AND (%(at)s::timestamptz IS NULL OR (created_at, id) > (%(at)s, %(last)s))
          ORDER BY created_at, id
          LIMIT %(limit)s
         """,
@@ -64,14 +75,16 @@ async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: i
     )
 
 
-async def digest_receivers(conn: Connection) -> list[tuple[int, str]]:
+async def digest_receivers(conn: Connection) -> list[tuple[Any, ...]]:
     """Account and id of whoever wants the week by e-mail. Needs no scope."""
-    return await (await conn.execute("SELECT * FROM digest_receivers()")).fetchall()
+    return await fetch_rows(conn, "SELECT * FROM digest_receivers()")
 
 
 async def password_hash(conn: Connection, user_id: str) -> str | None:
     return await fetch_value(
-        conn, "SELECT password_hash FROM users WHERE id = %(id)s AND erased_at IS NULL", {"id": user_id}
+        conn,
+        "SELECT password_hash FROM users WHERE account = %(account)s AND id = %(id)s AND erased_at IS NULL",
+        {"id": user_id},
     )
 
 
@@ -81,29 +94,36 @@ async def update(conn: Connection, user_id: str, **changes: Any) -> None:
 
 async def count_owners(conn: Connection) -> int:
     """How many can run this account; locked until the transaction ends."""
-    rows = await conn.execute("SELECT FROM users WHERE role = 'owner' AND erased_at IS NULL FOR UPDATE")
-    return len(await rows.fetchall())
+    owners = await fetch_rows(
+        conn,
+        "SELECT id FROM users WHERE account = %(account)s AND role = 'owner' AND erased_at IS NULL FOR UPDATE",
+    )
+    return len(owners)
 
 
 async def count(conn: Connection) -> int:
     """Everybody of the account who is still there."""
-    return await fetch_value(conn, "SELECT count(*) FROM users WHERE erased_at IS NULL")
+    return await fetch_value(conn, "SELECT count(*) FROM users WHERE account = %(account)s AND erased_at IS NULL")
 
 
 async def mark_erased(conn: Connection, user_id: str) -> None:
     """From now on this user is not there for anybody, and nothing of theirs lets anybody in."""
-    await conn.execute("UPDATE users SET erased_at = now() WHERE id = %s", [user_id])
-    await conn.execute("DELETE FROM keys WHERE user_id = %s", [user_id])
-    await conn.execute("DELETE FROM sessions WHERE user_id = %s", [user_id])
-    await conn.execute("DELETE FROM one_time_links WHERE user_id = %s", [user_id])
+    await conn.execute(
+        "UPDATE users SET erased_at = now() WHERE account = %(account)s AND id = %(id)s", {"id": user_id}
+    )
+    await delete_rows(conn, "keys", {"user_id": user_id})
+    await delete_rows(conn, "sessions", {"user_id": user_id})
+    await delete_rows(conn, "one_time_links", {"user_id": user_id})
 
 
 async def erase_traces(conn: Connection, user_id: str) -> None:
     """What they left in places that others share."""
-    await conn.execute("SELECT erase_traces(%s)", [user_id])
+    await conn.execute("SELECT erase_traces(%(id)s)", {"id": user_id})
 
 
 async def delete_erased(conn: Connection, user_id: str) -> bool:
     """Remove the row; everything that is theirs goes with it. False when there is nothing to remove."""
-    done = await conn.execute("DELETE FROM users WHERE id = %s AND erased_at IS NOT NULL", [user_id])
-    return done.rowcount > 0
+    gone = await conn.execute(
+        "DELETE FROM users WHERE account = %(account)s AND id = %(id)s AND erased_at IS NOT NULL", {"id": user_id}
+    )
+    return gone.rowcount > 0

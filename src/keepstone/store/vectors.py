@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from keepstone.store.db import Connection, fetch_all, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_rows, fetch_value
 
 Vector = NDArray[np.float32]
 
@@ -18,17 +18,16 @@ _MOST_MEMORY = 1024  # MB
 
 async def without_vectors(conn: Connection, space: int, vector_set: int, passages: Sequence[int]) -> set[int]:
     """Which of these have no vector in the set."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT i.passage FROM unnest(%(passages)s::bigint[]) AS i (passage)
-             WHERE NOT EXISTS (SELECT FROM vectors v WHERE v.space = %(space)s AND v.vector_set = %(set)s
-                                                      AND v.passage = i.passage)
-            """,
-            {"passages": list(passages), "space": space, "set": vector_set},
-        )
-    ).fetchall()
-    return {row[0] for row in rows}
+    lacking = await fetch_column(
+        conn,
+        """
+        SELECT i.passage FROM unnest(%(passages)s::bigint[]) AS i (passage)
+         WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.account = %(account)s AND v.space = %(space)s
+                                                    AND v.vector_set = %(set)s AND v.passage = i.passage)
+        """,
+        {"passages": list(passages), "space": space, "set": vector_set},
+    )
+    return set(lacking)
 
 
 async def vector_set(conn: Connection, model: str, dimension: int) -> int:
@@ -36,15 +35,21 @@ async def vector_set(conn: Connection, model: str, dimension: int) -> int:
     wanted = {"model": model, "dimension": dimension}
     while True:
         number = await fetch_value(
-            conn, "SELECT vector_set FROM vector_sets WHERE model = %(model)s AND dimension = %(dimension)s", wanted
+            conn,
+            """
+            SELECT vector_set FROM vector_sets
+             WHERE account = %(account)s AND model = %(model)s AND dimension = %(dimension)s
+            """,
+            wanted,
         )
         if number is not None:
             return number
         # Of two models that come at once, one gets the number and the other asks again.
         await conn.execute(
             """
-            INSERT INTO vector_sets (vector_set, model, dimension, state)
-            SELECT coalesce(max(vector_set), 0) + 1, %(model)s, %(dimension)s, 'serving' FROM vector_sets
+            INSERT INTO vector_sets (account, vector_set, model, dimension, state)
+            SELECT %(account)s, coalesce(max(vector_set), 0) + 1, %(model)s, %(dimension)s, 'serving'
+              FROM vector_sets WHERE account = %(account)s
             ON CONFLICT DO NOTHING
             """,
             wanted,
@@ -53,8 +58,8 @@ async def vector_set(conn: Connection, model: str, dimension: int) -> int:
 
 async def serving_sets(conn: Connection) -> dict[str, int]:
     """The sets that search may use, by their model."""
-    rows = await (await conn.execute("SELECT model, vector_set FROM vector_sets WHERE state = 'serving'")).fetchall()
-    return dict(rows)
+    serving = "SELECT model, vector_set FROM vector_sets WHERE account = %(account)s AND state = 'serving'"
+    return dict(await fetch_rows(conn, serving))
 
 
 async def store_vectors(
@@ -63,10 +68,10 @@ async def store_vectors(
     """Of passages that are still there; done twice it changes nothing."""
     await conn.execute(
         """
-        INSERT INTO vectors (space, vector_set, passage, embedding)
-        SELECT p.space, %(set)s, p.passage, i.value::halfvec
+        INSERT INTO vectors (account, space, vector_set, passage, embedding)
+        SELECT p.account, p.space, %(set)s, p.passage, i.value::halfvec
           FROM unnest(%(passages)s::bigint[], %(values)s::text[]) AS i (passage, value)
-          JOIN passages p ON p.space = %(space)s AND p.passage = i.passage
+          JOIN passages p ON p.account = %(account)s AND p.space = %(space)s AND p.passage = i.passage
         ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET embedding = excluded.embedding
         """,
         {
@@ -79,10 +84,10 @@ async def store_vectors(
     if tokens:
         await conn.execute(
             """
-            INSERT INTO token_vectors (space, vector_set, passage, tokens)
-            SELECT p.space, %(set)s, p.passage, i.value
+            INSERT INTO token_vectors (account, space, vector_set, passage, tokens)
+            SELECT p.account, p.space, %(set)s, p.passage, i.value
               FROM unnest(%(passages)s::bigint[], %(values)s::bytea[]) AS i (passage, value)
-              JOIN passages p ON p.space = %(space)s AND p.passage = i.passage
+              JOIN passages p ON p.account = %(account)s AND p.space = %(space)s AND p.passage = i.passage
             ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET tokens = excluded.tokens
             """,
             {"space": space, "set": vector_set, "passages": list(tokens), "values": list(tokens.values())},
@@ -105,23 +110,23 @@ async def without_index(conn: Connection, space: int, *, at_least: int) -> list[
         SetSize,
         """
         SELECT v.vector_set, v.dimension, s.passages FROM spaces s JOIN vector_sets v USING (account)
-         WHERE s.space = %(space)s AND s.passages >= %(least)s AND v.state = 'serving'
+         WHERE s.account = %(account)s AND s.space = %(space)s AND s.passages >= %(least)s AND v.state = 'serving'
            AND v.dimension <= %(widest)s AND v.vector_set <> ALL (s.indexed_sets)
         """,
         {"space": space, "least": at_least, "widest": WIDEST_INDEXED},
     )
 
 
-async def build_index(owner: Connection, space: int, missing: SetSize) -> None:
-    """Beside everything else that goes on; afterwards the space says that it has it. Of two at once, one builds.
+async def build_index(owner: Connection, space: int, missing: SetSize) -> bool:
+    """Beside everything else that goes on. Of two at once, one builds: false for the other.
 
     `owner` is a connection outside of any transaction that may create indexes.
     """
     name = f"near_{space}_{missing.vector_set}"
     if not await fetch_value(owner, "SELECT pg_try_advisory_lock(hashtext(%(name)s))", {"name": name}):
-        return
+        return False
     memory = min(_MOST_MEMORY, 16 + missing.passages * _BYTES_EACH // 1_000_000)
-    await owner.execute("SELECT set_config('maintenance_work_mem', %s, false)", [f"{memory}MB"])
+    await owner.execute("SELECT set_config('maintenance_work_mem', %(size)s, false)", {"size": f"{memory}MB"})
     # Workers would share the memory through /dev/shm, which is small in a container.
     await owner.execute("SET max_parallel_maintenance_workers = 0")
     # What an attempt that was cut off has left is not usable.
@@ -137,27 +142,26 @@ async def build_index(owner: Connection, space: int, missing: SetSize) -> None:
             set=sql.Literal(missing.vector_set),
         )
     )
-    await owner.execute(
-        "UPDATE spaces SET indexed_sets = indexed_sets || %(set)s::smallint"
-        " WHERE space = %(space)s AND %(set)s <> ALL (indexed_sets)",
-        {"set": missing.vector_set, "space": space},
+    return True
+
+
+async def note_index(conn: Connection, space: int, vector_set: int) -> None:
+    """From now on the space is searched through it."""
+    await conn.execute(
+        """
+        UPDATE spaces SET indexed_sets = indexed_sets || %(set)s::smallint
+         WHERE account = %(account)s AND space = %(space)s AND %(set)s <> ALL (indexed_sets)
+        """,
+        {"set": vector_set, "space": space},
     )
 
 
 async def drop_unused_indexes(owner: Connection) -> int:
     """Of spaces that are gone. Returns how many went."""
-    rows = await (
-        await owner.execute(
-            r"""
-            SELECT indexname FROM pg_indexes
-             WHERE schemaname = 'keepstone' AND tablename = 'vectors' AND indexname ~ '^near_\d+_\d+$'
-               AND split_part(indexname, '_', 2)::bigint NOT IN (SELECT space FROM spaces)
-            """
-        )
-    ).fetchall()
-    for (name,) in rows:
+    names = await fetch_column(owner, "SELECT unused_indexes()")
+    for name in names:
         await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
-    return len(rows)
+    return len(names)
 
 
 def literal(vector: Vector) -> str:

@@ -4,7 +4,7 @@ from typing import LiteralString
 
 from keepstone.model.workspace import Member, Role, Workspace
 from keepstone.store import spaces
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value
+from keepstone.store.db import Connection, delete_rows, fetch_all, fetch_one, fetch_value, insert_row, update_rows
 
 _SEEN: LiteralString = """
     SELECT s.name AS id, s.title AS name, m.role, s.owner IS NOT NULL AS is_default, s.memory_count, s.created_at,
@@ -12,7 +12,7 @@ _SEEN: LiteralString = """
       FROM members m
       JOIN spaces s USING (account, space)
       JOIN spaces l ON l.account = s.account AND l.part_of = s.space
-     WHERE m.user_id = %(user)s AND s.kind = 'workspace'
+     WHERE m.account = %(account)s AND m.user_id = %(user)s AND s.kind = 'workspace'
 """
 
 
@@ -24,21 +24,22 @@ async def create(conn: Connection, workspace_id: str, name: str, user_id: str) -
 
 async def ensure_default(conn: Connection, workspace_id: str, name: str, user_id: str) -> None:
     """Under this id, unless this user has one. Two who make it at once get the same."""
-    done = await conn.execute(
+    made = await fetch_value(
+        conn,
         """
-        INSERT INTO spaces (kind, name, owner, title) VALUES ('workspace', %s, %s, %s)
+        INSERT INTO spaces (account, kind, name, owner, title)
+        VALUES (%(account)s, 'workspace', %(id)s, %(owner)s, %(title)s)
         ON CONFLICT (account, owner) WHERE kind = 'workspace' DO NOTHING
         RETURNING space
         """,
-        [workspace_id, user_id, name],
+        {"id": workspace_id, "owner": user_id, "title": name},
     )
-    made = await done.fetchone()
     if made is not None:
-        await _equip(conn, made[0], workspace_id, user_id)
+        await _equip(conn, made, workspace_id, user_id)
 
 
 async def _equip(conn: Connection, space: int, workspace_id: str, user_id: str) -> None:
-    await conn.execute("INSERT INTO spaces (kind, name, part_of) VALUES ('library', %s, %s)", [workspace_id, space])
+    await insert_row(conn, "spaces", {"kind": "library", "name": workspace_id, "part_of": space})
     await put_member(conn, space, user_id, "owner")
 
 
@@ -68,22 +69,17 @@ async def in_trash(conn: Connection, user_id: str) -> list[Workspace]:
 
 
 async def rename(conn: Connection, space: int, name: str) -> None:
-    await conn.execute("UPDATE spaces SET title = %s WHERE space = %s", [name, space])
-
-
-async def put_away(conn: Connection, space: int, *, away: bool) -> None:
-    """To the trash, with its library; or back."""
-    await conn.execute(
-        "UPDATE spaces SET deleted_at = CASE WHEN %(away)s THEN now() END"
-        " WHERE space = %(space)s OR part_of = %(space)s",
-        {"away": away, "space": space},
-    )
+    await update_rows(conn, "spaces", {"space": space}, {"title": name})
 
 
 async def hold(conn: Connection, space: int) -> bool:
     """Until the transaction ends, nobody else adds to it. Whether a job that reads what is new is on its way."""
     return await fetch_value(
-        conn, "SELECT awaits_reading FROM spaces WHERE space = %(space)s FOR NO KEY UPDATE", {"space": space}
+        conn,
+        """
+        SELECT awaits_reading FROM spaces WHERE account = %(account)s AND space = %(space)s FOR NO KEY UPDATE
+        """,
+        {"space": space},
     )
 
 
@@ -95,7 +91,8 @@ async def members(conn: Connection, space: int) -> list[Member]:
         """
         SELECT m.user_id, u.email, u.name, m.role, m.added_at
           FROM members m JOIN users u ON u.account = m.account AND u.id = m.user_id
-         WHERE m.space = %(space)s AND u.erased_at IS NULL ORDER BY m.added_at, m.user_id
+         WHERE m.account = %(account)s AND m.space = %(space)s AND u.erased_at IS NULL
+         ORDER BY m.added_at, m.user_id
         """,
         {"space": space},
     )
@@ -105,15 +102,16 @@ async def put_member(conn: Connection, space: int, user_id: str, role: Role) -> 
     """In it from now on, with this role."""
     await conn.execute(
         """
-        INSERT INTO members (space, user_id, role) VALUES (%s, %s, %s)
+        INSERT INTO members (account, space, user_id, role)
+        VALUES (%(account)s, %(space)s, %(user)s, %(role)s)
         ON CONFLICT (account, space, user_id) DO UPDATE SET role = excluded.role
         """,
-        [space, user_id, role],
+        {"space": space, "user": user_id, "role": role},
     )
 
 
 async def remove_member(conn: Connection, space: int, user_id: str) -> None:
-    await conn.execute("DELETE FROM members WHERE space = %s AND user_id = %s", [space, user_id])
+    await delete_rows(conn, "members", {"space": space, "user_id": user_id})
 
 
 async def purge(conn: Connection, days: int) -> int:

@@ -3,9 +3,10 @@ r"""Phrases: what people say, as it is written in the rule tables, made into reg
 Owns the little language of those tables. A phrase is written in small letters, as it is said, with a few marks:
 
     (my|our) mind        one of these
-    not [a ]bit          perhaps this; "[s|es]" is perhaps one of these
+    not [a ]bit          perhaps this; "[s|es]" is perhaps one of these, "[very ]*" perhaps more than once
     haha*                and whatever letters follow; "+": at least one
     will_                a word begins or ends here
+    ^so                  nothing but marks before it; "$": nothing but marks after it
     #                    a digit
     would!( rather)      but not before this
     <unit> ago           any phrase of the table of that name
@@ -24,12 +25,15 @@ from dataclasses import dataclass, replace
 
 _TOKEN = re.compile(
     r"\\(?P<literal>.)|<(?P<least>\d*)…(?P<most>\d*)>|<(?P<table>\w+)>|\((?P<part>[a-z]+): |"
-    r"(?P<mark>[!&]\(|[()\[\]|*+#_])|\{(?P<raw>(?:[^{}]|\{[\d,]*\})*)\}|(?P<letter>.)",
+    r"(?P<mark>[!&]\(|[()\[\]|*+#_^$])|\{(?P<raw>(?:[^{}]|\{[\d,]*\})*)\}|(?P<letter>.)",
     re.DOTALL,
 )
-_MARKS = {"*": r"\w*", "+": r"\w+", "#": r"\d", "_": r"\b"}
+_MARKS = {"*": r"\w*", "+": r"\w+", "#": r"\d", "_": r"\b", "^": r"^\W*", "$": r"\W*$"}
+# Where it is said otherwise, or where no word can begin or end.
+_OPEN = re.compile(r"[~^ ]|<\d*…")
+_OPEN_ENDED = re.compile(r"(?:[~$ ]|…\d*>)$")
 # More needles than these are not looked for: to try the phrase is quicker.
-_NEEDLES = 12
+_NEEDLES = 24
 
 
 class Unreadable(ValueError):
@@ -51,15 +55,15 @@ class Phrase:
 
 def read(written: str, named: Callable[[str], Phrase], *, space: str = " ") -> Phrase:
     """The phrase that is written; `named` gives what stands for a table."""
-    begins, ends = not written.startswith("~"), not written.endswith("~")
     reader = _Reader(written.removeprefix("~").removesuffix("~"), named, space)
-    return replace(reader.everything(), begins=begins, ends=ends)
+    return replace(reader.everything(), begins=not _OPEN.match(written), ends=not _OPEN_ENDED.search(written))
 
 
 def either(given: Sequence[Phrase]) -> Phrase:
     """Any of these."""
-    known = [needle for phrase in given for needle in phrase.needles] if all(each.needles for each in given) else []
-    needles = tuple(dict.fromkeys(known))
+    known = {needle for phrase in given for needle in phrase.needles} if all(each.needles for each in given) else set()
+    # Where a longer one is, a shorter one that it holds is too.
+    needles = tuple(sorted(needle for needle in known if not any(other in needle for other in known - {needle})))
     return Phrase("|".join(phrase.source for phrase in given), needles if len(needles) <= _NEEDLES else ())
 
 
@@ -126,7 +130,10 @@ class _Reader:
             return Phrase(f"(?{name}{within.source})", within.needles)
         source = _MARKS.get(token["mark"] or "")
         if source is None and token["mark"] == "[":
-            source = f"(?:{self._alternatives(']').source})?"
+            within = self._alternatives("]")
+            again = self._mark() == "*"
+            self._place += again
+            source = f"(?:{within.source}){'*' if again else '?'}"
         elif source is None and token["mark"]:
             source = f"(?{'!' if token['mark'] == '!(' else '='}{self._alternatives(')').source})"
         elif source is None:
@@ -136,4 +143,4 @@ class _Reader:
 
 def _rarity(needles: Sequence[str]) -> float:
     """Long needles are found in few texts, and few are quickly looked for."""
-    return min(len(min(needles, key=len)), 6) - 0.4 * len(needles) if needles else -100
+    return min((len(needle.strip()) for needle in needles), default=-100) - 0.15 * len(needles)

@@ -1,15 +1,32 @@
-"""Stop words: those too common to tell one text from another, and the language that they betray.
+"""Stop words and others that tell little, and the language that they betray.
 
 Owns the lists of `rules/stopwords.toml` and the guess of a text's language.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
 from keepstone.engine.language.scripts import language_of_script, tokens
 from keepstone.engine.language.tables import load
 
-STOP_WORDS = {language: frozenset(words.split()) for language, words in load("stopwords").data.items()}
+
+def _lists(table: str) -> dict[str, frozenset[str]]:
+    return {language: frozenset(words.split()) for language, words in load("stopwords").data[table].items()}
+
+
+def _splitting(words: Iterable[str]) -> re.Pattern[str]:
+    """Where a run of letters without spaces is parted: at the longer words first."""
+    return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))))
+
+
+STOP_WORDS = _lists("stop_words")
+# Common in any conversation, and so telling little of one.
+COMMON = frozenset[str]().union(*_lists("common").values())
+# What stands between the words of a text without spaces.
+FUNCTION_WORDS = _splitting(_lists("function_words")["zh"])
+# Nothing is said by one of these where all other words are the same.
+FILLERS = frozenset[str]().union(*_lists("fillers").values())
 # The languages with a list: all are written in Latin letters.
 LATIN_LANGUAGES = frozenset(STOP_WORDS)
 # How many words the language is guessed from: enough to be sure, few enough to cost nothing in a long document.

@@ -24,7 +24,7 @@ LANGUAGES = (*SPACED, "zh", "ja", "signs")
 _SETTINGS = frozenset({"ignore_case", "any_space", "uses", "shapes"})
 _BEGINS, _ENDS = r"(?<!\w)", r"(?!\w)"
 _BREAK = re.compile(r"\n\s*")
-_NAMED = re.compile(r"(?<!\(\?P)<([a-z]\w*)>")
+_NAMED = re.compile(r"(?<!\(\?P)<(?!phrase>)([a-z]\w*)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,22 @@ class Rule:
     needles: tuple[str, ...]
     about: Mapping[str, Any]
 
-    def may_fit(self, text: str) -> bool:
-        """Whether it is worth trying; much quicker than to try it."""
-        return not self.needles or any(needle in text for needle in self.needles)
+
+class Finder:
+    """Says of which rules one of the needles is in a text, which is much quicker than to try them all."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        places: dict[str, list[int]] = {}
+        for place, rule in enumerate(rules):
+            for needle in rule.needles or ("",):
+                places.setdefault(needle, []).append(place)
+        self._places = tuple(places.items())
+
+    def near(self, text: str) -> list[Rule]:
+        """The rules that are worth trying on a text, in their order."""
+        places = {place for needle, found in self._places if needle in text for place in found}
+        return [self._rules[place] for place in sorted(places)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +106,11 @@ class Tables:
         if shape is not None:
             return self._filled(table, shape)
         written = list(self._listed(table))
-        frame = self.data[table].get("frame")
-        if frame is not None:
-            either = "|".join(self._phrase(table, phrase).source for _, phrase in written)
-            return self._filled(table, cast("str", frame).replace("<phrase>", f"(?:{either})"))
         spaced = [self._phrase(table, phrase) for language, phrase in written if language in SPACED]
         dense = [self._phrase(table, phrase).source for language, phrase in written if language not in SPACED]
-        return "|".join([_bounded(spaced), *dense] if spaced else dense)
+        either = "|".join([_bounded(spaced), *dense] if spaced else dense)
+        frame = cast("str | None", self.data[table].get("frame"))
+        return either if frame is None else self._filled(table, frame).replace("<phrase>", f"(?:{either})")
 
     def _shapes(self) -> Mapping[str, str]:
         return cast("Mapping[str, str]", self.data.get("shapes", {}))

@@ -5,57 +5,26 @@ of ours, they are run and it is asked again. The client sees one answer, without
 anything: bytes come in, bytes go out.
 """
 
-import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
-from keepstone.errors import Invalid
+from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep
+from keepstone.relay.dialects.values import Json, as_list, dumped, loaded, sum_of
 from keepstone.relay.sse import Event
 
-Json = dict[str, Any]
-
-DONE = "[DONE]"
 BETWEEN = "\n\n"  # what was said in one round and in the next
+_DONE = "[DONE]"
 
 
-class Tool(Protocol):
+class OfferedTool(Protocol):
     @property
     def name(self) -> str: ...
     @property
     def description(self) -> str: ...
     @property
     def parameters(self) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One of ours, as the model asked for it; `arguments` is what should be JSON."""
-
-    id: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """The same with what came of it; `memory_id` is what it saved."""
-
-    id: str
-    name: str
-    arguments: str
-    result: str
-    memory_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """Calls of ours to put back when the client sends one of these ids again."""
-
-    ids: Sequence[str]
-    calls: Sequence[Ran]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +36,7 @@ class Piece:
 
 
 @dataclass(slots=True, kw_only=True)
-class Note:
+class MemoryNote:
     """What the client is told of memory, as `x_memory`; nothing if nothing happened."""
 
     injected: Sequence[Json] = ()
@@ -85,24 +54,36 @@ class Exchange(ABC):
     path: ClassVar[str]
 
     def __init__(self, raw: bytes, body: Json, *, model: str | None = None) -> None:
-        self.note = Note()
+        self.note = MemoryNote()
         self.body = body
         self.names: frozenset[str] = frozenset()
         self.rounds = 1
         self.last = False
         self.model: str | None = None  # that answered
-        self.over = False  # nothing more that matters comes in this round
-        self.complete = False  # the model has finished this round
         self.failed = False  # the upstream has said so itself
         self.error: Json = {}  # in its words
         self._raw: bytes | None = raw
+        self._client_tools: Any = None
+        self._first: Json = {}  # id and time of the first round, which the whole stream has
+        self._used_before: Json | None = None
         if model and not body.get("model"):
             self._edit(model=model)
+        self._begin()
+
+    def _begin(self) -> None:
+        """A round begins."""
+        self.over = False  # nothing more that matters comes in this round
+        self.complete = False  # the model has finished this round
+        self._answer: Json = {}
+        self._answer_raw = b""
+        self._used: Json | None = None
 
     @property
     def payload(self) -> bytes:
         """What the upstream is sent: what the client sent, unless something had to change."""
         return dumped(self.body) if self._raw is None else self._raw
+
+    # --------------------------------------------------------------------------------------------- the request
 
     @property
     @abstractmethod
@@ -124,46 +105,140 @@ class Exchange(ABC):
         """Under what calls of ours may have been kept."""
 
     @abstractmethod
-    def splice(self, kept: Mapping[str, Sequence[Ran]]) -> None:
+    def splice(self, kept: Mapping[str, Sequence[AnsweredCall]]) -> None:
         """Put calls of ours back where the model made them."""
 
     @abstractmethod
     def inject(self, context: str) -> bool:
         """Put it at the end of the system prompt; False where the request has no place for one."""
 
-    @abstractmethod
-    def offer(self, tools: Iterable[Tool]) -> None:
+    def offer(self, tools: Iterable[OfferedTool]) -> None:
         """Our tools beside the client's, where the request leaves the model a choice."""
+        client = self._client_names()
+        ours = [tool for tool in tools if tool.name not in client]
+        if ours and self._takes_tools() and self._free_to_choose():
+            self._client_tools = self.body.get("tools")
+            self.names = frozenset(tool.name for tool in ours)
+            self._edit(tools=[*as_list(self._client_tools), *map(self._declared, ours)])
 
     @abstractmethod
-    def read(self, payload: bytes) -> None:
-        """A whole answer, of this round."""
+    def _client_names(self) -> set[str]:
+        """Of the client's own tools."""
 
     @abstractmethod
-    def feed(self, event: Event) -> list[Piece]:
-        """An event of a streamed answer, of this round."""
+    def _takes_tools(self) -> bool:
+        """Nothing in the request forbids tools beside the client's."""
+
+    @abstractmethod
+    def _declared(self, tool: OfferedTool) -> Json: ...
+
+    def _free_to_choose(self) -> bool:
+        """Whether the model may call what it likes: only then are tools of ours offered."""
+        tools, choice = self.body.get("tools"), self.body.get("tool_choice")
+        if tools is not None and not isinstance(tools, list):
+            return False
+        return choice in (None, "auto") or (choice == "required" and bool(as_list(tools)))
+
+    def _edit(self, **changes: Any) -> None:
+        self.body = {**self.body, **changes}
+        self._raw = None
+
+    # ------------------------------------------------------------------------------------------------ the rounds
 
     @property
-    @abstractmethod
     def calls(self) -> list[Call]:
         """Ours to run, when the round is complete."""
+        return [] if self.last or self._was_stopped() else self._own_calls()
+
+    @abstractmethod
+    def _own_calls(self) -> list[Call]: ...
+
+    @abstractmethod
+    def _was_stopped(self) -> bool:
+        """The model did not finish what it was about to call."""
 
     @property
     @abstractmethod
     def client_calls(self) -> list[str]:
         """The ids of the client's, which end the exchange."""
 
-    @abstractmethod
-    def go_on(self, ran: Sequence[Ran], *, last: bool) -> None:
+    def go_on(self, answered: Sequence[AnsweredCall], *, last: bool) -> None:
         """The next round: `payload` then has what the calls gave."""
+        self._continue(answered)
+        if last:
+            # Upstreams want the tools that a conversation speaks of declared; a client's own are enough.
+            self._edit(**({"tools": self._client_tools} if self._client_tools else {"tool_choice": "none"}))
+        self.last = last
+        self._used_before = self.usage
+        self.rounds += 1
+        self._begin()
 
     @abstractmethod
-    def settle(self, ran: Sequence[Ran]) -> list[Kept]:
+    def _continue(self, answered: Sequence[AnsweredCall]) -> None:
+        """Add this round and what our calls gave to the request."""
+
+    @abstractmethod
+    def settle(self, answered: Sequence[AnsweredCall]) -> list[CallsToKeep]:
         """The exchange is at its end: what has to be kept for the client's next request."""
 
+    @property
     @abstractmethod
+    def text(self) -> str:
+        """What the model said in all rounds."""
+
+    @property
+    def usage(self) -> Json | None:
+        """Of all rounds together."""
+        return sum_of(self._used_before, self._used)
+
+    # ------------------------------------------------------------------------------------------- a whole answer
+
+    def read(self, payload: bytes) -> None:
+        """A whole answer, of this round."""
+        self._answer_raw = payload
+        self.over = self.complete = True
+        self._take_answer(loaded(payload) or {})
+
+    @abstractmethod
+    def _take_answer(self, answer: Json) -> None: ...
+
     def whole(self) -> bytes:
         """The answer for the client, of all rounds, when it came whole."""
+        return dumped(self._shown_answer()) if self._answer and self._is_changed() else self._answer_raw
+
+    def _is_changed(self) -> bool:
+        return self.rounds > 1 or self.note.shown() is not None or bool(self._own_calls())
+
+    def _shown_answer(self) -> Json:
+        answer = {**self._answer, **self._visible_parts()}
+        if self.rounds > 1 and self.usage is not None:
+            answer["usage"] = self.usage
+        return self._noted(answer)
+
+    @abstractmethod
+    def _visible_parts(self) -> Json:
+        """What of the answer has to change, so that it is one of all rounds without calls of ours."""
+
+    def _noted(self, answer: Json) -> Json:
+        note = self.note.shown()
+        return answer if note is None else {**answer, "x_memory": note}
+
+    # ------------------------------------------------------------------------------------------------- a stream
+
+    def feed(self, event: Event) -> list[Piece]:
+        """An event of a streamed answer, of this round."""
+        if event.data is None or self.over:
+            return [Piece(raw=event.raw)]
+        if event.data.strip() == _DONE:
+            return self._feed_end(event)
+        payload = loaded(event.data)
+        return [Piece(raw=event.raw)] if payload is None else self._feed(payload, event)
+
+    @abstractmethod
+    def _feed(self, payload: Json, event: Event) -> list[Piece]: ...
+
+    def _feed_end(self, event: Event) -> list[Piece]:
+        return [Piece(raw=event.raw)]
 
     @abstractmethod
     def tail(self) -> list[bytes]:
@@ -172,103 +247,3 @@ class Exchange(ABC):
     @abstractmethod
     def fault(self, error: Mapping[str, Any]) -> bytes:
         """An event that tells the client of an error in the middle of a stream; the official SDKs raise it."""
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """What the model said in all rounds."""
-
-    @property
-    @abstractmethod
-    def usage(self) -> Json | None:
-        """Of all rounds together."""
-
-    def _edit(self, **changes: Any) -> None:
-        self.body = {**self.body, **changes}
-        self._raw = None
-
-
-def read_object(raw: bytes) -> Json:
-    """The body of a request. What could not be sent on as JSON is refused here."""
-    try:
-        body: Any = json.loads(raw, parse_constant=_no_number, parse_float=_finite)
-    except (ValueError, RecursionError):
-        raise Invalid("The body can't be read as JSON in UTF-8.") from None
-    if not isinstance(body, dict):
-        raise Invalid("The body has to be a JSON object.")
-    return cast("Json", body)
-
-
-def loaded(text: str | bytes) -> Json | None:
-    """What an upstream sent, if it is a JSON object."""
-    try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast("Json", found) if isinstance(found, dict) else None
-
-
-def dumped(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and UTF-8 can't
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
-def an_object(value: Any) -> Json:
-    """Any shape may come, from either side; what is none of ours to judge counts as empty."""
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def a_list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def objects(value: Any) -> list[Json]:
-    return [cast("Json", item) for item in a_list(value) if isinstance(item, dict)]
-
-
-def a_text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def texts_of(content: Any) -> str:
-    """The text of a message, whether it is one or comes in parts."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in objects(content) if isinstance(part.get("text"), str))
-
-
-def free_to_choose(body: Json) -> bool:
-    """Whether the model may call what it likes: only then are tools of ours offered."""
-    tools, choice = body.get("tools"), body.get("tool_choice")
-    if tools is not None and not isinstance(tools, list):
-        return False
-    return choice in (None, "auto") or (choice == "required" and bool(a_list(tools)))
-
-
-def sum_of(one: Json | None, other: Json | None) -> Json | None:
-    """Usage of two rounds together: numbers are added, at any depth."""
-    if one is None or other is None:
-        return one or other
-    return {name: _added(one.get(name), other.get(name)) for name in {**one, **other}}
-
-
-def _added(one: Any, other: Any) -> Any:
-    if isinstance(one, dict) and isinstance(other, dict):
-        return sum_of(an_object(one), an_object(other))
-    if isinstance(one, int | float) and isinstance(other, int | float) and not isinstance(other, bool):
-        return one + other
-    return cast("Any", one if other is None else other)
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number

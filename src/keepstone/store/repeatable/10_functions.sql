@@ -301,6 +301,15 @@ BEGIN
     DELETE FROM documents WHERE account = here AND created_by = wanted;
 END $$;
 
+-- The indexes of meanings whose spaces are gone.
+CREATE OR REPLACE FUNCTION unused_indexes() RETURNS SETOF text
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT indexname::text FROM pg_indexes
+     WHERE schemaname = 'keepstone' AND tablename = 'vectors' AND indexname ~ '^near_\d+_\d+$'
+       AND split_part(indexname, '_', 2)::bigint NOT IN (SELECT space FROM spaces)
+$$;
+
 -- Where may a summary have to be made? With whether a session is over there: a message after which nobody spoke for so
 -- long, or none at all any more. Whether a day or a week is over depends on the time zone. Numbers and times only.
 CREATE OR REPLACE FUNCTION rooms_to_sum_up(now timestamptz, silence interval)

@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 from keepstone.errors import KeepstoneError
 from keepstone.model.chat import LARGEST, ChatMessage
 from keepstone.model.principal import Principal
-from keepstone.relay import conversation as conversations
-from keepstone.relay.conversation import Answered, Begun, Delta
+from keepstone.relay import conversation
+from keepstone.relay.conversation import Begun, KeptAnswer
 from keepstone.services import Services
 from keepstone.surfaces.chat.chats import MessageOut
 from keepstone.surfaces.chat.memories import MemoryOut
@@ -29,9 +29,9 @@ of_chat = APIRouter(tags=["chats"])
 
 class SayIn(Wire):
     content: Annotated[str, Field(min_length=1, max_length=LARGEST)]
-    mode: conversations.Mode = "chat"
+    mode: conversation.Mode = "chat"
     capsule_ids: Annotated[
-        list[Annotated[str, Field(pattern=r"^cap_[a-z0-9]{24}$")]], Field(max_length=conversations.MOST_CAPSULES)
+        list[Annotated[str, Field(pattern=r"^cap_[a-z0-9]{24}$")]], Field(max_length=conversation.MOST_CAPSULES)
     ] = Field(default=[], description="Your capsules that go with this turn.")
     without: Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=100)] = Field(
         default=[], description="Memories that are not to be injected in this turn."
@@ -52,7 +52,7 @@ _EVENTS: dict[int | str, Any] = {
     responses=_EVENTS,
 )  # fmt: skip
 async def say(services: Used, principal: Caller, chat_id: str, body: SayIn) -> StreamingResponse:
-    begun = await conversations.begin(
+    begun = await conversation.begin(
         services, principal, chat_id, content=body.content, mode=body.mode, capsule_ids=body.capsule_ids,
         without=body.without,
     )  # fmt: skip
@@ -65,13 +65,13 @@ async def _events(services: Services, principal: Principal, begun: Begun) -> Asy
     if begun.turn.injected or begun.capsule_ids:
         yield _event("x_memory.injected", _injected(begun))
     try:
-        async for event in conversations.answer(services, principal, begun):
-            if isinstance(event, Delta):
-                yield _event("message.delta", {"delta": event.text})
-            elif isinstance(event, Answered):
+        async for event in conversation.answer(services, principal, begun):
+            if isinstance(event, str):
+                yield _event("message.delta", {"delta": event})
+            elif isinstance(event, KeptAnswer):
                 yield _event("message.done", {"message": _message(event.message), "usage": event.usage})
             else:
-                yield _event("x_memory.auto_saved", {"memory": _shown(MemoryOut.model_validate(event.memory))})
+                yield _event("x_memory.auto_saved", {"memory": _shown(MemoryOut.model_validate(event))})
     except KeepstoneError as fault:
         yield _event("error", {"error": {"code": fault.code, "message": fault.message}})
 

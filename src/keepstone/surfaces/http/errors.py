@@ -76,9 +76,8 @@ def error_response(request: Request, fault: errors.KeepstoneError) -> JSONRespon
         headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after or 1)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    body = envelope(
-        request_id(request), fault.code, fault.message, details=fault.details, upgrade_url=fault.upgrade_url
-    )
+    details = [{"path": f"body.{name}", "message": wrong} for name, wrong in fault.fields.items()] or fault.details
+    body = envelope(request_id(request), fault.code, fault.message, details=details, upgrade_url=fault.upgrade_url)
     return JSONResponse(body, status, headers)
 
 

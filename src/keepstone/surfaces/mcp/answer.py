@@ -63,7 +63,8 @@ async def answered(
         return await work
     except KeepstoneError as fault:
         told = refuse(fault)
-        more = {"details": fault.details, "upgrade_url": fault.upgrade_url, "retry_after": fault.retry_after}
+        details = [{"path": name, "message": wrong} for name, wrong in fault.fields.items()] or fault.details
+        more = {"details": details, "upgrade_url": fault.upgrade_url, "retry_after": fault.retry_after}
         return failure(told.code, fault.message, told.advice, **more)
     except Exception as fault:  # the end of the line: above it is the SDK, which would quote the fault
         log.error("unhandled", extra={"request_id": request_id, **describe(fault)})

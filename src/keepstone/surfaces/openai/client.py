@@ -8,29 +8,43 @@ from typing import Any
 from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
-from keepstone.relay.rounds import Reply, Stream
+from keepstone.relay.refusals import KEY_REFUSED
+from keepstone.relay.requests import Relayed
+from keepstone.relay.rounds import Rounds
 
 _GONE = 499  # what others log for it; nobody gets to see it
 
 
-async def while_there(request: Request, work: Coroutine[Any, Any, Reply]) -> Response:
+async def while_there(request: Request, work: Coroutine[Any, Any, Relayed]) -> Response:
     """What comes of the work, which is cancelled when the client goes."""
     doing = asyncio.ensure_future(work)
     if not await _finished(doing, request.receive):
         return Response(status_code=_GONE)
-    reply = doing.result()
-    if reply.stream is not None:
-        return _Streamed(reply.stream, reply.status, reply.headers)
-    return Response(reply.body, reply.status, dict(reply.headers))
+    relayed = doing.result()
+    if relayed.rounds is not None:
+        return _Streamed(relayed.rounds, relayed.answer.status, _headers(relayed))
+    return Response(relayed.body, relayed.answer.status, _headers(relayed))
+
+
+def _headers(relayed: Relayed) -> dict[str, str]:
+    """The upstream's, but for its own id for the request, and for the kind of a body of which the words were replaced;
+    and which memories were put before the model.
+    """
+    headers = {name: value for name, value in relayed.answer.headers.items() if name != "x-request-id"}
+    if relayed.answer.status in KEY_REFUSED:
+        headers["content-type"] = "application/json"
+    if relayed.injected:
+        headers["x-keepstone-injected"] = ",".join(relayed.injected)
+    return headers
 
 
 class _Streamed(Response):
     """Sent piece by piece, each as soon as it is there."""
 
-    def __init__(self, stream: Stream, status: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, rounds: Rounds, status: int, headers: Mapping[str, str]) -> None:
         self.status_code = status
         self.background = None
-        self._stream = stream
+        self._rounds = rounds
         self.init_headers({"x-accel-buffering": "no", **headers})  # proxies that collect would hold pieces back
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -41,12 +55,12 @@ class _Streamed(Response):
     async def _send(self, send: Send) -> None:
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            async with aclosing(self._stream.pieces()) as pieces:
+            async with aclosing(self._rounds.stream()) as pieces:
                 async for piece in pieces:
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            await self._stream.close()
+            await self._rounds.close()
 
 
 async def _finished(doing: "asyncio.Future[Any]", receive: Receive) -> bool:

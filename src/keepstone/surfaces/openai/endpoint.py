@@ -1,19 +1,18 @@
 """The routes: each takes a body as it comes, hands it on, and gives back what comes of it."""
 
 import base64
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
 
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import embeddings
 from keepstone.model.ids import pattern
-from keepstone.model.principal import Principal
-from keepstone.relay.dialects.exchange import a_list, dumped, read_object
-from keepstone.relay.rounds import Asked, Dialect, Memory, forward, relay, speaker
-from keepstone.services import Services
+from keepstone.relay.dialects.values import as_list, dumped, read_object
+from keepstone.relay.requests import ClientRequest, UseOfMemory, forward, relay, speaker
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.openai.client import while_there
 from keepstone.surfaces.openai.errors import OpenAIErrorOut, OpenAIRoute
@@ -45,7 +44,7 @@ router = APIRouter(
 )
 
 MemoryHeader = Annotated[
-    Memory,
+    UseOfMemory,
     Header(
         alias="X-Keepstone-Memory",
         description="`inject`: what is remembered is put before the model. `tools`: it can save and look up. `on`: "
@@ -66,17 +65,23 @@ ChatHeader = Annotated[
 ]
 
 
+def _asked(
+    memory: MemoryHeader = "on", workspace: WorkspaceHeader = None, chat: ChatHeader = None
+) -> "partial[ClientRequest]":
+    return partial(ClientRequest, memory=memory, workspace_id=workspace, chat_id=chat)
+
+
+Asked = Annotated[partial[ClientRequest], Depends(_asked)]
+
+
 @router.post(
     "/chat/completions",
     summary="Chat completion by the upstream, with memory",
     responses=_answers(stream=True),
     openapi_extra=_body("As OpenAI's chat completions take it. Without `model`: KEEPSTONE_LLM_MODEL."),
 )
-async def chat_completions(
-    request: Request, services: Used, principal: Caller, memory: MemoryHeader = "on",
-    workspace: WorkspaceHeader = None, chat: ChatHeader = None,
-) -> Response:  # fmt: skip
-    return await _relayed("chat", request, services, principal, memory, workspace, chat)
+async def chat_completions(request: Request, asked: Asked, services: Used, principal: Caller) -> Response:
+    return await while_there(request, relay(services, principal, asked(dialect="chat", raw=await request.body())))
 
 
 @router.post(
@@ -85,17 +90,14 @@ async def chat_completions(
     responses=_answers(stream=True),
     openapi_extra=_body("As OpenAI's responses take it. Without `model`: KEEPSTONE_LLM_MODEL."),
 )
-async def responses(
-    request: Request, services: Used, principal: Caller, memory: MemoryHeader = "on",
-    workspace: WorkspaceHeader = None, chat: ChatHeader = None,
-) -> Response:  # fmt: skip
-    return await _relayed("responses", request, services, principal, memory, workspace, chat)
+async def responses(request: Request, asked: Asked, services: Used, principal: Caller) -> Response:
+    return await while_there(request, relay(services, principal, asked(dialect="responses", raw=await request.body())))
 
 
 @router.get("/models", summary="The upstream's models; without one the embedding models here", responses=_answers())
 async def models(request: Request, services: Used, principal: Caller) -> Response:  # noqa: ARG001
     if services.upstream is not None:
-        return await while_there(request, forward(services.upstream, "GET", "/models", named="KEEPSTONE_LLM"))
+        return await while_there(request, forward(services.upstream, "GET", "/models", settings="KEEPSTONE_LLM"))
     return JSONResponse({"object": "list", "data": [_model(name) for name in embeddings.models(services)]})
 
 
@@ -104,7 +106,7 @@ async def model(request: Request, services: Used, principal: Caller, model: str)
     # A path that climbs would reach what else the operator's key opens.
     if services.upstream is not None and not {"", ".", ".."} & set(model.split("/")):
         path = f"/models/{quote(model, safe='/:@')}"
-        return await while_there(request, forward(services.upstream, "GET", path, named="KEEPSTONE_LLM"))
+        return await while_there(request, forward(services.upstream, "GET", path, settings="KEEPSTONE_LLM"))
     if services.upstream is not None or model not in embeddings.models(services):
         raise NotFound("There is no such model.", code="model_not_found")
     return JSONResponse(_model(model))
@@ -124,7 +126,9 @@ async def make_embeddings(request: Request, services: Used, principal: Caller) -
     upstream = services.embeddings_upstream
     if upstream is not None:
         sent = raw if body.get("model") else dumped({**body, "model": upstream.model})
-        return await while_there(request, forward(upstream, "POST", "/embeddings", sent, named="KEEPSTONE_EMBEDDINGS"))
+        return await while_there(
+            request, forward(upstream, "POST", "/embeddings", sent, settings="KEEPSTONE_EMBEDDINGS")
+        )
     made = await embeddings.embed(
         services, _texts(body.get("input")), model=_text(body, "model"), dimensions=_number(body, "dimensions")
     )
@@ -139,21 +143,12 @@ async def make_embeddings(request: Request, services: Used, principal: Caller) -
     return JSONResponse({"object": "list", "data": data, "model": made.model, "usage": usage})
 
 
-async def _relayed(
-    dialect: Dialect, request: Request, services: Services, principal: Principal, memory: Memory,
-    workspace: str | None, chat: str | None,
-) -> Response:  # fmt: skip
-    raw = await request.body()
-    asked = Asked(dialect=dialect, raw=raw, memory=memory, workspace_id=workspace, chat_id=chat)
-    return await while_there(request, relay(services, principal, asked))
-
-
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "keepstone"}
 
 
 def _texts(given: Any) -> list[str]:
-    texts = [given] if isinstance(given, str) else a_list(given)
+    texts = [given] if isinstance(given, str) else as_list(given)
     if not texts or not all(isinstance(text, str) for text in texts):
         raise _wrong("input", "must be a text or a list of texts; tokens can't be read here")
     return texts

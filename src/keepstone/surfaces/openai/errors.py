@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from keepstone import errors
-from keepstone.relay.dialects.exchange import a_text, objects
+from keepstone.relay.dialects.values import as_text, objects_in
 from keepstone.surfaces.http.errors import STATUS
 
 _TYPES: Mapping[int, str] = {
@@ -25,6 +25,7 @@ _TYPES: Mapping[int, str] = {
     429: "rate_limit_error",
 }
 _CODES: Mapping[int, str] = {401: "invalid_api_key"}
+_HEADERS: Mapping[str, str] = {"workspace_id": "x-keepstone-workspace", "chat_id": "x-keepstone-chat"}
 _FRAMEWORK: Mapping[int, str] = {
     405: "This address does not take this method.",
     413: "The request is larger than this server takes (KEEPSTONE_MAX_BODY_BYTES).",
@@ -96,8 +97,9 @@ def _malformed(fault: RequestValidationError) -> errors.Malformed:
 
 
 def _param(fault: errors.KeepstoneError) -> str | None:
-    first = objects(fault.details)[:1]
-    path = a_text(first[0].get("path")) if first else ""
+    for name in fault.fields:
+        return _HEADERS.get(name, name)
+    path = next((as_text(detail.get("path")) for detail in objects_in(fault.details)), "")
     return path.removeprefix("body.").removeprefix("header.") or None
 
 

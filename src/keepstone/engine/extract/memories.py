@@ -1,22 +1,22 @@
-"""Extraction: what of a chat turn or of a longer text is worth remembering, as short memories.
+"""Memories out of a text, by rules or by a language model, and a text as one memory.
 
-Owns which sentences are kept, and under which category. It must not reword: by rules a memory is what was written, with
-the sentence before it where it leans on that. What is asked, supposed, quoted, passing or meant for this turn alone is
-nothing to remember, and a secret never is; junk in a memory costs more than a gap. No database and no clock. A language
-model finds more, and is never needed.
+Owns how many there are, their length and their summaries. It must not reword: by rules a memory is what was written,
+with the sentence before it where it leans on that. What is asked, supposed, quoted, passing or meant for this turn
+alone is nothing to remember, and a secret never is; junk in a memory costs more than a gap. No database and no clock. A
+language model finds more, and is never needed.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from keepstone.engine import extract_refused as refused
-from keepstone.engine import extract_written as written
 from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted, refuses
-from keepstone.engine.extract_refused import small
-from keepstone.engine.extract_said import said
+from keepstone.engine.extract import passed_over, report
+from keepstone.engine.extract.secret import has_secret
+from keepstone.engine.extract.turn import said
 from keepstone.engine.language.scripts import unspaced
+from keepstone.engine.language.sentences import lowered
 from keepstone.engine.pack import own_words
 from keepstone.providers.llm import LanguageModel
 
@@ -58,13 +58,13 @@ def extract_said(text: str) -> list[Extracted]:
     return _memories(said(own_words(text)), MOST_SAID)
 
 
-def extract_written(text: str, kind: written.Kind) -> list[Extracted]:
+def extract_written(text: str, kind: report.Kind) -> list[Extracted]:
     """What a text that a model wrote comes to, in its order; if that is much, what is surest."""
-    found = written.told(own_words(text), kind)
-    surest = sorted(found, key=lambda each: -each.weight)
-    kept = _memories(((each.content, each.category) for each in surest), MOST_WRITTEN)
-    place = {cut(each.content): at for at, each in enumerate(found)}
-    return sorted(kept, key=lambda each: place[each.content])
+    tellings = report.tellings(own_words(text), kind)
+    surest = sorted(tellings, key=lambda telling: -telling.weight)
+    kept = _memories(((telling.content, telling.category) for telling in surest), MOST_WRITTEN)
+    place = {cut(telling.content): at for at, telling in enumerate(tellings)}
+    return sorted(kept, key=lambda memory: place[memory.content])
 
 
 async def extract_by_model(model: LanguageModel, text: str, kind: str) -> list[Extracted]:
@@ -83,8 +83,8 @@ async def extract_by_model(model: LanguageModel, text: str, kind: str) -> list[E
 def synthesize(text: str) -> str:
     """A message that somebody wants remembered, as its telling sentences; as it is where it has none."""
     own = own_words(text).strip()
-    found = extract_said(own) or extract_written(own, "deep_think")
-    return cut("\n".join(each.content for each in found) or own)
+    memories = extract_said(own) or extract_written(own, "deep_think")
+    return cut("\n".join(memory.content for memory in memories) or own)
 
 
 async def synthesize_by_model(model: LanguageModel, text: str) -> str:
@@ -106,53 +106,31 @@ def cut(text: str) -> str:
 
 def summary(text: str) -> str | None:
     """A short line that stands for a text, without the article or the call to remember that it begins with."""
-    whole = " ".join(text.split())
-    made = whole if len(whole) <= titles.LIMIT and not unspaced(whole) else titles.title(text)
-    bare = _OPENING.sub("", made, count=1).rstrip(" .。!！,，;；") or made
+    line = " ".join(text.split())
+    made = line if len(line) <= titles.LIMIT and not unspaced(line) else titles.title(text)
+    bare = passed_over.OPENING.sub("", made, count=1).rstrip(" .。!！,，;；") or made
     return bare[:1].upper() + bare[1:] if any(map(str.isalnum, bare)) else None
 
 
-def has_secret(text: str) -> bool:
-    """Whether there is a password, a key, a token or the number of a card in it, or what looks like one."""
-    if refused.SECRET.search(text) or any(map(_mixed, refused.OPAQUE.findall(text))):
-        return True
-    return any(map(_checks, refused.CARD.findall(text)))
-
-
-_OPENING = refused.pattern(r"(?i:\W*(?:<lead><told>)?(?:(?:the|an?)\s+)?)")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_TURNS = frozenset(
-    ("not", "no", "never", "don't", "doesn't", "can't", "won't", "isn't", "nicht", "kein", "keine", "nie")
-)
+_NEGATIONS = frozenset(passed_over.NEGATIONS)
 
 
-def _memories(found: Iterable[tuple[str, str]], most: int) -> list[Extracted]:
+def _memories(given: Iterable[tuple[str, str]], most: int) -> list[Extracted]:
     """The first of those that are alike, without secrets."""
     kept: list[Extracted] = []
-    for content, category in found:
+    for content, category in given:
         short = cut(content)
-        if len(kept) < most and not has_secret(content) and not any(_alike(short, each.content) for each in kept):
+        if len(kept) < most and not has_secret(content) and not any(_alike(short, memory.content) for memory in kept):
             kept.append(Extracted(content=short, category=category, summary=summary(short)))
     return kept
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(content: str, other: str) -> bool:
     """Whether they say the same in nearly the same words. Another number or a negation makes another thing of it."""
-    first, second = (frozenset(_WORD.findall(small(text))) for text in (one, other))
+    first, second = (frozenset(_WORD.findall(lowered(text))) for text in (content, other))
     shared = 2 * len(first & second) > ALIKE * (len(first) + len(second))
-    return shared and not any(word in _TURNS or word[0].isdigit() for word in first ^ second)
-
-
-def _mixed(run: str) -> bool:
-    """Whether a long run has digits, capitals and small letters: no word has."""
-    return any(map(str.isdigit, run)) and any(map(str.isupper, run)) and any(map(str.islower, run))
-
-
-def _checks(number: str) -> bool:
-    """Whether the last digit is the right one for the number of a card (Luhn)."""
-    digits = [int(digit) for digit in number if digit.isdigit()]
-    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+    return shared and not any(word in _NEGATIONS or word[0].isdigit() for word in first ^ second)
 
 
 # --- what a model gives -----------------------------------------------------------------------------------------------

@@ -1,0 +1,194 @@
+"""Key phrases: tags of a text, topics of several, and labels that set one group of texts apart from the others.
+
+Owns which phrases stand for a text. It must not invent: a phrase stands in the text as it was written. Phrases are runs
+of words between stop words and punctuation (as in RAKE), weighed by how often they stand in the text, how early,
+whether they are written as a name, and what stands before them (as in YAKE); groups are told apart by c-TF-IDF. Chinese
+has no spaces: its phrases are what lies between function words, and the substrings that come again.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from keepstone.engine.language.scripts import DENSE, placed_tokens, tokens
+from keepstone.engine.language.sentences import lines
+from keepstone.engine.language.stopwords import COMMON, FUNCTION_WORDS, STOP_WORDS, guess
+from keepstone.engine.language.tables import load
+from keepstone.engine.terms import stem
+
+# What comes later is not looked at: the beginning of a document names what it is about.
+READ = 12_000
+LONGEST_PHRASE = 3
+_TABLES = load("titles")
+_BEFORE_NOUN, _BEFORE_VERB = frozenset(_TABLES.words("before_noun")), frozenset(_TABLES.words("before_verb"))
+_POOR_ENDINGS, _NOT_AT_THE_END = _TABLES.words("poor_endings"), _TABLES.words("not_at_the_end")
+_STOP_WORDS = STOP_WORDS["en"] | STOP_WORDS["de"]
+
+# The stems of a phrase: the same for all its forms.
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """A phrase at one place of a text."""
+
+    key: Key
+    form: str
+    weight: float
+
+
+def tags(text: str, limit: int = 5) -> list[str]:
+    """The phrases that stand for one text, as written, best first."""
+    return topics([text], limit)
+
+
+def topics(texts: Sequence[str], limit: int) -> list[str]:
+    """The phrases that stand for all of the texts; one that several texts share counts for more."""
+    scores, forms = _scores(texts)
+    return _apart(scores, forms, limit)
+
+
+def labels(groups: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
+    """For each group of texts the phrases that set it apart from the other groups (c-TF-IDF)."""
+    scored = [_scores(texts) for texts in groups]
+    everywhere: Counter[Key] = Counter()
+    for scores, _ in scored:
+        everywhere.update(scores)
+    average = sum(everywhere.values()) / max(len(groups), 1)
+    return [
+        _apart({key: score * math.log1p(average / everywhere[key]) for key, score in scores.items()}, forms, limit)
+        for scores, forms in scored
+    ]
+
+
+@lru_cache(maxsize=1 << 14)
+def word_weight(raw: str) -> float:
+    """What a word tells: nothing for a stop word, little for a common one, more for a number or a name."""
+    low = raw.replace("’", "'").casefold()
+    if low in _STOP_WORDS:
+        return 0.0
+    if low in COMMON or len(low) < 2:
+        return 0.25
+    return 1.2 if any(map(str.isdigit, raw)) else 1.0
+
+
+def _scores(texts: Iterable[str]) -> tuple[dict[Key, float], dict[Key, str]]:
+    """How much each phrase says of the texts, and the form in which it is written most often."""
+    scores: defaultdict[Key, float] = defaultdict(float)
+    forms: defaultdict[Key, Counter[str]] = defaultdict(Counter)
+    for text in texts:
+        counts: Counter[Key] = Counter()
+        best: dict[Key, float] = {}
+        for phrase in _phrases(text[:READ]):
+            counts[phrase.key] += 1
+            best[phrase.key] = max(best.get(phrase.key, 0.0), phrase.weight)
+            forms[phrase.key][phrase.form] += 1
+        for key, count in counts.items():
+            scores[key] += best[key] * math.log1p(count)
+    return dict(scores), {key: written.most_common(1)[0][0] for key, written in forms.items()}
+
+
+def _phrases(text: str) -> Iterator[_Phrase]:
+    read = [line.text for line in lines(text)]
+    again = _recurring(read)
+    language = guess(text[:2000])
+    for place, line in enumerate(read):
+        early = 1 / (1 + 0.03 * place)
+        for phrase in (*_spaced(line, language), *_dense(line, again)):
+            yield _Phrase(phrase.key, phrase.form, phrase.weight * early)
+
+
+def _spaced(line: str, language: str) -> Iterator[_Phrase]:
+    """Runs of telling words with nothing but a space or a hyphen between."""
+    run: list[re.Match[str]] = []
+    before, previous = "", ""
+    for match in placed_tokens(line):
+        raw = match.group()
+        if run and line[run[-1].end() : match.start()] not in {" ", "-", " & "}:
+            yield from _run(run, before, language)
+            run = []
+        if DENSE.match(raw) or word_weight(raw) < 1:
+            yield from _run(run, before, language)
+            run = []
+        else:
+            before = before if run else previous
+            run.append(match)
+        previous = raw.casefold()
+    yield from _run(run, before, language)
+
+
+def _run(run: Sequence[re.Match[str]], before: str, language: str) -> Iterator[_Phrase]:
+    if not run:
+        return
+    usage = 1.3 if before in _BEFORE_NOUN else 0.6 if before in _BEFORE_VERB else 1.0
+    for size in range(1, min(len(run), LONGEST_PHRASE) + 1):
+        for at in range(len(run) - size + 1):
+            raw = [match.group() for match in run[at : at + size]]
+            named = sum(word[0].isupper() for word in raw) if run[at].start() > 0 else sum(map(str.isupper, raw))
+            if _is_phrase(raw, named, language):
+                form = run[at].string[run[at].start() : run[at + size - 1].end()]
+                weight = size**0.4 * (1 + 0.5 * named / size) * (1.0 if at else usage)
+                weight *= 0.7 if raw[-1].endswith(_POOR_ENDINGS) else 1.0
+                yield _Phrase(tuple(stem(word.casefold(), language) for word in raw), form, weight)
+
+
+def _is_phrase(raw: Sequence[str], named: int, language: str) -> bool:
+    """Whether words in a row can be one thing's name: three only as a proper name, and no number alone."""
+    first, last = raw[0], raw[-1]
+    if first[0].isdigit() and first[-1].isdigit():
+        return False
+    if last[0].isdigit() and last[-1].isdigit() and not first[0].isupper():
+        return False
+    if language == "de" and last[0].islower():
+        return False  # nouns are written with a capital
+    return len(first) > 2 if len(raw) == 1 else named == len(raw) or len(raw) < LONGEST_PHRASE
+
+
+def _dense(line: str, again: frozenset[str]) -> Iterator[_Phrase]:
+    for raw in tokens(line) if not line.isascii() else ():
+        if DENSE.match(raw):
+            for inner in FUNCTION_WORDS.split(raw):
+                known = [part for part in _parts(inner) if part in again]
+                for whole in known or ([inner] if 2 <= len(inner) <= 5 else []):
+                    part = whole[:-1] if len(whole) > 2 and whole[-1] in _NOT_AT_THE_END else whole
+                    if part not in COMMON:
+                        yield _Phrase((part,), part, 0.8 + 0.1 * min(len(part), 5))
+
+
+def _parts(run: str) -> Iterator[str]:
+    return (run[at : at + size] for size in range(2, 7) for at in range(len(run) - size + 1))
+
+
+def _recurring(read: Iterable[str]) -> frozenset[str]:
+    """Substrings that come again, other than as a part of a longer one that does."""
+    counts: Counter[str] = Counter()
+    for line in read:
+        for raw in tokens(line) if not line.isascii() else ():
+            if DENSE.match(raw):
+                counts.update(part for inner in FUNCTION_WORDS.split(raw) for part in _parts(inner))
+    covered: Counter[str] = Counter()
+    found: set[str] = set()
+    for part in sorted((part for part, count in counts.items() if count > 1), key=lambda part: (-len(part), part)):
+        alone = counts[part] - covered[part]
+        if alone > 1:
+            found.add(part)
+            covered.update({inner: alone * part.count(inner) for inner in set(_parts(part)) if inner != part})
+    return frozenset(found)
+
+
+def _apart(scores: Mapping[Key, float], forms: Mapping[Key, str], limit: int) -> list[str]:
+    """The best phrases of which none repeats a word of another."""
+    chosen: list[Key] = []
+    for key in sorted(scores, key=lambda each: (-scores[each], each)):
+        if len(chosen) >= limit:
+            break
+        if not any(_overlap(key, other) for other in chosen):
+            chosen.append(key)
+    return [forms[key] for key in chosen]
+
+
+def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+    return any(a == b or (not a.isascii() and (a in b or b in a)) for a in one for b in other)

@@ -1,0 +1,33 @@
+"""Calls of our tools by a model: as it asked, and with what came of it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """As the model asked for it; `arguments` is what should be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredCall(Call):
+    """With what it gave; `memory_id` is what it saved."""
+
+    result: str
+    memory_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsToKeep:
+    """To be put back when the client sends one of these ids again."""
+
+    ids: tuple[str, ...]
+    calls: tuple[AnsweredCall, ...]
+
+
+def storable(text: str) -> str:
+    """Without what the database can't hold: a model may write any character, also those that are none."""
+    return text.replace("\0", "").encode(errors="replace").decode()

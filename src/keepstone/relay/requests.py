@@ -1,0 +1,168 @@
+"""A client's request to a language model, relayed with memory: what is remembered is put before the model, its calls of
+our tools are answered here, and what it said is kept where there is a chat.
+
+The client sees one answer, however often the model was asked. `relay` is for clients that speak OpenAI's protocol and
+get it as bytes; `converse` is for a surface of our own and gives what the model says, piece by piece.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keepstone.access.emails import plain_email
+from keepstone.access.principals import act_for
+from keepstone.errors import Invalid, Unavailable
+from keepstone.model.ids import is_id
+from keepstone.model.principal import Principal
+from keepstone.providers.upstream import Answer, Upstream
+from keepstone.relay.calls import storable
+from keepstone.relay.dialects.chat import ChatExchange
+from keepstone.relay.dialects.exchange import Exchange
+from keepstone.relay.dialects.responses import ResponsesExchange
+from keepstone.relay.dialects.values import Json, dumped, read_object
+from keepstone.relay.refusals import Refusal, visible_body
+from keepstone.relay.rounds import Rounds
+from keepstone.relay.tools import kept_calls
+from keepstone.relay.turn import Turn, open_turn
+from keepstone.services import Services
+
+Dialect = Literal["chat", "responses"]
+UseOfMemory = Literal["on", "inject", "tools", "off"]
+
+_EXCHANGES: Mapping[Dialect, type[Exchange]] = {"chat": ChatExchange, "responses": ResponsesExchange}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRequest:
+    """What a client wants: the body as it came, what memory may do with it, and where that memory is."""
+
+    dialect: Dialect
+    raw: bytes
+    memory: UseOfMemory = "on"
+    workspace_id: str | None = None
+    chat_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relayed:
+    """What the client gets: `answer` is the upstream's, for what it says beside the body. Of a stream `rounds` gives
+    the pieces, and has to be closed whatever becomes of the client. `injected` are ids of memories.
+    """
+
+    answer: Answer
+    body: bytes = b""
+    rounds: Rounds | None = None
+    injected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The whole text, and under which id it is kept, if there is a chat. `saved` are ids of memories; `client_calls` is
+    True if the model called a tool that the body brought itself.
+    """
+
+    text: str
+    message_id: str | None
+    model: str | None
+    usage: Json | None
+    saved: tuple[str, ...]
+    client_calls: bool = False
+
+
+async def relay(services: Services, principal: Principal, request: ClientRequest) -> Relayed:
+    """The model's answer to a client's request, with memory as far as it was asked for."""
+    body = read_object(request.raw)
+    principal = await speaker(services, principal, body.get("user"))
+    model = services.upstream.model if services.upstream is not None else None
+    exchange = _EXCHANGES[request.dialect](request.raw, body, model=model)
+    if services.upstream is None and exchange.asks_nothing:
+        raise Invalid("There is nothing to answer: send `messages`, or `input` to /v1/responses.")
+    rounds = Rounds(services, principal, _upstream(services), exchange)
+    try:
+        if request.memory != "off":
+            rounds.turn = await _open(services, principal, request, exchange)
+            rounds.prepare(tools=request.memory in {"on", "tools"})
+        injected = tuple(memory["id"] for memory in exchange.note.injected)
+        answer = await rounds.ask()
+        if answer.succeeded and answer.is_stream:
+            return Relayed(answer=answer, rounds=rounds, injected=injected)
+        answer, shown = await rounds.whole()
+        return Relayed(answer=answer, body=shown, injected=injected)
+    except BaseException:
+        await rounds.close()
+        raise
+
+
+async def converse(
+    services: Services, principal: Principal, turn: Turn, body: Mapping[str, Any], *, tools: bool = True
+) -> AsyncGenerator[str | Finished]:
+    """The same for a surface of our own: `body` is a request for a chat completion, without what memory adds to it,
+    and `turn` is open. It is closed here. The text comes in pieces, then `Finished`; nothing is kept of an answer that
+    goes wrong, which is raised. Close the generator to stop early.
+    """
+    upstream = _upstream(services)
+    wanted = {"stream_options": {"include_usage": True}, **body, "stream": True}
+    exchange = ChatExchange(dumped(wanted), wanted, model=upstream.model)
+    rounds = Rounds(services, principal, upstream, exchange, turn)
+    try:
+        rounds.prepare(tools=tools)
+        answer = await rounds.ask()
+        async with aclosing(rounds.pieces()) as pieces:
+            async for piece in pieces:
+                if piece.text:
+                    yield piece.text
+        if exchange.failed:
+            raise Refusal(answer.status, exchange.error)
+        yield Finished(
+            text=exchange.text,
+            message_id=rounds.reply_id,
+            model=exchange.model,
+            usage=exchange.usage,
+            saved=tuple(exchange.note.saved),
+            client_calls=bool(exchange.client_calls),
+        )
+    finally:
+        await rounds.close()
+
+
+async def forward(upstream: Upstream, method: str, path: str, body: bytes | None = None, *, settings: str) -> Relayed:
+    """Something that memory has no part in, as it is. `settings` is how those of this upstream begin."""
+    answer = await upstream.send(method, path, body)
+    try:
+        return Relayed(answer=answer, body=visible_body(answer, await answer.read(), settings))
+    finally:
+        await upstream.release(answer)
+
+
+async def speaker(services: Services, principal: Principal, user: Any) -> Principal:
+    """Who speaks, if the body says so in OpenAI's own field. A service key that named nobody means one of the account's
+    users. To a user somebody else does not exist; what names nobody is the client's own matter.
+    """
+    if not isinstance(user, str) or not user:
+        return principal
+    if principal.user_id is None or is_id("usr", user) or plain_email(user):
+        return await act_for(services, principal, user)
+    return principal
+
+
+async def _open(services: Services, principal: Principal, request: ClientRequest, exchange: Exchange) -> Turn:
+    said = "" if exchange.continues else exchange.said
+    turn = await open_turn(
+        services, principal, workspace_id=request.workspace_id, chat_id=request.chat_id, said=storable(said),
+        inject=request.memory in {"on", "inject"},
+    )  # fmt: skip
+    ids = [name for name in exchange.ids() if name == storable(name)]
+    if ids:
+        exchange.splice(await kept_calls(services, principal, turn, ids))
+    return turn
+
+
+def _upstream(services: Services) -> Upstream:
+    if services.upstream is None:
+        raise Unavailable(
+            "This server has no language model: its operator has to set KEEPSTONE_LLM_PROVIDER, and "
+            "KEEPSTONE_LLM_API_KEY or KEEPSTONE_LLM_BASE_URL.",
+            code="no_language_model",
+        )
+    return services.upstream
