@@ -21,7 +21,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Operation = Callable[..., Awaitable[Any]]
 
 _ID = re.compile(r"\{(\w+)")
-_BY_NAME = Parameter.KEYWORD_ONLY
+_REQUIRED = Parameter.empty
 
 InTrash = Annotated[bool, Query(description="What is in the trash instead.")]
 
@@ -67,9 +67,8 @@ class Routes(Generic[Out]):
                 return self._show(await operation(*ids, body.model_dump(exclude_unset=True)))
             return self._show(await operation(*ids, **dict(body)))
 
-        self._add(
-            method, path, call, name, summary, self._out, status, {"body": body or changes} if body or changes else {}
-        )
+        sent: dict[str, tuple[Any, Any]] = {"body": (body or changes, _REQUIRED)} if body or changes else {}
+        self._add(method, path, call, name, summary, self._out, status, sent)
 
     def page(self, path: str, operation: Operation, name: str, summary: str, **query: tuple[Any, Any]) -> None:
         """`query`: the type of each further parameter, and what it is when it is left out."""
@@ -77,7 +76,7 @@ class Routes(Generic[Out]):
         async def call(*ids: Any, page: Any, **asked: Any) -> PageOut[Out]:
             return show_page(await operation(*ids, page, **asked), self._show)
 
-        self._add("GET", path, call, name, summary, PageOut[self._out], 200, {"page": Paging} | query)
+        self._add("GET", path, call, name, summary, PageOut[self._out], 200, {"page": (Paging, _REQUIRED)} | query)
 
     def all(
         self, path: str, operation: Operation, name: str, summary: str, out: type[BaseModel], **query: tuple[Any, Any]
@@ -105,7 +104,7 @@ class Routes(Generic[Out]):
         summary: str,
         out: Any,
         status: int,
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, tuple[Any, Any]],
     ) -> None:
         ids = _ID.findall(self._router.prefix + path)
 
@@ -114,13 +113,12 @@ class Routes(Generic[Out]):
             return await call(given.pop("services"), given.pop("principal"), *keys, **given)
 
         # The framework reads the types of the parameters here.
-        taken = {"services": Used, "principal": Caller} | {key: self._ids.get(key, str) for key in ids} | parameters
+        kinds = {"services": Used, "principal": Caller} | {key: self._ids.get(key, str) for key in ids}
+        taken = {key: (kind, _REQUIRED) for key, kind in kinds.items()} | dict(parameters)
         endpoint.__signature__ = Signature(  # pyright: ignore[reportFunctionMemberAccess]
             [
-                Parameter(key, _BY_NAME, annotation=kind[0], default=kind[1])
-                if isinstance(kind, tuple)
-                else Parameter(key, _BY_NAME, annotation=kind)
-                for key, kind in taken.items()
+                Parameter(key, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+                for key, (kind, default) in taken.items()
             ]
         )
         self._router.add_api_route(

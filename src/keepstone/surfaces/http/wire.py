@@ -51,7 +51,7 @@ class Shown(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     @classmethod
-    def of(cls, source: object, **more: Any) -> Self:
+    def of(cls, source: object, /, **more: Any) -> Self:
         """The fields as `source` has them, and those that it does not have, or has under another name."""
         names = [name for name in cls.model_fields if name not in more and hasattr(source, name)]
         return cls(**{name: getattr(source, name) for name in names}, **more)

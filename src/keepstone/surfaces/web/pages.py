@@ -66,26 +66,26 @@ async def show_login(request: Request, fault: Exception) -> HTMLResponse:  # noq
 async def show_link_over(request: Request, fault: Exception) -> HTMLResponse:  # noqa: ARG001
     words = _words(request)
     body = (
-        f'<h1>{words["over"]}</h1><div class="card"><p>{words["over_why"]}</p><p>{words["over_how"]}</p>{_COMMAND}'
-        f'<a class="button wide" href="/login">{words["sign_in"]}</a></div>'
+        f'<h1>{words.over}</h1><div class="card"><p>{words.over_why}</p><p>{words.over_how}</p>{_COMMAND}'
+        f'<a class="button wide" href="/login">{words.sign_in}</a></div>'
     )
-    return _html(page(words["over"], body, narrow=True, lang=words["lang"]), 404)
+    return _html(page(words.over, body, narrow=True, lang=words.lang), 404)
 
 
 def _login(words: SimpleNamespace, target: str | None = None, fault: str | None = None) -> str:
-    faults = {"wrong": words["wrong"], "wait": words["wait"]}
+    faults = {"wrong": words.wrong, "wait": words.wait}
     told = f'<p class="fault" role="alert">{faults[fault]}</p>' if fault in faults else ""
     return page(
-        words["sign_in"],
-        f'<h1>{words["title"]}</h1><form class="card" method="post" action="/login">{told}'
+        words.sign_in,
+        f'<h1>{words.title}</h1><form class="card" method="post" action="/login">{told}'
         f'<input type="hidden" name="next" value="{text(_own_path(target))}">'
-        f'<label>{words["email"]}<input name="email" type="email" autocomplete="username" required autofocus></label>'
-        f'<label>{words["password"]}<input name="password" type="password" autocomplete="current-password" required>'
-        f'</label><button class="wide">{words["sign_in"]}</button></form>'
-        f'<section class="first"><h2>{words["first"]}</h2><p class="soft">{words["first_how"]}</p>'
-        f'<p class="soft">{words["first_again"]}</p>{_COMMAND}</section>',
+        f'<label>{words.email}<input name="email" type="email" autocomplete="username" required autofocus></label>'
+        f'<label>{words.password}<input name="password" type="password" autocomplete="current-password" required>'
+        f'</label><button class="wide">{words.sign_in}</button></form>'
+        f'<section class="first"><h2>{words.first}</h2><p class="soft">{words.first_how}</p>'
+        f'<p class="soft">{words.first_again}</p>{_COMMAND}</section>',
         narrow=True,
-        lang=words["lang"],
+        lang=words.lang,
     )
 
 
