@@ -21,7 +21,7 @@ LONGEST = timedelta(days=400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class UsageReport:
     """`plan` has the limits that hold, `plan_name` what the account's plan is called. `truncated`: there are more rows
     than these.
     """
@@ -38,7 +38,7 @@ class Usage:
 
 async def usage(
     services: Services, principal: Principal, *, since: datetime | None, until: datetime | None, by: Sequence[By]
-) -> Usage:
+) -> UsageReport:
     """Owners see all of the account's, everybody else their own; a service key that names nobody, its own. What is left
     of the month is the account's, whoever asks.
     """
@@ -57,7 +57,7 @@ async def usage(
             conn, since=since, until=until, user_id=user_id, credential_id=credential_id, by=frozenset(by),
             limit=MOST_ROWS + 1,
         )  # fmt: skip
-    return Usage(
+    return UsageReport(
         since=since,
         until=until,
         plan_name=account.plan,
@@ -71,7 +71,7 @@ async def usage(
 
 async def usage_of(
     services: Services, account_id: str, *, since: datetime | None, until: datetime | None, by: Sequence[By]
-) -> Usage:
+) -> UsageReport:
     """One account's, for the operator."""
     account = await account_number(services, account_id)
     return await usage(services, operator_in(account), since=since, until=until, by=by)
@@ -100,7 +100,7 @@ def _range(services: Services, since: datetime | None, until: datetime | None) -
     return since, until
 
 
-def _month(standing: ledger.Standing, now: datetime) -> Month:
+def _month(standing: ledger.AccountStanding, now: datetime) -> Month:
     left = standing.credits
     if standing.refill_due and standing.monthly_credits is not None:  # as the next billable call will find it
         left = max(left or 0, standing.monthly_credits)

@@ -11,7 +11,7 @@ from typing import Any
 
 from keepstone.errors import Invalid
 from keepstone.importers.bundle import Bundle, open_bundle
-from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
 from keepstone.importers.text import clean, digest, elements_of, fields, labels, moment, named, titled
 
@@ -58,12 +58,12 @@ def _name_of(bundle: Bundle) -> str:
 
 
 @dataclass(slots=True)
-class _Read:
+class _Chat:
     """One conversation on the way: its turns, and what does not become one."""
 
     id: str
     title: str
-    turns: list[Turn] = field(default_factory=list[Turn])
+    turns: list[ImportedTurn] = field(default_factory=list[ImportedTurn])
     notes: list[Note] = field(default_factory=list[Note])
     left: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -73,7 +73,7 @@ class _Read:
 
 def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item]:
     mapping = fields(conversation["mapping"])
-    chat = _Read(
+    chat = _Chat(
         id=str(conversation.get("conversation_id") or conversation.get("id") or digest(str(sorted(mapping)))),
         title=titled(str(conversation.get("title") or ""), "New chat"),
     )
@@ -123,8 +123,8 @@ def _said(message: dict[str, Any]) -> bool:
 
 
 def _turn(
-    chat: _Read, message: dict[str, Any], me: str, *, tools: bool, otherwise: datetime | None, reply_to: str | None
-) -> Turn | None:
+    chat: _Chat, message: dict[str, Any], me: str, *, tools: bool, otherwise: datetime | None, reply_to: str | None
+) -> ImportedTurn | None:
     author, content, about = (fields(message.get(name)) for name in ("author", "content", "metadata"))
     role, kind = str(author.get("role") or ""), str(content.get("content_type") or "")
     if kind in _CONTEXTS:
@@ -151,7 +151,7 @@ def _turn(
             chat.leave("attachment", len(attached))
         assistant = "ChatGPT" if role == "assistant" else named(author.get("name"), "tool")
         model = about.get("model_slug")
-        return Turn(
+        return ImportedTurn(
             id=f"chatgpt:{message.get('id') or digest(chat.id, text)[:32]}"[:255],
             speaker=me if role == "user" else assistant,
             text=clean(text),

@@ -5,7 +5,7 @@ from typing import Any
 
 from keepstone.errors import Invalid
 from keepstone.importers.bundle import Bundle, open_bundle
-from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
 from keepstone.importers.text import clean, digest, elements_of, fields, labels, moment, named, titled
 
@@ -60,7 +60,7 @@ def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iter
     if len(branch) < len(messages):
         reason = "on a branch that was not gone on with"
         yield LeftOut(reason=reason, what=place, count=len(messages) - len(branch))
-    turns: list[Turn] = []
+    turns: list[ImportedTurn] = []
     at = moment(conversation.get("created_at"))
     for number, message in enumerate(branch):
         name = f"claude:{message.get('uuid') or f'{talk}:{number}'}"[:200]
@@ -86,7 +86,7 @@ def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iter
             yield LeftOut(reason="empty message", what=place)
         for key, words, facts in said:
             turns.append(
-                Turn(
+                ImportedTurn(
                     id=key, speaker=me if human else "Claude", text=clean(words), at=at,
                     reply_to=turns[-1].id if turns else None, metadata=facts,
                 )

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import Invalid, NotFound, QuotaExceeded
-from keepstone.importers.items import Archived, Conversation, Item, LeftOut, Note, Turn
+from keepstone.importers.items import Archived, Conversation, ImportedTurn, Item, LeftOut, Note
 from keepstone.importers.journal import Journal
 from keepstone.importers.markdown import parts_of
 from keepstone.importers.report import Report
-from keepstone.importers.server import Refused, Server
+from keepstone.importers.server import RemoteServer, ServerRefused
 from keepstone.importers.text import digest, elements_of, fields, named, titled, wire_time
 
 Place = Literal["scope", "capsules", "workspace"]
@@ -64,7 +64,7 @@ class Batch:
 class Delivery:
     """One import under way. `whose` is the user of the key: what two people of an account import are two things."""
 
-    server: Server
+    server: RemoteServer
     journal: Journal
     report: Report
     source: str
@@ -138,7 +138,7 @@ class Delivery:
             return
         try:
             await send(pieces)
-        except (QuotaExceeded, Refused) as fault:
+        except (QuotaExceeded, ServerRefused) as fault:
             if len(pieces) > 1:
                 half = len(pieces) // 2
                 await self._in_halves(pieces[:half], send, name)
@@ -191,7 +191,7 @@ class Delivery:
         changes = {name: capsule[name] for name in ("title", "content_md", "kind", "tags", "metadata")}
         try:
             await self.server.patch(f"/v1/memory/capsules/{capsule['id']}", changes)
-        except Refused as fault:
+        except ServerRefused as fault:
             reason = "changed there, deleted here" if fault.status == 404 else f"refused: {fault.message}"
             self.report.leave(reason, note.title)
             return
@@ -210,7 +210,7 @@ class Delivery:
                 name = named(note.title.replace("/", "-").replace("\\", "-")[:200], "note") + ".md"
                 await self.server.upload(f"{path}/files", name, note.content_md)
                 there = False
-        except Refused as fault:
+        except ServerRefused as fault:
             self.report.leave(f"refused: {fault.message}", note.title)
             return
         (self.report.already_there if there else self.report.written)["notes"] += 1
@@ -309,7 +309,7 @@ async def bring(items: Iterable[Item], delivery: Delivery | None, report: Report
         await delivery.finish()
 
 
-def wire_turn(turn: Turn) -> dict[str, Any]:
+def wire_turn(turn: ImportedTurn) -> dict[str, Any]:
     sent: dict[str, Any] = {"id": turn.id, "speaker": turn.speaker, "text": turn.text, "metadata": turn.metadata}
     if turn.at is not None:
         sent["ts"] = wire_time(turn.at)

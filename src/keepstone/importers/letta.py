@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keepstone.errors import Invalid, NotFound
-from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
 from keepstone.importers.text import clean, digest, elements_of, fields, first_line, labels, moment, named, titled
 
@@ -112,7 +112,7 @@ def _file(file: dict[str, Any]) -> Iterator[Item]:
 
 def _talk(agent: dict[str, Any], reading: Reading) -> Iterator[Item]:
     name = _name(agent)
-    turns: list[Turn] = []
+    turns: list[ImportedTurn] = []
     for number, message in enumerate(fields(each) for each in elements_of(agent.get("messages"))):
         role = str(message.get("role") or "")
         text, reason = _said(message, role, tools=reading.tools)
@@ -122,7 +122,7 @@ def _talk(agent: dict[str, Any], reading: Reading) -> Iterator[Item]:
         # An id in the file is no more than a number, so the text is part of ours.
         key = digest(name, str(message.get("id") or number), str(message.get("created_at")), text)
         turns.append(
-            Turn(
+            ImportedTurn(
                 id=f"letta:{key[:48]}",
                 speaker=(reading.me or named(message.get("name"), "user")) if role == "user" else name,
                 text=clean(text),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from keepstone.errors import Invalid
 from keepstone.importers.items import Item, LeftOut, Note, Reading
-from keepstone.importers.tables import Tables, open_tables
+from keepstone.importers.tables import SourceTables, open_tables
 from keepstone.importers.text import clean, cleaned, fields, first_line, labels, moment, titled, wire_time
 
 
@@ -42,7 +42,7 @@ def read(reading: Reading) -> Iterator[Item]:
                 )  # fmt: skip
 
 
-def _categories(tables: Tables, there: set[str]) -> defaultdict[str, list[str]]:
+def _categories(tables: SourceTables, there: set[str]) -> defaultdict[str, list[str]]:
     categories: defaultdict[str, list[str]] = defaultdict(list)
     if "categories" not in there:
         return categories
@@ -53,7 +53,7 @@ def _categories(tables: Tables, there: set[str]) -> defaultdict[str, list[str]]:
     return categories
 
 
-def _states(tables: Tables, there: set[str]) -> defaultdict[str, list[dict[str, Any]]]:
+def _states(tables: SourceTables, there: set[str]) -> defaultdict[str, list[dict[str, Any]]]:
     """What became of each memory, the earliest first."""
     changes: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     if "memory_status_history" in there:

@@ -14,7 +14,7 @@ from keepstone.errors import Invalid, NotFound
 _BATCH = 500
 
 
-class Tables(Protocol):
+class SourceTables(Protocol):
     def names(self, *columns: str) -> list[str]:
         """The tables that have all these columns."""
         ...
@@ -78,7 +78,7 @@ class _Postgres:
 
 
 @contextmanager
-def open_tables(address: str) -> Generator[Tables]:
+def open_tables(address: str) -> Generator[SourceTables]:
     if is_postgres(address):
         try:
             with psycopg.connect(address, connect_timeout=10) as conn:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keepstone.errors import Invalid, NotFound
-from keepstone.importers.items import Conversation, Item, LeftOut, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Reading
 from keepstone.importers.text import clean, cleaned, digest, elements_of, fields, moment, named
 
 _SPEAKER = ("speaker", "role", "author", "from", "name", "user")
@@ -33,7 +33,7 @@ def read(reading: Reading) -> Iterator[Item]:
 
 
 def _file(file: Path, name: str, reading: Reading) -> Iterator[Item]:
-    turns: list[Turn] = []
+    turns: list[ImportedTurn] = []
     part = 0
     with file.open("rb") as lines:
         number = 0
@@ -60,7 +60,7 @@ def _file(file: Path, name: str, reading: Reading) -> Iterator[Item]:
         yield Conversation(id=f"{name}:{part}", title=name, turns=turns)
 
 
-def _turn(line: bytes, name: str, number: int, me: str | None) -> Turn | str:
+def _turn(line: bytes, name: str, number: int, me: str | None) -> ImportedTurn | str:
     """The turn, or why there is none."""
     try:
         said = json.loads(line)
@@ -81,7 +81,7 @@ def _turn(line: bytes, name: str, number: int, me: str | None) -> Turn | str:
     key = f"{name}:{own}" if own not in (None, "") else f"{name}:{number}:{digest(speaker, text)[:16]}"
     about: dict[str, Any] = {key: value for key, value in turn.items() if key not in _OWN}
     talk = _first(turn, _CONVERSATION)
-    return Turn(
+    return ImportedTurn(
         id=key if len(key) <= 255 else digest(key),
         speaker=speaker,
         text=clean(text),

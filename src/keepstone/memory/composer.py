@@ -14,7 +14,7 @@ from typing import Any
 
 from keepstone.access.meter import metered
 from keepstone.access.principals import act_for
-from keepstone.access.readscope import account_scope, wall_scope
+from keepstone.access.readscope import account_scope, audience_scope
 from keepstone.engine import lookup
 from keepstone.engine.pack import CLOSING, OPENING, defused, own_words
 from keepstone.engine.search import SearchPlace
@@ -23,7 +23,7 @@ from keepstone.errors import Invalid, NotFound, UpstreamError
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
 from keepstone.memory.room_memories import EVERYBODY
-from keepstone.memory.rooms import at_hand, find_dm, find_room
+from keepstone.memory.rooms import find_dm, find_room, recent_messages
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.room import PROMPTED, Agent, Fact, Landmark, Participant, Room, RoomMemory, Summary, Utterance
@@ -177,7 +177,7 @@ async def _wall(
         participants=participants,
         agents=agents,
         project_id=project_id,
-        scope=wall_scope(
+        scope=audience_scope(
             principal, [room.space, *profiles, *projects, *parts, *account], private=room.agent is not None
         ),
         fact_scopes=[
@@ -220,7 +220,7 @@ async def _read(services: Services, principal: Principal, wall: Wall, text: str)
     """Each layer, in the wall's scope alone."""
     question = lookup.question(own_words(text), speaker=wall.user_name or None, asked_at=services.clock())
     latest, asked = await asyncio.gather(
-        at_hand(services, principal, wall.room), lookup.ask(services, question, _standing(services, wall))
+        recent_messages(services, principal, wall.room), lookup.ask(services, question, _standing(services, wall))
     )
     standing, compaction = asked.place, asked.place.compaction
     semantic: list[RoomMemory] = []

@@ -33,7 +33,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ToolRefusal:
     """The name of an error, and what to do about it beyond what its message says."""
 
     code: str
@@ -56,7 +56,7 @@ def failure(code: str, message: str, advice: str = "", **more: Any) -> dict[str,
 
 
 async def answered(
-    work: Awaitable[dict[str, Any]], refuse: Callable[[KeepstoneError], Refusal], *, request_id: str
+    work: Awaitable[dict[str, Any]], refuse: Callable[[KeepstoneError], ToolRefusal], *, request_id: str
 ) -> dict[str, Any]:
     """The result of the work, or of what went wrong with it."""
     try:

@@ -17,8 +17,8 @@ from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store.capsules import Wanted
-from keepstone.surfaces.mcp.answer import Refusal, answered, result
-from keepstone.surfaces.mcp.arguments import Arguments, read_arguments
+from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result
+from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
 from keepstone.surfaces.mcp.quotation import quote
 
 _LOOKED_THROUGH = 100  # when more than one tag is wanted: the search itself knows one
@@ -43,13 +43,13 @@ async def ask(
         text, structured = await _do(services, principal, arguments)
         return result(text, {"mode": arguments.mode, **structured})
 
-    def refuse(fault: KeepstoneError) -> Refusal:
-        return Refusal(fault.code, _advice(fault.code, raw))
+    def refuse(fault: KeepstoneError) -> ToolRefusal:
+        return ToolRefusal(fault.code, _advice(fault.code, raw))
 
     return await answered(work(), refuse, request_id=request_id)
 
 
-async def _do(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+async def _do(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     capsule_id = asked.id or ""
     match asked.mode:
         case "save_memory":
@@ -72,7 +72,7 @@ async def _do(services: Services, principal: Principal, asked: Arguments) -> tup
             return f"Restored.\n{quote(_line(back))}", {"capsule": _shown(back)}
 
 
-async def _save(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+async def _save(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     new = NewCapsule(
         content_md=asked.content_md or "", title=asked.title, kind=asked.kind or "note", tags=asked.tags or [],
         project_id=asked.project_id,
@@ -89,7 +89,7 @@ async def _save(services: Services, principal: Principal, asked: Arguments) -> t
     return text, {"capsule": _shown(made.capsule), "similar": similar}
 
 
-async def _search(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+async def _search(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     tags = asked.tags or []
     wanted = Wanted(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
     page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)

@@ -48,10 +48,10 @@ async def _exchange(
     if _PROTOCOL not in sys.modules:
         await asyncio.to_thread(import_module, _PROTOCOL)
     protocol = import_module(_PROTOCOL)
-    return _Exchange(partial(protocol.exchange, offer, call, limit=services.settings.max_body_bytes), body)
+    return _ProtocolAnswer(partial(protocol.exchange, offer, call, limit=services.settings.max_body_bytes), body)
 
 
-class _Exchange(Response):
+class _ProtocolAnswer(Response):
     """The answer that the protocol gives to a body that was read already."""
 
     def __init__(self, exchange: Any, body: bytes) -> None:

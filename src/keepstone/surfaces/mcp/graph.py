@@ -21,7 +21,7 @@ from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.mcp import graph_arguments as given
 from keepstone.surfaces.mcp import graph_tools
-from keepstone.surfaces.mcp.answer import Refusal, answered, result
+from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result
 from keepstone.surfaces.mcp.graph_tools import example
 from keepstone.surfaces.mcp.quotation import quote
 
@@ -55,11 +55,11 @@ async def ask(
     return await answered(work(), _refusal, request_id=request_id)
 
 
-def _refusal(fault: KeepstoneError) -> Refusal:
+def _refusal(fault: KeepstoneError) -> ToolRefusal:
     code = next((CODES[kind] for kind in type(fault).__mro__ if kind in CODES), fault.code)
     if isinstance(fault, NotFound) and code != NO_GRAPH:
         code = "NOT_FOUND"
-    return Refusal(code, _ADVICE.get(code, ""))
+    return ToolRefusal(code, _ADVICE.get(code, ""))
 
 
 async def _recall(services: Services, principal: Principal, asked: given.Recall) -> Answer:
@@ -78,7 +78,7 @@ async def _recall(services: Services, principal: Principal, asked: given.Recall)
     return {**shown, **result(_listed(recalled, narrowed=bool(wanted.filters)), shown)}
 
 
-async def _store(services: Services, principal: Principal, asked: given.Store) -> Answer:
+async def _store(services: Services, principal: Principal, asked: given.StoreNode) -> Answer:
     kept = await graphs.store_node(services, principal, _graph_id(asked.graph_id), **_beside_graph(asked))
     said = f"This was stored already, as {kept.node.id}." if kept.existing else f"Stored as {kept.node.id}."
     if kept.superseded:

@@ -65,15 +65,15 @@ NodeId = Annotated[str, Field(pattern=f"^{pattern('node')}$")]
 Pairs = dict[str, Any]
 
 
-class _Arguments(Wire):
+class _GraphToolArguments(Wire):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Graph(_Arguments):
+class _InGraph(_GraphToolArguments):
     graph_id: str | None = None
 
 
-class TimeRange(_Arguments):
+class TimeRange(_GraphToolArguments):
     start: Moment | None = None
     end: Moment | None = None
 
@@ -91,7 +91,7 @@ class TimeRange(_Arguments):
         return self
 
 
-class Recall(_Graph):
+class Recall(_InGraph):
     query: str
     max_results: Annotated[Whole, Field(ge=1, le=MOST_RESULTS)] = DEFAULT_RESULTS
     node_type: str | None = None
@@ -101,7 +101,7 @@ class Recall(_Graph):
     as_of: Moment | None = None
 
 
-class Store(_Graph):
+class StoreNode(_InGraph):
     content: str
     node_type: Word = DEFAULT_TYPE
     metadata: Pairs = Field(default_factory=dict[str, Any])
@@ -109,18 +109,18 @@ class Store(_Graph):
     valid_from: Moment | None = None
 
 
-class Update(_Graph):
+class Update(_InGraph):
     id: NodeId
     content: str | None = None
     node_type: Word | None = None
     metadata: Pairs | None = None
 
 
-class Forget(_Graph):
+class Forget(_InGraph):
     id: NodeId
 
 
-class Relate(_Graph):
+class Relate(_InGraph):
     from_id: NodeId
     to_id: NodeId
     edge_type: Word
@@ -129,7 +129,7 @@ class Relate(_Graph):
     valid_to: Moment | None = None
 
 
-class Neighbors(_Graph):
+class Neighbors(_InGraph):
     id: NodeId
     depth: Annotated[Whole, Field(ge=1, le=2)] = 1
     direction: Literal["both", "out", "in"] = "both"
@@ -137,17 +137,17 @@ class Neighbors(_Graph):
     as_of: Moment | None = None
 
 
-class ListGraphs(_Arguments):
+class ListGraphs(_GraphToolArguments):
     pass
 
 
-class CreateGraph(_Arguments):
+class CreateGraph(_GraphToolArguments):
     name: Word
 
 
-BY_TOOL: Mapping[str, type[_Arguments]] = {
+BY_TOOL: Mapping[str, type[_GraphToolArguments]] = {
     "memory_recall": Recall,
-    "memory_store": Store,
+    "memory_store": StoreNode,
     "memory_update": Update,
     "memory_forget": Forget,
     "memory_relate": Relate,

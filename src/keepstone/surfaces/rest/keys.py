@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
-from keepstone.model.credential import Session
+from keepstone.model.credential import LoginSession
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
@@ -73,7 +73,7 @@ _keys.remove("/keys/{key_id:key}", keys.revoke_key, "revoke_key", "Revoke a key"
 
 @router.get("/sessions", summary="Browsers in which I am signed in")
 async def list_sessions(services: Used, principal: Caller, page: Paging) -> PageOut[SessionOut]:
-    def show(session: Session) -> SessionOut:
+    def show(session: LoginSession) -> SessionOut:
         return SessionOut.of(session, current=session.id == principal.credential_id)
 
     return show_page(await sessions.list_sessions(services, principal, page), show)

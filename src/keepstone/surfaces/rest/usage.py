@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from keepstone.access import billing, plans
 from keepstone.access import usage as operations
 from keepstone.access.billing import AccountUpdated
-from keepstone.access.usage import By, Usage
+from keepstone.access.usage import By, UsageReport
 from keepstone.errors import Malformed
 from keepstone.model.plan import PLAN_NAME
 from keepstone.surfaces.http.caller import Caller, Used
@@ -193,7 +193,7 @@ def groups(by: str) -> list[By]:
     return cast("list[By]", by.split(","))
 
 
-def shown(used: Usage) -> AccountUsageOut:
+def shown(used: UsageReport) -> AccountUsageOut:
     return AccountUsageOut.of(used, plan=LimitsOut.of(used.plan, name=used.plan_name))
 
 
