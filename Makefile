@@ -29,7 +29,7 @@ bench: $(VENV)/dev.ok
 	$(BIN)/python -m bench $(BENCH)
 
 # What it needs besides lies in $(VENV)/model: the locks know nothing of it.
-try-model: $(VENV)/serve.ok
+try-model: $(VENV)/dev.ok
 	$(BIN)/python scripts/try_model.py
 
 web: $(WEB)

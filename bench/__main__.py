@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import capsules, floor, graphs, page, peers, proxy, rooms, scopes
+from bench import calibration, capsules, floor, graphs, page, peers, proxy, quality, rooms, scopes
 from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
-from bench.offline import calibration, ranking
 from keepstone.providers.embedders import models_folder
 from keepstone.providers.models import fetch
 from keepstone.settings import read_settings
@@ -33,8 +32,8 @@ PARTS: dict[str, Callable[[Options], Json]] = {
     "rooms": rooms.measure,
     "graphs": graphs.measure,
     "peers": peers.measure,
-    "quality": ranking,
-    "calibration": calibration,
+    "quality": quality.part,
+    "calibration": calibration.part,
 }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from bench import fill, quality, talk, through
+from bench import datasets, fill, quality, talk, through
 from bench.baseline import FloorServer
 from bench.figures import MEDIUM, SMALL, Json, Options, scratch
 from bench.floor import Server, running
@@ -77,7 +77,7 @@ def write_task(server: Server, floor: FloorServer, folder: Path, sizes: list[int
         "speed": [write_vectors(floor, folder, size) for size in sizes],
         "quality": [
             {"texts": [turn.passage for turn in each.turns], "questions": [asked.text for asked in each.questions]}
-            for each in quality.locomo()
+            for each in datasets.locomo()
         ],
     }
     path = folder / "task.json"
@@ -107,7 +107,7 @@ def run(python: Path, task: Path, folder: Path) -> Json:
     subprocess.run([str(python), str(script), str(task)], check=True, env=environ, stdout=sys.stderr)
     found = json.loads(task.with_suffix(".done.json").read_text())
     rows: list[dict[str, float]] = []
-    for collection, answers in zip(quality.locomo(), found.pop("quality"), strict=True):
+    for collection, answers in zip(datasets.locomo(), found.pop("quality"), strict=True):
         for question, numbers in zip(collection.questions, answers, strict=True):
-            rows.append(through.row_of(collection, [collection.turns[number] for number in numbers], question.gold))
+            rows.append(quality.row_of(collection, [collection.turns[number] for number in numbers], question.gold))
     return {"name": NAME, "speed": found["speed"], "quality": through.mean(rows), "setting": SETTING}

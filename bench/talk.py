@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bench import quality
+from bench import datasets
 
 SEED = 20260501
 SESSION = 20  # turns
@@ -14,7 +14,7 @@ _BEGIN = datetime(2024, 1, 1, 9, tzinfo=UTC)
 
 def turns() -> list[tuple[str, str]]:
     """Speaker and text of everything that is said in LoCoMo."""
-    return [(turn.speaker, turn.text) for each in quality.locomo() for turn in each.turns if turn.text]
+    return [(turn.speaker, turn.text) for each in datasets.locomo() for turn in each.turns if turn.text]
 
 
 def transcript(size: int, base: list[tuple[str, str]], name: str = "m") -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def transcript(size: int, base: list[tuple[str, str]], name: str = "m") -> list[
 
 
 def questions(size: int) -> list[str]:
-    asked = [question.text for each in quality.locomo() for question in each.questions]
+    asked = [question.text for each in datasets.locomo() for question in each.questions]
     random.Random(SEED).shuffle(asked)
     return [asked[number % len(asked)] for number in range(size)]
 

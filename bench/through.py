@@ -2,10 +2,10 @@
 
 import asyncio
 import statistics
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from bench import quality, talk
+from bench import datasets, quality, talk
 from bench.baseline import FLOOR, Floor
 from bench.figures import Figure, Options
 from bench.floor import Server
@@ -19,10 +19,10 @@ CHUNK = 1000
 
 def measure(server: Server, options: Options) -> list[Figure]:
     """Means over all questions in per cent, Keepstone's and the floor's."""
-    sets = {"LoCoMo": quality.locomo()}
+    sets = {"LoCoMo": datasets.locomo()}
     if not options.quick:
-        sets["LongMemEval_S, a few"] = quality.longmemeval()[:FEW]
-    sets["XQuAD zh"] = [each for each in quality.xquad() if each.name == "xquad zh → zh"]
+        sets["LongMemEval_S, a few"] = datasets.longmemeval()[:FEW]
+    sets["XQuAD zh"] = [each for each in datasets.xquad() if each.name == "xquad zh → zh"]
     found: list[Figure] = []
     embedder = MiniLM(options.models)
     for name, collections in sets.items():
@@ -37,7 +37,7 @@ def measure(server: Server, options: Options) -> list[Figure]:
     return found
 
 
-def keepstone_scores(server: Server, collection: quality.Collection) -> list[dict[str, float]]:
+def keepstone_scores(server: Server, collection: datasets.Collection) -> list[dict[str, float]]:
     """Ingest one conversation and ask all of its questions: speaker, text, time and id, nothing else."""
     client = server.client()
     rows = rows_of(collection)
@@ -56,23 +56,23 @@ def keepstone_scores(server: Server, collection: quality.Collection) -> list[dic
             limit=SESSIONS if collection.by_session else LIMIT,
         )
         evidence = client.post("/v1/recall", body)["evidence"]
-        found.append(row_of(collection, [turns[item["id"]] for item in evidence], question.gold))
+        found.append(quality.row_of(collection, [turns[item["id"]] for item in evidence], question.gold))
     client.close()
     return found
 
 
-async def floors(embedder: MiniLM, collection: quality.Collection) -> list[dict[str, float]]:
+async def floors(embedder: MiniLM, collection: datasets.Collection) -> list[dict[str, float]]:
     """The same turns and questions, in process."""
     own = Floor(embedder)
     await own.add([turn.passage for turn in collection.turns])
     limit = SESSIONS if collection.by_session else LIMIT
     return [
-        row_of(collection, [collection.turns[n] for n in await own.search(question.text, limit)], question.gold)
+        quality.row_of(collection, [collection.turns[n] for n in await own.search(question.text, limit)], question.gold)
         for question in collection.questions
     ]
 
 
-def rows_of(collection: quality.Collection) -> list[tuple[quality.Turn, dict[str, str]]]:
+def rows_of(collection: datasets.Collection) -> list[tuple[datasets.Turn, dict[str, str]]]:
     """Turns with what is sent for them. Paragraphs have no speaker and no time: each stands on a day of its own."""
     day = datetime(2024, 1, 1, tzinfo=UTC)
     return [
@@ -88,13 +88,6 @@ def rows_of(collection: quality.Collection) -> list[tuple[quality.Turn, dict[str
         for number, turn in enumerate(collection.turns)
         if turn.text.strip()
     ]
-
-
-def row_of(
-    collection: quality.Collection, turns: Sequence[quality.Turn], gold: frozenset[Hashable]
-) -> dict[str, float]:
-    keys = [turn.session if collection.by_session else turn.key for turn in turns]
-    return quality.figures(collection, list(dict.fromkeys(keys)), gold)
 
 
 def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:

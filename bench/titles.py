@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bench.quality import folder, load
+from bench.datasets import folder, load
 from keepstone.engine import bm25, terms
 from keepstone.engine.keyphrases import labels, tags, topics
 from keepstone.engine.language.sentences import lines, sentences, shortened

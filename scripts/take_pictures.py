@@ -389,7 +389,7 @@ async def main() -> None:
 
 
 async def _pictures(browser: Any, server: Any) -> None:
-    async with visiting(browser, server, viewport=SIZE, device_scale_factor=1.5) as visitor:
+    async with visiting(browser, server, as_owner=True, viewport=SIZE, device_scale_factor=1.5) as visitor:
         made = fill(visitor)
         await settled(visitor)
         page = visitor.page
@@ -408,7 +408,9 @@ async def _pictures(browser: Any, server: Any) -> None:
             page.get_by_role("button", name="memory used").or_(page.get_by_role("button", name="memories used")).click()
         )
         await snap(page, "playground")
-    async with visiting(browser, server, viewport=SIZE, device_scale_factor=1.5, color_scheme="dark") as visitor:
+    async with visiting(
+        browser, server, as_owner=True, viewport=SIZE, device_scale_factor=1.5, color_scheme="dark"
+    ) as visitor:
         await visitor.go("/dashboard/recall?view=timeline")
         await snap(visitor.page, "timeline")
 

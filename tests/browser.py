@@ -1,7 +1,8 @@
 """A real Chromium on a real server: what the tests of the dashboard stand on.
 
-A `Visitor` is one browser window of somebody signed in. Whatever it prints to its console, every request to another
-host and every fault in a page fails the test it happens in.
+A `Visitor` is one browser window of somebody signed in, by default the owner of an account made for this visit: so
+tests share servers, and nothing that is in them. Whatever a window prints to its console, every request to another host
+and every fault in a page fails the test it happens in.
 """
 
 import os
@@ -15,16 +16,15 @@ from typing import Any
 import httpx
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from live import Live
+from keepstone.surfaces.http.caller import COOKIE
+from live import Guest, Live, receive
 from weights import weights
 
-ROOT = Path(__file__).parent.parent
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+_AXE = Path(__file__).parent.parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-_signed_in: dict[int, Any] = {}  # the cookie of the owner, by server
 WHERE = (
     "The tests of the dashboard need Chromium: apt install chromium (Debian, as root), or "
     ".venv/bin/playwright install chromium; or name one in KEEPSTONE_CHROMIUM."
@@ -67,8 +67,8 @@ def dashboard_server(**environ: str) -> Live:
 class Visitor:
     """A window: `page` is Playwright's, `api` the same person's client for what a test sets up or looks up."""
 
-    def __init__(self, server: Live, context: BrowserContext, page: Page, api: httpx.Client) -> None:
-        self.server, self.context, self.page, self.api = server, context, page, api
+    def __init__(self, server: Live, context: BrowserContext, page: Page, api: httpx.Client, guest: Guest) -> None:
+        self.server, self.context, self.page, self.api, self.email = server, context, page, api, guest.email
         self.faults: list[str] = []
         self.allowed: list[str] = []
         page.on("console", lambda message: self._note(message.type, message.text, message.location["url"]))
@@ -84,7 +84,8 @@ class Visitor:
 
     async def accessible(self) -> None:
         """axe finds no serious fault in what is shown now."""
-        await self.page.evaluate(AXE.read_text())
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(_AXE.read_text())
         found: dict[str, Any] = await self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         serious = [
             f"{one['id']}: {one['help']} ({', '.join(str(node['target']) for node in one['nodes'][:3])})"
@@ -103,30 +104,26 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(browser: Browser, server: Live, **options: Any) -> AsyncGenerator[Visitor]:
-    """The owner's window on the server; `options` are those of a Playwright context."""
-    if server.process.pid not in _signed_in:
-        _signed_in[server.process.pid] = await _sign_in(browser, server)
+async def visiting(
+    browser: Browser, server: Live, *, as_owner: bool = False, **options: Any
+) -> AsyncGenerator[Visitor]:
+    """A window of somebody new, who owns an account and may see the console, or of the server's first owner.
+
+    `options` are those of a Playwright context.
+    """
+    guest = await receive(server, server.home / "guest", as_owner=as_owner)
     settings: dict[str, Any] = {
         "viewport": WIDE, "locale": "en-US", "timezone_id": "UTC", "color_scheme": "light", "reduced_motion": "reduce",
     }  # fmt: skip
-    context = await browser.new_context(storage_state=_signed_in[server.process.pid], **settings | options)
+    context = await browser.new_context(**settings | options)
     context.set_default_timeout(20_000)
-    with httpx.Client(base_url=server.url, headers=server.auth, timeout=60) as api:
-        visitor = Visitor(server, context, await context.new_page(), api)
+    await context.add_cookies(
+        [{"name": COOKIE, "value": guest.session, "url": server.url, "httpOnly": True, "sameSite": "Lax"}]
+    )
+    with httpx.Client(base_url=server.url, headers=guest.auth, timeout=60) as api:
+        visitor = Visitor(server, context, await context.new_page(), api, guest)
         try:
             yield visitor
             assert not visitor.faults, "\n".join(visitor.faults)
         finally:
             await context.close()
-
-
-async def _sign_in(browser: Browser, server: Live) -> Any:
-    """Through the one-time link, as somebody does at the first start."""
-    token = server.cli("login-link").stdout.strip().rpartition("/")[2]
-    context = await browser.new_context()
-    page = await context.new_page()
-    await page.goto(f"{server.url}/auth/once/{token}")
-    state = await context.storage_state()
-    await context.close()
-    return state

@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from live import Live
+from live import Guest
 
 DOCS = Path(__file__).parent.parent / "docs"
 # Each call notes its status and gives the body on; what the page shows stays as it is.
@@ -21,13 +21,25 @@ def commands(page: Path) -> str:
     return "\n".join(re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE))
 
 
-def run_page(page: Path, server: Live, folder: Path, *, more_than: int) -> str:
+def as_guest(script: str, guest: Guest) -> str:
+    """On the guest's server, with their key; and whoever a page adds has an address that no other page takes."""
+    changes = {
+        "http://127.0.0.1:8420": guest.url,
+        "~/.keepstone": str(guest.home),
+        "owner@localhost": guest.email,
+        "@example.org": "@" + guest.email.partition("@")[2],
+    }
+    for written, meant in changes.items():
+        script = script.replace(written, meant)
+    return script
+
+
+def run_page(page: Path, guest: Guest, folder: Path, *, more_than: int) -> str:
     """What its commands printed. Each call answered with the status that the page announces, else with success; and
     there were more calls than that.
     """
-    script = _CURL + commands(page)
-    script = script.replace("http://127.0.0.1:8420", server.url).replace("~/.keepstone", str(server.home))
-    environ = {**server.environ, "NOTES": str(folder)}
+    script = _CURL + as_guest(commands(page), guest)
+    environ = {**guest.environ, "NOTES": str(folder)}
     done = subprocess.run(
         ["bash"], input=script, capture_output=True, text=True, check=False, cwd=folder, env=environ
     )  # fmt: skip

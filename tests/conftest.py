@@ -12,12 +12,13 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from argon2 import PasswordHasher
 from fastapi import FastAPI
 from playwright.async_api import Browser
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from browser import open_chromium
+from browser import dashboard_server, open_chromium
 from keepstone.access import keys, users
 from keepstone.access.operator import principal_for
 from keepstone.app import make_app
@@ -30,33 +31,48 @@ from keepstone.runtime import open_services
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.store.migrate import migrate
-from live import Live, in_memory
+from live import Guest, Live, in_memory, receive
+from schedule import BySharing, make_scheduler, rank
+from upstream import ScriptedUpstream
 
 _numbers = count(1)
+# As cheap as argon2 can be: nobody guesses these passwords.
+HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BySharing:
+    return make_scheduler(config, log)
 
 
 class Server:
     """A Postgres for this process's tests. Nothing here has to survive a crash, so nothing waits for the disk."""
 
-    def __init__(self, supervisor: Supervisor, folder: Path) -> None:
-        self.conninfo = supervisor.conninfo
+    def __init__(self, conninfo: str, folder: Path, connection: psycopg.AsyncConnection) -> None:
+        self.conninfo = conninfo
         self.folder = folder
+        self._connection = connection
 
     def database(self, name: str) -> str:
         return make_conninfo(self.conninfo, dbname=name)
 
     async def create(self, name: str, template: str = "template1") -> str:
-        async with await psycopg.AsyncConnection.connect(self.conninfo, autocommit=True) as conn:
-            await conn.execute(
-                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
-                    sql.Identifier(name), sql.Identifier(template)
-                )
+        await self._connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+                sql.Identifier(name), sql.Identifier(template)
             )
+        )
         return self.database(name)
 
     async def drop(self, name: str) -> None:
-        async with await psycopg.AsyncConnection.connect(self.conninfo, autocommit=True) as conn:
-            await conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        await self._connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+SHOP = "https://pay.example.org/plans"
 
 
 @pytest.fixture(scope="session")
@@ -72,13 +88,13 @@ async def postgres() -> AsyncGenerator[Server]:
     supervisor = Supervisor(open_cluster(home))
     await supervisor.start()
     try:
-        server = Server(supervisor, home / "postgres")
-        async with await psycopg.AsyncConnection.connect(server.conninfo, autocommit=True) as conn:
+        async with await psycopg.AsyncConnection.connect(supervisor.conninfo, autocommit=True) as conn:
             for setting in ("fsync = off", "full_page_writes = off", "synchronous_commit = off"):
                 await conn.execute(sql.SQL("ALTER SYSTEM SET ") + sql.SQL(setting))  # pyright: ignore[reportArgumentType]
             await conn.execute("SELECT pg_reload_conf()")
-        await migrate(await server.create("migrated"))
-        yield server
+            server = Server(supervisor.conninfo, home / "postgres", conn)
+            await migrate(await server.create("migrated"))
+            yield server
     finally:
         await supervisor.stop()
         supervisor.close()
@@ -93,9 +109,10 @@ async def empty_database(postgres: Server) -> AsyncGenerator[str]:
 
 
 @pytest.fixture
-async def database(postgres: Server) -> AsyncGenerator[str]:
+async def database(postgres: Server, request: pytest.FixtureRequest) -> AsyncGenerator[str]:
+    """A clone of the migrated template, or where a test knows the `world`, of the one that has it."""
     name = f"test_{next(_numbers)}"
-    yield await postgres.create(name, "migrated")
+    yield await postgres.create(name, "peopled" if "peopled" in request.fixturenames else "migrated")
     await postgres.drop(name)
 
 
@@ -106,7 +123,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 async def services(settings: Settings, database: str) -> AsyncGenerator[Services]:
-    async with open_services(settings, database) as opened:
+    async with open_services(settings, database, HASHER) as opened:
         yield opened
 
 
@@ -144,8 +161,20 @@ class World:
 PASSWORD = "correct horse battery staple"
 
 
+@pytest.fixture(scope="session")
+async def peopled(postgres: Server, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Who is in the template `peopled`."""
+    settings = Settings(home=tmp_path_factory.mktemp("peopled"))
+    async with open_services(settings, await postgres.create("peopled", "migrated"), HASHER) as services:
+        return await make_world(services)
+
+
 @pytest.fixture
-async def world(services: Services) -> World:
+async def world(peopled: World, services: Services) -> World:
+    return peopled
+
+
+async def make_world(services: Services) -> World:
     owner = await make_person(services, "olga@example.org", password=PASSWORD)
     member = await make_person(services, "max@example.org", account=owner.user.account, password=PASSWORD)
     stranger = await make_person(services, "stan@elsewhere.example", password=PASSWORD)
@@ -179,5 +208,45 @@ async def client(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient]:
 def live() -> Generator[Live]:
     """A server process that tests share; what they make in it is their own."""
     server = Live()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def guest(live: Live, tmp_path: Path) -> Guest:
+    """Somebody with an account of their own on the shared server."""
+    return await receive(live, tmp_path / "guest")
+
+
+@pytest.fixture(scope="session")
+def dashboard() -> Generator[Live]:
+    """A server with real embedders, for whoever visits its pages."""
+    server = dashboard_server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def dashboard_model() -> Generator[ScriptedUpstream]:
+    """The language model of `dashboard_with_model`; a test says what it answers."""
+    upstream = ScriptedUpstream()
+    yield upstream
+    upstream.stop()
+
+
+@pytest.fixture(scope="session")
+def dashboard_with_model(dashboard_model: ScriptedUpstream) -> Generator[Live]:
+    server = dashboard_server(
+        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=dashboard_model.url, KEEPSTONE_LLM_API_KEY="key",
+        KEEPSTONE_LLM_MODEL="m-1",
+    )  # fmt: skip
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def shop() -> Generator[Live]:
+    """A server whose plans can be bought, at `SHOP`."""
+    server = dashboard_server(KEEPSTONE_EMBEDDINGS_PROVIDER="none", KEEPSTONE_UPGRADE_URL=SHOP)
     yield server
     server.stop()

@@ -1,4 +1,4 @@
-"""A real `keepstone serve`, in a process and a home of its own."""
+"""A real `keepstone serve`, in a process and a home of its own, and the accounts of those who share it."""
 
 import os
 import re
@@ -8,7 +8,21 @@ import subprocess
 import sys
 import tempfile
 import threading
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+
+from keepstone.access import sessions
+from keepstone.access.firstrun import OWNER_EMAIL
+from keepstone.access.keys import create_key
+from keepstone.access.operator import principal_for
+from keepstone.access.users import create_user
+from keepstone.postgres.cluster import open_cluster
+from keepstone.postgres.supervisor import Supervisor
+from keepstone.runtime import open_services
+from keepstone.settings import Settings
+
+_numbers = count(1)
 
 
 def in_memory() -> str | None:
@@ -91,3 +105,46 @@ class Live:
     def _read(self) -> None:
         assert self.process.stdout is not None
         self.log.extend(self.process.stdout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guest:
+    """The owner of an account on a server that others use too. `home` has their key, where a page says it lies."""
+
+    server: Live
+    home: Path
+    email: str
+    key: str
+    session: str
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    @property
+    def auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """For a `keepstone` that speaks to the server."""
+        return self.server.environ | {"KEEPSTONE_HOME": str(self.home), "KEEPSTONE_URL": self.url}
+
+
+async def receive(server: Live, home: Path, *, as_owner: bool = False) -> Guest:
+    """Somebody new, who may also see the console, or the server's first owner; signed in.
+
+    Made beside the server, on its database: a command for each would take seconds.
+    """
+    settings = Settings(home=server.home, database_pool=2)
+    async with open_services(settings, Supervisor(open_cluster(server.home)).conninfo) as services:
+        email = OWNER_EMAIL if as_owner else f"owner@guest-{next(_numbers)}.example"
+        if not as_owner:
+            await create_user(services, email=email, name="Owner", is_admin=True)
+        principal, user = await principal_for(services, email)
+        key = server.key if as_owner else (await create_key(services, principal, name="first key"))[1]
+        where = sessions.Browser(address="127.0.0.1", user_agent=None)
+        login = await sessions.log_in_once(services, token=await sessions.make_link(services, user), browser=where)
+    home.mkdir(exist_ok=True)
+    (home / "owner-key").write_text(key + "\n")
+    return Guest(server=server, home=home, email=email, key=key, session=login.token)

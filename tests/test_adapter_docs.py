@@ -12,7 +12,6 @@ import pytest
 from live import Live
 from upstream import Answer, Received, ScriptedUpstream, response, says, wants, whole
 
-pytestmark = pytest.mark.xdist_group("live")
 DOCS = Path(__file__).parent.parent / "docs"
 ADAPTERS = ["LangGraph", "Anthropic's memory tool", "OpenAI Agents SDK", "Pydantic AI", "LlamaIndex"]
 

@@ -11,9 +11,10 @@ import pytest
 from conftest import World, http
 from keepstone.access import operator
 from keepstone.app import make_app
-from keepstone.providers.anthropic_llm import AnthropicModel
+from keepstone.providers.anthropic_upstream import AnthropicUpstream
+from keepstone.providers.chat_model import ChatModel
 from keepstone.providers.llm import LanguageModel
-from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.services import Services
 from servers import LocalServer
 
@@ -36,7 +37,8 @@ class Provider:
 
     def _answer(self, path: str, sent: bytes) -> tuple[int, bytes]:
         body = json.loads(sent)
-        prompt = body["messages"][-1]["content"]
+        content = body["messages"][-1]["content"]
+        prompt = content if isinstance(content, str) else "".join(block["text"] for block in content)
         self.prompts.append(prompt)
         text = self.reply(prompt)
         answer: dict[str, Any] = (
@@ -67,11 +69,12 @@ def provider() -> Generator[Provider]:
 
 @pytest.fixture(params=["openai", "anthropic"])
 async def model(request: pytest.FixtureRequest, provider: Provider) -> Any:
-    made: LanguageModel = (
-        OpenAIModel(provider.url + "/v1", "secret-key", "small", retries=0)
+    upstream = (
+        OpenAIUpstream(provider.url + "/v1", "secret-key", "small")
         if request.param == "openai"
-        else AnthropicModel(provider.url, "secret-key", "small", retries=0)
+        else AnthropicUpstream(provider.url, "secret-key", "small")
     )
+    made: LanguageModel = ChatModel(upstream, retries=0)
     yield made
     await made.close()
 

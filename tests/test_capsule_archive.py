@@ -191,6 +191,15 @@ async def test_an_archive_can_be_read_by_another_user_and_in_another_account(
     assert mine["capsules"] == archive["capsules"], "and the owner's own is as it was"
 
 
+async def test_what_was_imported_and_is_kept_again_is_stored_once(client: httpx.AsyncClient, world: World) -> None:
+    made = await keep(client, world.owner.auth, "The ferry leaves at nine")
+    archive = await exported(client, world.owner.auth)
+    assert await restored(client, world.member.auth, archive) == (1, 0)
+    again = await keep(client, world.member.auth, "The ferry leaves at nine")
+    assert again["title"] == made["title"]
+    assert (await get(client, world.member.auth, "/v1/memory/usage"))["count"] == 1
+
+
 async def test_what_was_deleted_comes_back_from_an_archive(
     client: httpx.AsyncClient, world: World, archive: Any
 ) -> None:

@@ -115,6 +115,21 @@ async def test_exactly_the_same_twice_is_stored_once(client: httpx.AsyncClient, 
     assert (await get(client, world.owner.auth, "/v1/memory/usage"))["count"] == 2
 
 
+async def test_the_same_without_a_title_is_stored_once_wherever_it_has_been_meanwhile(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    project = (await client.post("/v1/projects", headers=auth, json={"name": "Harbour"})).json()["id"]
+    first = await keep(client, auth, CLERK)
+    for project_id in (project, None):
+        answer = await client.patch(f"{CAPSULES}/{first['id']}", headers=auth, json={"project_id": project_id})
+        assert answer.status_code == 200
+    assert (await keep(client, auth, CLERK))["id"] == first["id"]
+    await client.patch(f"{CAPSULES}/{first['id']}", headers=auth, json={"title": "A better one"})
+    assert (await keep(client, auth, CLERK))["id"] == first["id"], "whatever title it has"
+    assert (await keep(client, auth, CLERK, title="Another"))["id"] != first["id"]
+
+
 async def test_exactly_the_same_at_once_is_stored_once(client: httpx.AsyncClient, world: World) -> None:
     made = await asyncio.gather(*(keep(client, world.owner.auth, CLERK) for _ in range(10)))
     assert len({one["id"] for one in made}) == 1

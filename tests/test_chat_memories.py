@@ -29,7 +29,7 @@ from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
-from keepstone.providers.openai import OpenAIEmbedder
+from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import Use
 from keepstone.relay.tools import SAVE, run_tool
 from keepstone.relay.turn import Turn, await_distillation, close_turn, open_turn
@@ -432,7 +432,7 @@ async def test_a_deleted_memory_is_nowhere_and_its_row_stays(
         turn = await open_turn(
             everywhere, world.owner.principal, workspace_id=workspace, chat_id=None, said="When does the ferry leave?"
         )
-        return [one.id for one in turn.injected]
+        return [one.memory.id for one in turn.injected]
 
     assert made["id"] in await injected()
     await call(client, auth, "DELETE", f"/chats/{chat}/memories/{made['id']}", expect=204)
@@ -616,7 +616,7 @@ async def test_what_is_injected_is_marked_as_data_and_cant_close_its_own_mark(
     turn = await open_turn(
         everywhere, world.owner.principal, workspace_id=workspace, chat_id=None, said="When does the ferry leave?"
     )
-    assert [one.id for one in turn.injected] == [made["id"]]
+    assert [one.memory.id for one in turn.injected] == [made["id"]]
     assert turn.context.startswith(OPENING)
     assert turn.context.endswith(CLOSING)
     assert len(re.findall(r"<\s*/?\s*recalled-memory", turn.context, re.IGNORECASE)) == 2
@@ -651,7 +651,7 @@ async def test_a_memory_that_the_user_took_out_is_not_injected(
         everywhere, world.owner.principal, workspace_id=workspace, chat_id=None, said="Which ferry is red?",
         but=[made[1]],
     )  # fmt: skip
-    assert {one.id for one in turn.injected} == {made[0], made[2]}
+    assert {one.memory.id for one in turn.injected} == {made[0], made[2]}
 
 
 # ----------------------------------------------------------------------------------------------------- found by meaning
@@ -795,7 +795,7 @@ async def test_what_fits_is_injected_and_small_talk_brings_nothing(
         turn = await open_turn(knowing, world.owner.principal, workspace_id=workspace, chat_id=None, said=said)
         assert bool(turn.injected) == bool(turn.context)
         assert all(one.relevance >= knowing.settings.inject_relevance for one in turn.injected)
-        return [one.content for one in turn.injected]
+        return [one.memory.content for one in turn.injected]
 
     assert any("Clerk" in one for one in await injected("What did we pick for sign-in?"))
     assert any("peanuts" in one for one in await injected("Can Anna eat peanuts?"))

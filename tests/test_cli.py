@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from keepstone import __version__
-from live import Live
+from live import Guest, Live
 
 
 def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -170,3 +170,12 @@ def test_importing_the_command_line_pulls_in_nothing_heavy() -> None:
     code = f"import sys, keepstone.cli; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_the_command_shows_what_a_query_did(live: Live, guest: Guest) -> None:
+    asked = httpx.post(f"{live.url}/v1/graphs/default/recall", headers=guest.auth, json={"query": "anything"}).json()
+    shown = live.cli("query", asked["query_id"], "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert f'"id": "{asked["query_id"]}"' in shown.stdout
+    missing = live.cli("query", "qry_" + "a" * 24)
+    assert (missing.returncode, "no such query" in missing.stderr) == (1, True)

@@ -16,8 +16,6 @@ from keepstone_client.scopes import Recalled, Turn
 from live import Live
 from upstream import ScriptedUpstream, chunks, completion, error, streamed
 
-pytestmark = pytest.mark.xdist_group("client")
-
 FERRY = "The ferry to the island leaves at nine from pier 3."
 
 

@@ -17,8 +17,9 @@ from keepstone.access.readscope import audience_scope
 from keepstone.app import make_app
 from keepstone.engine.pack import CLOSING, OPENING
 from keepstone.jobs.worker import run_until_empty
+from keepstone.providers.chat_model import ChatModel
 from keepstone.providers.llm import Completion, LanguageModel
-from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.tokenizer import Tokenizer, careful
 from keepstone.services import Services
 from rooms import (
@@ -70,7 +71,7 @@ def served() -> Generator[Model]:
 async def model(served: Model) -> AsyncGenerator[LanguageModel]:
     served.status, served.gleaning = 200, "[]"
     served.prompts.clear()
-    made = OpenAIModel(served.base_url, "key", "small", retries=0)
+    made = ChatModel(OpenAIUpstream(served.base_url, "key", "small"), retries=0)
     yield made
     await made.close()
 

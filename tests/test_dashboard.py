@@ -1,26 +1,21 @@
 """What is around every page: who may see it, where it comes from, search, theme, language."""
 
 import re
-from collections.abc import Generator
 
 import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import NARROW, dashboard_server, visiting
+from browser import NARROW, visiting
 from live import Live
-
-pytestmark = pytest.mark.xdist_group("dashboard")
 
 PAGES = ("Recall", "Playground", "Quorum", "Rooms", "Graphs", "Scopes", "Settings", "Pricing", "Console")
 LIMIT = 400_000  # bytes, packed, of all that the first page loads
 
 
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    live = dashboard_server()
-    yield live
-    live.stop()
+@pytest.fixture
+def server(dashboard: Live) -> Live:
+    return dashboard
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -19,7 +19,7 @@ from keepstone.errors import Misconfigured, UpstreamError
 from keepstone.providers import minilm, minilm_graph
 from keepstone.providers.embedder import Embedder, Embedding, well_formed
 from keepstone.providers.minilm import MiniLM
-from keepstone.providers.openai import OpenAIEmbedder
+from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.session import open_session
 from keepstone.providers.use import Use
 from weights import weights

@@ -477,6 +477,33 @@ async def test_an_edge_supersedes_too_and_ending_it_undoes_that(client: httpx.As
     assert await found(client, auth, "ferry") == [old]
 
 
+async def test_what_two_edges_supersede_holds_again_when_both_are_ended(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    old, new, other = [(await store(client, auth, text))["id"] for text in ("One", "Two", "Three")]
+    first = await relate(client, auth, new, old, "supersedes")
+    second = await relate(client, auth, other, old, "supersedes")
+    path = f"/graphs/default/nodes/{old}"
+    await call(client, auth, "DELETE", f"/graphs/default/edges/{first['id']}", expect=204)
+    node = await call(client, auth, "GET", path)
+    assert (node["superseded_by"], node["valid_to"] is None) == (other, False), "the other edge holds"
+    await call(client, auth, "DELETE", f"/graphs/default/edges/{second['id']}", expect=204)
+    node = await call(client, auth, "GET", path)
+    assert (node["superseded_by"], node["valid_to"]) == (None, None)
+
+
+async def test_ending_an_edge_again_changes_nothing(client: httpx.AsyncClient, world: World) -> None:
+    auth = world.owner.auth
+    old, new = [(await store(client, auth, text))["id"] for text in ("One", "Two")]
+    first = await relate(client, auth, new, old, "supersedes")
+    await call(client, auth, "DELETE", f"/graphs/default/edges/{first['id']}", expect=204)
+    await relate(client, auth, new, old, "supersedes")
+    await call(client, auth, "DELETE", f"/graphs/default/edges/{first['id']}", expect=204)
+    node = await call(client, auth, "GET", f"/graphs/default/nodes/{old}")
+    assert node["superseded_by"] == new, "the newer edge holds"
+
+
 async def test_something_said_of_the_past_does_not_end_what_came_after(services: Services, world: World) -> None:
     auth = world.owner.auth
     async with clocked(services, NOW) as client:

@@ -21,7 +21,6 @@ from live import Live
 from servers import LocalServer
 from upstream import Answer, Received, ScriptedUpstream, asks, completion, response, says
 
-pytestmark = pytest.mark.xdist_group("guides")
 ROOT = Path(__file__).parent.parent
 GUIDES = (ROOT / "docs" / "guides.md").read_text()
 HINDSIGHT = (ROOT / "docs" / "from-hindsight.md").read_text()

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,18 +16,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 import exports
 from capsules import rows
-from live import Live
+from live import Guest, Live
 from servers import LocalServer
 
-pytestmark = pytest.mark.xdist_group("importer")
 TALKS, MESSAGES = 200, 2000
-
-
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    made = Live()
-    yield made
-    made.stop()
 
 
 class Deadly:
@@ -103,13 +94,13 @@ async def test_killed_at_the_worst_moments_it_goes_on_and_every_message_is_there
         server.stop()
 
 
-def imported(server: Live, *words: str) -> dict[str, Any]:
+def imported(server: Live | Guest, *words: str) -> dict[str, Any]:
     done = server_cli(server, "import", *words)
     assert done.returncode == 0, done.stderr
     return json.loads(Path(words[words.index("--report") + 1]).read_text())
 
 
-def server_cli(server: Live, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def server_cli(server: Live | Guest, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """A command of another user on another machine: it has the address and the key, and a home of its own."""
     where = server.environ | {"KEEPSTONE_URL": server.url, "KEEPSTONE_API_KEY": server.key} | environ
     return subprocess.run(
@@ -131,20 +122,20 @@ def test_a_dry_run_needs_no_server_and_tells_what_it_would_leave_out(tmp_path: P
     assert not (tmp_path / "home").exists()
 
 
-def test_a_vault_goes_in_and_comes_out_as_markdown_and_as_json(server: Live, tmp_path: Path) -> None:
+def test_a_vault_goes_in_and_comes_out_as_markdown_and_as_json(guest: Guest, tmp_path: Path) -> None:
     vault = exports.vault(tmp_path / "vault")
-    done = server_cli(server, "import", "markdown", str(vault))
+    done = server_cli(guest, "import", "markdown", str(vault))
     assert done.returncode == 0, done.stderr
     assert "written:       5 notes" in done.stdout
     assert "no Markdown, such as Daily/photo.png" in done.stdout
-    out = server_cli(server, "export", "--format", "markdown", str(tmp_path / "out"))
+    out = server_cli(guest, "export", "--format", "markdown", str(tmp_path / "out"))
     assert out.stdout == f"5 capsules are in {tmp_path / 'out'}.\n"
     assert len(list((tmp_path / "out").glob("*.md"))) == 5
-    assert server_cli(server, "export", str(tmp_path / "out.json")).returncode == 0
+    assert server_cli(guest, "export", str(tmp_path / "out.json")).returncode == 0
     assert len(json.loads((tmp_path / "out.json").read_text())["capsules"]) == 5
-    back = server_cli(server, "import", "keepstone", str(tmp_path / "out.json"))
+    back = server_cli(guest, "import", "keepstone", str(tmp_path / "out.json"))
     assert "there already: 5 notes" in back.stdout
-    again = server_cli(server, "import", "markdown", str(vault), "--again")
+    again = server_cli(guest, "import", "markdown", str(vault), "--again")
     assert "there already: 5 notes" in again.stdout
 
 
@@ -157,17 +148,17 @@ def test_a_vault_goes_in_and_comes_out_as_markdown_and_as_json(server: Live, tmp
         (("export", "--format", "pdf", "x"), "--format is json or markdown"),
     ],
 )
-def test_what_is_asked_for_wrongly_is_told_in_a_line(server: Live, words: tuple[str, ...], told: str) -> None:
-    done = server_cli(server, *words)
+def test_what_is_asked_for_wrongly_is_told_in_a_line(guest: Guest, words: tuple[str, ...], told: str) -> None:
+    done = server_cli(guest, *words)
     assert done.returncode == 1
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_wrong_key_is_told_and_nothing_is_noted(server: Live, tmp_path: Path) -> None:
+def test_a_wrong_key_is_told_and_nothing_is_noted(guest: Guest, tmp_path: Path) -> None:
     export = exports.chatgpt_zip(tmp_path / "export.zip", 1)
     done = server_cli(
-        server, "import", "chatgpt", str(export), KEEPSTONE_API_KEY="ck_wrong", KEEPSTONE_HOME=str(tmp_path / "home")
+        guest, "import", "chatgpt", str(export), KEEPSTONE_API_KEY="ck_wrong", KEEPSTONE_HOME=str(tmp_path / "home")
     )
     assert done.returncode == 1
     assert "again to go on" in done.stderr

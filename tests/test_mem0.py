@@ -32,7 +32,7 @@ from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.use import Use
 from keepstone.services import Services
-from live import Live
+from live import Guest
 from mem0_client import (
     AddMemoryOptions,
     AsyncMemoryClient,
@@ -45,8 +45,6 @@ from mem0_client import (
     connect,
 )
 from weights import weights
-
-pytestmark = pytest.mark.xdist_group("mem0")
 
 ANNA = {"user_id": "anna"}
 NOW = datetime.now(UTC)
@@ -737,22 +735,15 @@ async def test_a_job_reads_what_came_in_great_numbers(
 # -------------------------------------------------------------------------------------------------- over a real network
 
 
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    made = Live()
-    yield made
-    made.stop()
-
-
-async def test_both_clients_work_over_the_network(server: Live) -> None:
+async def test_both_clients_work_over_the_network(guest: Guest) -> None:
     def blocking() -> str:
-        client = MemoryClient(host=server.url, api_key=server.key)
+        client = MemoryClient(host=guest.url, api_key=guest.key)
         (made,) = client.add(TEA, user_id="wire", infer=False)["results"]
         client.client.close()
         return made["id"]
 
     memory_id = await asyncio.to_thread(blocking)
-    client = await asyncio.to_thread(AsyncMemoryClient, host=server.url, api_key=server.key)
+    client = await asyncio.to_thread(AsyncMemoryClient, host=guest.url, api_key=guest.key)
     async with client:
         filters = {"user_id": "wire"}
         assert (await client.get(memory_id))["memory"] == TEA
@@ -775,8 +766,8 @@ def blocks() -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def test_the_page_does_what_it_says(server: Live, tmp_path: Path) -> None:
-    script = "\n".join(blocks()).replace("http://127.0.0.1:8420", server.url)
+def test_the_page_does_what_it_says(guest: Guest, tmp_path: Path) -> None:
+    script = "\n".join(blocks()).replace("http://127.0.0.1:8420", guest.url)
     assert script.count("client.") > 12
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -784,8 +775,8 @@ def test_the_page_does_what_it_says(server: Live, tmp_path: Path) -> None:
         text=True,
         check=False,
         env={
-            **server.environ,
-            "MEM0_API_KEY": server.key,
+            **guest.environ,
+            "MEM0_API_KEY": guest.key,
             "MEM0_TELEMETRY": "False",
             "MEM0_DIR": str(tmp_path),
             "PYTHONWARNINGS": "ignore",

@@ -12,7 +12,6 @@ from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
 from live import Live
 
-pytestmark = pytest.mark.xdist_group("page-console")
 PASSWORD = "correct horse battery staple"
 
 
@@ -28,7 +27,7 @@ async def tab(visitor: Visitor, name: str) -> None:
 
 
 async def test_the_overview_says_how_the_server_is(chromium: Browser, server: Live) -> None:
-    async with visiting(chromium, server) as visitor:
+    async with visiting(chromium, server, as_owner=True) as visitor:
         page = visitor.page
         await visitor.go("/x_console")
         await expect(page.get_by_role("status", name="").filter(has_text="All is well")).to_be_visible()
@@ -39,7 +38,7 @@ async def test_the_overview_says_how_the_server_is(chromium: Browser, server: Li
 
 
 async def test_a_user_is_found_given_another_capacity_and_put_back_on_the_plan(chromium: Browser, server: Live) -> None:
-    async with visiting(chromium, server) as visitor:
+    async with visiting(chromium, server, as_owner=True) as visitor:
         page, api = visitor.page, visitor.api
         for number in range(60):
             assert api.post("/v1/users", json={"email": f"user{number}@example.org"}).is_success
@@ -69,7 +68,7 @@ async def test_a_user_is_found_given_another_capacity_and_put_back_on_the_plan(c
 
 
 async def test_a_plan_is_edited_in_its_place_and_another_made(chromium: Browser, server: Live) -> None:
-    async with visiting(chromium, server) as visitor:
+    async with visiting(chromium, server, as_owner=True) as visitor:
         page, api = visitor.page, visitor.api
         await visitor.go("/x_console")
         await tab(visitor, "Plans")
@@ -96,7 +95,7 @@ async def test_a_plan_is_edited_in_its_place_and_another_made(chromium: Browser,
 
 
 async def test_a_failed_job_is_shown_with_its_error_and_run_again(chromium: Browser, server: Live) -> None:
-    async with visiting(chromium, server) as visitor:
+    async with visiting(chromium, server, as_owner=True) as visitor:
         page = visitor.page
         await visitor.go("/x_console/jobs")
         await expect(page.get_by_text("Nothing has failed")).to_be_visible()
@@ -119,7 +118,9 @@ async def test_a_failed_job_is_shown_with_its_error_and_run_again(chromium: Brow
 
 
 async def test_a_query_is_looked_up_by_its_id_on_a_phone_in_chinese(chromium: Browser, server: Live) -> None:
-    async with visiting(chromium, server, viewport=NARROW, locale="zh-CN", color_scheme="dark") as visitor:
+    async with visiting(
+        chromium, server, as_owner=True, viewport=NARROW, locale="zh-CN", color_scheme="dark"
+    ) as visitor:
         page, api = visitor.page, visitor.api
         graph = api.post("/v1/graphs", json={"name": "work"}).json()["id"]
         api.post(f"/v1/graphs/{graph}/nodes", json={"content": "Anna leads the migration."})
@@ -140,10 +141,10 @@ async def test_a_query_is_looked_up_by_its_id_on_a_phone_in_chinese(chromium: Br
 
 
 async def test_whoever_is_no_admin_is_told_so(chromium: Browser, server: Live) -> None:
-    async with visiting(chromium, server) as visitor:
+    async with visiting(chromium, server, as_owner=True) as visitor:
         body = {"email": "max@example.org", "password": PASSWORD}
         assert visitor.api.post("/v1/users", json=body).is_success
-    async with visiting(chromium, server) as visitor:
+    async with visiting(chromium, server, as_owner=True) as visitor:
         await visitor.context.clear_cookies()
         page = visitor.page
         await visitor.go("/x_console/users")

@@ -1,21 +1,15 @@
 """The page of graphs: nodes as a list and as a picture, recall, and all that can be done with a node."""
 
-from collections.abc import Generator
-
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from browser import NARROW, dashboard_server, visiting
+from browser import NARROW, visiting
 from live import Live
 
-pytestmark = pytest.mark.xdist_group("page-graphs")
 
-
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    live = dashboard_server()
-    yield live
-    live.stop()
+@pytest.fixture
+def server(dashboard: Live) -> Live:
+    return dashboard
 
 
 async def store(page: Page, content: str, *, type: str = "note", metadata: str = "{}") -> None:

@@ -1,23 +1,19 @@
 """Coming in and going out: the one-time link of the first start, a password, a wrong one, signing out."""
 
 import re
-from collections.abc import Generator
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import NARROW, dashboard_server, visiting
+from browser import NARROW, visiting
 from live import Live
 
-pytestmark = pytest.mark.xdist_group("page-login")
 PASSWORD = "correct horse battery staple"
 
 
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    live = dashboard_server(KEEPSTONE_EMBEDDINGS_PROVIDER="none")
-    yield live
-    live.stop()
+@pytest.fixture
+def server(shop: Live) -> Live:
+    return shop
 
 
 async def test_the_first_start_leads_through_its_link_to_a_password(chromium: Browser, server: Live) -> None:

@@ -2,17 +2,14 @@
 
 import json
 import re
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
-from browser import NARROW, Visitor, dashboard_server, visiting
+from browser import NARROW, Visitor, visiting
 from live import Live
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, error, streamed, whole
-
-pytestmark = pytest.mark.xdist_group("page-playground")
 
 ANSWER = "Take the **early** ferry:\n\n- it is calmer\n- it leaves from pier 3"
 LEARNT = "The group takes the early ferry on Friday."
@@ -22,9 +19,9 @@ LONG = "The early crossing is better in every respect. " * 8 + f"\n\n## Conclusi
 class Model:
     """What the upstream says: to a chat what comes next, else the usual; to our own questions a title."""
 
-    def __init__(self) -> None:
-        self.upstream = ScriptedUpstream()
-        self.upstream.otherwise = self._answer
+    def __init__(self, upstream: ScriptedUpstream) -> None:
+        upstream.script()
+        upstream.otherwise = self._answer
         self.asked: list[Any] = []
         self.next: list[Answer] = []
 
@@ -38,31 +35,14 @@ class Model:
         return completion("The early ferry")
 
 
-@pytest.fixture(scope="module")
-def model() -> Generator[Model]:
-    made = Model()
-    try:
-        yield made
-    finally:
-        made.upstream.stop()
+@pytest.fixture
+def model(dashboard_model: ScriptedUpstream) -> Model:
+    return Model(dashboard_model)
 
 
-@pytest.fixture(scope="module")
-def server(model: Model) -> Generator[Live]:
-    live = dashboard_server(
-        KEEPSTONE_LLM_PROVIDER="openai", KEEPSTONE_LLM_BASE_URL=model.upstream.url, KEEPSTONE_LLM_API_KEY="key",
-        KEEPSTONE_LLM_MODEL="m-1",
-    )  # fmt: skip
-    yield live
-    live.stop()
-
-
-@pytest.fixture(scope="module")
-def bare() -> Generator[Live]:
-    """A server without a language model."""
-    live = dashboard_server()
-    yield live
-    live.stop()
+@pytest.fixture
+def server(dashboard_with_model: Live, model: Model) -> Live:
+    return dashboard_with_model
 
 
 def workspace(visitor: Visitor, name: str) -> str:
@@ -311,9 +291,9 @@ async def test_files_are_uploaded_read_and_deleted_and_artifacts_keep_their_vers
         await expect(shown.get_by_text("Pack a coat.")).to_be_visible()
 
 
-async def test_without_a_model_it_says_how_to_connect_one_and_memory_works(chromium: Browser, bare: Live) -> None:
+async def test_without_a_model_it_says_how_to_connect_one_and_memory_works(chromium: Browser, dashboard: Live) -> None:
     permitted = ["clipboard-read", "clipboard-write"]
-    async with visiting(chromium, bare, permissions=permitted) as visitor:
+    async with visiting(chromium, dashboard, permissions=permitted) as visitor:
         page = visitor.page
         await visitor.go("/dashboard/playground")
         await expect(page.get_by_role("heading", name="Connect a language model")).to_be_visible()

@@ -1,22 +1,16 @@
 """The price page: for everybody, with what there is to choose from now."""
 
-from collections.abc import Generator
-
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import NARROW, dashboard_server, visiting
+from browser import NARROW, visiting
+from conftest import SHOP
 from live import Live
 
-pytestmark = pytest.mark.xdist_group("page-pricing")
-SHOP = "https://pay.example.org/plans"
 
-
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    live = dashboard_server(KEEPSTONE_EMBEDDINGS_PROVIDER="none", KEEPSTONE_UPGRADE_URL=SHOP)
-    yield live
-    live.stop()
+@pytest.fixture
+def server(shop: Live) -> Live:
+    return shop
 
 
 async def test_whoever_is_not_signed_in_sees_the_plans_and_a_way_in(chromium: Browser, server: Live) -> None:
@@ -46,7 +40,7 @@ async def test_the_current_plan_is_marked_and_others_lead_to_the_shop(chromium: 
         page = visitor.page
         await visitor.go("/pricing")
         await expect(page.get_by_text("You are on the plan “unlimited”")).to_be_visible()
-        assert server.cli("users", "set", "owner@localhost", "--plan", "pro").returncode == 0
+        assert server.cli("users", "set", visitor.email, "--plan", "pro").returncode == 0
         await page.reload()
         pro = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Pro"))
         await expect(pro).to_contain_text("Your plan")

@@ -12,8 +12,6 @@ from browser import NARROW, Visitor, dashboard_server, visiting
 from live import Live
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, error, streamed, whole
 
-pytestmark = pytest.mark.xdist_group("page-quorum")
-
 
 class Models:
     """Two models behind one address: each says its own name, unless something else is to come from it next."""
@@ -165,13 +163,9 @@ async def test_on_a_phone_in_chinese_one_pane_is_shown_at_a_time(chromium: Brows
         assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
 
 
-async def test_without_a_model_it_says_how_to_connect_one(chromium: Browser) -> None:
-    bare = dashboard_server()
-    try:
-        async with visiting(chromium, bare) as visitor:
-            await visitor.go("/dashboard/quorum")
-            await expect(visitor.page.get_by_role("heading", name="Connect a language model")).to_be_visible()
-            await expect(visitor.page.get_by_label("Question", exact=True)).to_have_count(0)
-            await visitor.accessible()
-    finally:
-        bare.stop()
+async def test_without_a_model_it_says_how_to_connect_one(chromium: Browser, dashboard: Live) -> None:
+    async with visiting(chromium, dashboard) as visitor:
+        await visitor.go("/dashboard/quorum")
+        await expect(visitor.page.get_by_role("heading", name="Connect a language model")).to_be_visible()
+        await expect(visitor.page.get_by_label("Question", exact=True)).to_have_count(0)
+        await visitor.accessible()

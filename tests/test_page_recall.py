@@ -3,7 +3,6 @@
 import random
 import re
 import time
-from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,10 +10,8 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from browser import NARROW, Visitor, dashboard_server, visiting
+from browser import NARROW, Visitor, visiting
 from live import Live
-
-pytestmark = pytest.mark.xdist_group("page-recall")
 
 CAPSULES = "/v1/memory/capsules"
 SUBJECTS = {
@@ -25,11 +22,9 @@ SUBJECTS = {
 MANY = 240
 
 
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    live = dashboard_server()
-    yield live
-    live.stop()
+@pytest.fixture
+def server(dashboard: Live) -> Live:
+    return dashboard
 
 
 def wait_for_meaning(api: httpx.Client) -> None:

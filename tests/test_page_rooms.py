@@ -1,38 +1,27 @@
 """The page of rooms: talk with people and agents, what is remembered, and what an agent reads."""
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import NARROW, Visitor, dashboard_server, visiting
+from browser import NARROW, Visitor, visiting
 from live import Live
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, streamed, whole
-
-pytestmark = pytest.mark.xdist_group("page-rooms")
 
 ANSWER = "You still have to book the restaurant."
 
 
-@pytest.fixture(scope="module")
-def model() -> Generator[ScriptedUpstream]:
-    upstream = ScriptedUpstream()
-    upstream.otherwise = _answer
-    yield upstream
-    upstream.stop()
+@pytest.fixture
+def model(dashboard_model: ScriptedUpstream) -> ScriptedUpstream:
+    dashboard_model.script()
+    dashboard_model.otherwise = _answer
+    return dashboard_model
 
 
-@pytest.fixture(scope="module")
-def server(model: ScriptedUpstream) -> Generator[Live]:
-    live = dashboard_server(
-        KEEPSTONE_LLM_PROVIDER="openai",
-        KEEPSTONE_LLM_BASE_URL=model.url,
-        KEEPSTONE_LLM_API_KEY="key",
-        KEEPSTONE_LLM_MODEL="m-1",
-    )
-    yield live
-    live.stop()
+@pytest.fixture
+def server(dashboard_with_model: Live, model: ScriptedUpstream) -> Live:
+    return dashboard_with_model
 
 
 def _answer(request: Received) -> Answer:
@@ -275,24 +264,20 @@ async def test_on_a_phone_in_chinese_a_room_is_read_and_what_is_remembered_lies_
 
 
 async def test_without_a_language_model_one_is_told_how_to_connect_one_and_answers_for_the_agent(
-    chromium: Browser,
+    chromium: Browser, dashboard: Live
 ) -> None:
-    live = Live()
-    try:
-        async with visiting(chromium, live) as visitor:
-            page = visitor.page
-            room = make(visitor, "Quiet", "muse")
-            visitor.api.post(f"/v1/rooms/{room}/messages", json={"text": "Is anybody there?"})
-            await visitor.go(f"/dashboard/rooms?room={room}")
-            await page.get_by_role("button", name="Let Muse answer").click()
-            hint = page.get_by_role("dialog", name="No language model is connected")
-            await expect(hint).to_contain_text("KEEPSTONE_LLM_PROVIDER=openai")
-            await visitor.accessible()
-            await hint.get_by_role("button", name="Close").click()
-            await page.get_by_role("combobox", name="Who says it").click()
-            await page.get_by_role("option", name="As Muse").click()
-            await page.get_by_label("Say something").fill("I am.")
-            await page.keyboard.press("Enter")
-            await expect(page.get_by_role("log")).to_contain_text("I am.")
-    finally:
-        live.stop()
+    async with visiting(chromium, dashboard) as visitor:
+        page = visitor.page
+        room = make(visitor, "Quiet", "muse")
+        visitor.api.post(f"/v1/rooms/{room}/messages", json={"text": "Is anybody there?"})
+        await visitor.go(f"/dashboard/rooms?room={room}")
+        await page.get_by_role("button", name="Let Muse answer").click()
+        hint = page.get_by_role("dialog", name="No language model is connected")
+        await expect(hint).to_contain_text("KEEPSTONE_LLM_PROVIDER=openai")
+        await visitor.accessible()
+        await hint.get_by_role("button", name="Close").click()
+        await page.get_by_role("combobox", name="Who says it").click()
+        await page.get_by_role("option", name="As Muse").click()
+        await page.get_by_label("Say something").fill("I am.")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("log")).to_contain_text("I am.")

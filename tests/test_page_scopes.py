@@ -1,21 +1,15 @@
 """The page that tries scopes: ingest, recall, ask."""
 
-from collections.abc import Generator
-
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import NARROW, dashboard_server, visiting
+from browser import NARROW, visiting
 from live import Live
 
-pytestmark = pytest.mark.xdist_group("page-scopes")
 
-
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    live = dashboard_server()
-    yield live
-    live.stop()
+@pytest.fixture
+def server(dashboard: Live) -> Live:
+    return dashboard
 
 
 async def test_an_example_answers_with_its_evidence_and_says_when_it_does_not_know(

@@ -2,26 +2,21 @@
 
 import json
 import re
-from collections.abc import Generator
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from browser import NARROW, Visitor, dashboard_server, visiting
+from browser import NARROW, Visitor, visiting
 from live import Live
-
-pytestmark = pytest.mark.xdist_group("page-settings")
 
 PASSWORD = "correct horse battery staple"
 
 
-@pytest.fixture(scope="module")
-def server() -> Generator[Live]:
-    live = dashboard_server()
-    yield live
-    live.stop()
+@pytest.fixture
+def server(dashboard: Live) -> Live:
+    return dashboard
 
 
 async def open_tab(visitor: Visitor, name: str) -> Page:
@@ -50,7 +45,7 @@ async def test_a_profile_is_changed_and_another_browser_signed_out(chromium: Bro
         await page.get_by_role("button", name="Set password").click()
         await expect(page.get_by_label("Current password")).to_be_visible()
         with httpx.Client(base_url=server.url) as elsewhere:
-            body = {"email": "owner@localhost", "password": PASSWORD}
+            body = {"email": visitor.email, "password": PASSWORD}
             agent = "Mozilla/5.0 (Macintosh; Intel Mac OS X 14.5) AppleWebKit/605 Version/17.5 Safari/605.1.15"
             assert elsewhere.post("/auth/login", json=body, headers={"User-Agent": agent}).is_success
             await page.reload()
@@ -193,7 +188,7 @@ async def test_an_owner_adds_somebody_changes_their_role_and_erases_them(chromiu
         await visitor.accessible()
         await sure.get_by_role("button", name="Erase").click()
         await expect(row).to_have_count(0)
-        assert [one["email"] for one in visitor.api.get("/v1/users").json()["items"]] == ["owner@localhost"]
+        assert [one["email"] for one in visitor.api.get("/v1/users").json()["items"]] == [visitor.email]
         await page.get_by_label("Name of the account").fill("The lab")
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_text("Saved")).to_be_visible()

@@ -18,8 +18,9 @@ from keepstone.jobs import tasks
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.room_summaries import due_rooms
 from keepstone.model.ids import new_id
+from keepstone.providers.chat_model import ChatModel
 from keepstone.providers.llm import Completion, LanguageModel
-from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.services import Services
 from rooms import (
     Clock,
@@ -112,7 +113,7 @@ def served() -> Generator[Model]:
 async def model(served: Model) -> AsyncGenerator[LanguageModel]:
     served.status, served.gleaning = 200, "[]"
     served.prompts.clear()
-    made = OpenAIModel(served.base_url, "key", "small", retries=0)
+    made = ChatModel(OpenAIUpstream(served.base_url, "key", "small"), retries=0)
     yield made
     await made.close()
 

@@ -774,6 +774,19 @@ async def test_a_landmark_is_pinned_superseded_and_never_lost(
         await call(client, auth, method, f"{path}/{second['id']}", expect=(404, 405))
 
 
+async def test_a_landmark_that_is_pinned_again_supersedes_what_it_names(
+    client: httpx.AsyncClient, world: World, room: str
+) -> None:
+    auth, path = world.owner.auth, f"/rooms/{room}/landmarks"
+    old = await call(client, auth, "POST", path, json={"text": "The boat is called Aurora."}, expect=201)
+    new = await call(client, auth, "POST", path, json={"text": "The boat is called Borealis."}, expect=201)
+    body = {"text": "The boat is called Borealis.", "supersedes": [old["id"], new["id"]]}
+    again = await call(client, auth, "POST", path, json=body, expect=201)
+    assert again == new
+    assert [one["id"] for one in await landmarks(client, auth, room)] == [new["id"]]
+    assert (await landmarks(client, auth, room, superseded=True))[0]["superseded_by"] == new["id"]
+
+
 async def test_a_newer_decision_supersedes_the_older_one_in_whatever_order_they_arrive(
     client: httpx.AsyncClient, services: Services, world: World
 ) -> None:

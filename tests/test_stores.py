@@ -305,7 +305,7 @@ async def test_an_item_is_gone_when_its_time_is_over_and_a_job_removes_it(
     await tasks.purge_expired_items(replace(services, clock=lambda: NOW + timedelta(seconds=59)))
     assert len(await rows(database, "SELECT 1 FROM memories")) == 2
     await tasks.purge_expired_items(replace(services, clock=lambda: NOW + timedelta(seconds=60)))
-    assert await rows(database, "SELECT title FROM memories") == [("stays",)]
+    assert await rows(database, "SELECT key FROM memories") == [("stays",)]
     assert await rows(database, "SELECT count(*) FROM passages") == [(1,)]
     kept = await rows(database, "SELECT memory_count, size_bytes, passages FROM spaces WHERE kind = 'store'")
     assert kept == [(1, len('{"text": "the ferry too"}'), 1)]
@@ -629,8 +629,8 @@ async def test_the_index_of_namespaces_is_used_past_row_level_security(
         space = await spaces.find(conn, kind="store", name="notes", owner=me.user_id)
     await rows(
         database,
-        """INSERT INTO memories (account, space, id, kind, namespace, title, content, content_hash, size_bytes)
-           SELECT account, space, 'item_' || n, 'item', 'x' || (n %% 500) || chr(31), 'k', '{}', n::text::bytea, 2
+        """INSERT INTO memories (account, space, id, kind, path, key, content, address, content_hash, size_bytes)
+           SELECT account, space, 'item_' || n, 'item', 'x' || (n %% 500) || chr(31), 'k', '{}', n::text::bytea, '', 2
              FROM memories, generate_series(1, 20000) AS n WHERE space = %s RETURNING 1""",
         [space],
     )
@@ -640,8 +640,8 @@ async def test_the_index_of_namespaces_is_used_past_row_level_security(
         plan = await (
             await conn.execute(
                 "EXPLAIN SELECT id FROM memories m WHERE m.space = %s AND m.kind = 'item' AND m.deleted_at IS NULL"
-                " AND m.namespace >= %s AND m.namespace < %s || chr(1114111)",
+                " AND m.path >= %s AND m.path < %s || chr(1114111)",
                 [space, "x7\x1f", "x7\x1f"],
             )
         ).fetchall()
-    assert "items_by_namespace" in str(plan)
+    assert "items_by_path" in str(plan)

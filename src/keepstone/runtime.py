@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 
+from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
 from keepstone.access.meter import RETRY_SECONDS
@@ -18,12 +19,11 @@ from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import make_tracer
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
+from keepstone.providers.choose import make_embeddings_upstream, make_model, make_upstream
 from keepstone.providers.embedders import Embedders, models_folder
-from keepstone.providers.llm import make_model
 from keepstone.providers.parsing import Parser
 from keepstone.providers.rates import Rates
 from keepstone.providers.tokenizer import Tokenizer
-from keepstone.providers.upstream import make_embeddings_upstream, make_upstream
 from keepstone.providers.working import RedisWorking
 from keepstone.replies import Replies
 from keepstone.services import Services
@@ -34,6 +34,9 @@ from keepstone.store.queue import Queue
 from keepstone.throttle import Throttle
 
 log = logging.getLogger(__name__)
+
+# What OWASP asks for at least: two passes over 19 MiB.
+HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
 
 @asynccontextmanager
@@ -61,12 +64,12 @@ async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervi
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, conninfo: str) -> AsyncGenerator[Services]:
+async def open_services(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
     """Everything that operations need, on a database that is migrated first."""
     applied = await migrate(conninfo)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
-    services = _make_services(settings, conninfo)
+    services = _make_services(settings, conninfo, hasher)
     register_tasks(services)
     async with opened(services):
         yield services
@@ -89,7 +92,7 @@ async def opened(services: Services) -> AsyncGenerator[None]:
         yield
 
 
-def _make_services(settings: Settings, conninfo: str) -> Services:
+def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) -> Services:
     return Services(
         settings=settings,
         db=Database(conninfo, size=settings.database_pool),
@@ -107,6 +110,7 @@ def _make_services(settings: Settings, conninfo: str) -> Services:
         replies=Replies(seconds=RETRY_SECONDS),
         metrics=Metrics(),
         tracer=make_tracer(settings.otlp_endpoint),
+        hasher=hasher,
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
         jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
     )

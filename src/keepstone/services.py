@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
 from keepstone.observe.metrics import Metrics
@@ -40,5 +41,6 @@ class Services:
     replies: Replies
     metrics: Metrics
     tracer: Tracer
+    hasher: PasswordHasher
     jwt_secret: str
     jwks: PyJWKClient | None

@@ -11,21 +11,20 @@ from keepstone.errors import Invalid
 
 SHORTEST, LONGEST = 8, 1024
 
-_hasher = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 _at_once = threading.BoundedSemaphore(2)  # 19 MB each
 
 # Verified when there is no such user, so that the answer takes as long.
 _NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$j6kanJTKxE6Br8lbKDuSvg$Q0WpBP/l+wpcKM/HdSerYG3S5sVWlraqb35/mSOlSCs"
 
 
-async def hash_password(password: str) -> str:
+async def hash_password(hasher: PasswordHasher, password: str) -> str:
     check_password(password)
-    return await asyncio.to_thread(_hash, _normal(password))
+    return await asyncio.to_thread(_hash, hasher, _normal(password))
 
 
-async def verify_password(stored: str | None, password: str) -> bool:
+async def verify_password(hasher: PasswordHasher, stored: str | None, password: str) -> bool:
     """Whether it is the one; without a stored one the answer is no, after the same time."""
-    return await asyncio.to_thread(_verify, stored, _normal(password))
+    return await asyncio.to_thread(_verify, hasher, stored, _normal(password))
 
 
 def check_password(password: str) -> None:
@@ -33,15 +32,15 @@ def check_password(password: str) -> None:
         raise Invalid(f"A password has {SHORTEST} to {LONGEST} characters.")
 
 
-def _hash(password: str) -> str:
+def _hash(hasher: PasswordHasher, password: str) -> str:
     with _at_once:
-        return _hasher.hash(password)
+        return hasher.hash(password)
 
 
-def _verify(stored: str | None, password: str) -> bool:
+def _verify(hasher: PasswordHasher, stored: str | None, password: str) -> bool:
     try:
         with _at_once:
-            return _hasher.verify(stored or _NOBODY, password) and stored is not None
+            return hasher.verify(stored or _NOBODY, password) and stored is not None
     except (VerificationError, InvalidHashError):
         return False
 

@@ -57,7 +57,7 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
     ):  # counted before it is looked at, so that trying in parallel gains nothing
         services.throttle.failed(key)
     user, stored = await _by_email(services, email)
-    if not await verify_password(stored, password) or user is None:
+    if not await verify_password(services.hasher, stored, password) or user is None:
         raise Unauthenticated("E-mail address or password is wrong.")
     services.throttle.forgive(by_email, all_of_them=True)
     services.throttle.forgive(by_address)
@@ -130,10 +130,10 @@ async def change_password(services: Services, principal: Principal, *, current: 
     wait = services.throttle.wait(guesses, free=_FREE_BY_EMAIL)
     if wait > 0:
         raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
-    if stored is not None and not await verify_password(stored, current or ""):
+    if stored is not None and not await verify_password(services.hasher, stored, current or ""):
         services.throttle.failed(guesses)
         raise Invalid("The current password is not right.")
-    password_hash = await hash_password(new)
+    password_hash = await hash_password(services.hasher, new)
     keep = principal.credential_id if principal.via == "session" else None
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await users.update(conn, user_id, password_hash=password_hash)

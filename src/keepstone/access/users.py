@@ -35,7 +35,7 @@ async def create_user(
 ) -> User:
     """A new user: in a new account and its owner, or in the account that is named, there a member."""
     email = normal_email(email)
-    password_hash = await hash_password(password) if password is not None else None
+    password_hash = await hash_password(services.hasher, password) if password is not None else None
     async with services.db.unscoped() as conn:
         number = account or await accounts.new_number(conn)
     user_id = new_id("usr")

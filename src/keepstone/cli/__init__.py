@@ -5,9 +5,8 @@ So `keepstone --help` answers at once, and importing this costs nothing but type
 
 import os
 import sys
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -49,17 +48,10 @@ def main() -> None:
         sys.exit(130)
 
 
-def _do(target: str, **arguments: Any) -> None:
-    """Run `module:function` of this package; what it returns is the exit code."""
-    module, _, function = target.partition(":")
-    code: int | None = getattr(import_module(f"keepstone.cli.{module}"), function)(**arguments)
+def _end(code: int | None) -> None:
+    """What a command returns is its exit code; nothing is success."""
     if code:
         raise typer.Exit(code)
-
-
-def _ask(function: str, url: str | None, key: str | None, user: str | None, **arguments: Any) -> None:
-    """Run a function of `remote`, which speaks to a running server."""
-    _do(f"remote:{function}", server=(url, key, user), **arguments)
 
 
 def _version(wanted: bool) -> None:
@@ -81,43 +73,57 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Instead of KEEPSTONE_PORT.", min=0, max=65535)] = None,
 ) -> None:
     """Start the server, with the embedded Postgres and the background worker."""
-    _do("server:serve", host=host, port=port)
+    from keepstone.cli.server import serve
+
+    serve(host=host, port=port)
 
 
 @app.command()
 def worker() -> None:
     """Run background jobs, beside a server that was started with KEEPSTONE_WORKER=off."""
-    _do("server:worker")
+    from keepstone.cli.server import worker
+
+    worker()
 
 
 @app.command()
 def migrate(json: Json = False) -> None:
     """Bring the database to the schema of this version. `keepstone serve` does it by itself."""
-    _do("server:migrate", as_json=json)
+    from keepstone.cli.server import migrate
+
+    migrate(as_json=json)
 
 
 @app.command()
 def doctor(json: Json = False) -> None:
     """Check the installation and say what is wrong and what to do."""
-    _do("doctor:doctor", as_json=json)
+    from keepstone.cli.doctor import doctor
+
+    _end(doctor(as_json=json))
 
 
 @app.command()
 def models(json: Json = False) -> None:
     """Fetch the weights of the built-in embedders, and check them. `keepstone serve` does it by itself."""
-    _do("models:models", as_json=json)
+    from keepstone.cli.models import models
+
+    models(as_json=json)
 
 
 @app.command()
 def reembed(json: Json = False) -> None:
     """Make vectors of the embedder that the settings name now, for everything that has none. The server goes on."""
-    _do("models:reembed", as_json=json)
+    from keepstone.cli.models import reembed
+
+    reembed(as_json=json)
 
 
 @app.command()
 def mcp() -> None:
     """Speak MCP on standard input and output, for the key KEEPSTONE_API_KEY to the server at KEEPSTONE_URL."""
-    _do("mcp:mcp")
+    from keepstone.cli.mcp import mcp
+
+    mcp()
 
 
 @app.command("import")
@@ -144,10 +150,13 @@ def import_(
 ) -> None:
     """Bring over what another system remembers. Cut off, it goes on where it was; run twice, nothing comes twice."""
     reading = {"path": path, "me": me, "tools": tools, "token": token, "of": of, "table": table}
-    _do(
-        "transfer:import_from", source=source, reading=reading, into=into, dry_run=dry_run, again=again,
-        project=project, report_path=report, url=url, key=key,
+    from keepstone.cli.transfer import import_from
+
+    code = import_from(
+        source=source, reading=reading, into=into, dry_run=dry_run, again=again, project=project, report_path=report,
+        url=url, key=key,
     )  # fmt: skip
+    _end(code)
 
 
 @app.command(
@@ -160,13 +169,17 @@ def export(
     url: Annotated[str | None, typer.Option(metavar="URL", help="Instead of KEEPSTONE_URL.")] = None,
     key: Annotated[str | None, typer.Option(metavar="KEY", help="Instead of KEEPSTONE_API_KEY.")] = None,
 ) -> None:
-    _do("transfer:export_to", path=path, format=format, url=url, key=key)
+    from keepstone.cli.transfer import export_to
+
+    _end(export_to(path=path, format=format, url=url, key=key))
 
 
 @app.command()
 def query(query_id: Annotated[str, typer.Argument(metavar="QUERY_ID")], json: Json = False) -> None:
     """What a recall from a graph did: who asked, which filters, how many were found. Never a text."""
-    _do("graphs:query", query_id=query_id, as_json=json)
+    from keepstone.cli.graphs import query
+
+    query(query_id=query_id, as_json=json)
 
 
 @app.command()
@@ -181,7 +194,9 @@ def save(
     json: Json = False,
 ) -> None:
     """Keep a text as a capsule, on a running server."""
-    _ask("save", url, key, user, text=text, title=title, kind=kind, tags=tag or [], as_json=json)
+    from keepstone.cli import remote
+
+    remote.save(server=(url, key, user), text=text, title=title, kind=kind, tags=tag or [], as_json=json)
 
 
 @app.command()
@@ -195,7 +210,9 @@ def search(
     json: Json = False,
 ) -> None:
     """Search your capsules, on a running server."""
-    _ask("search", url, key, user, query=query, mode=mode, limit=limit, as_json=json)
+    from keepstone.cli import remote
+
+    remote.search(server=(url, key, user), query=query, mode=mode, limit=limit, as_json=json)
 
 
 @app.command()
@@ -211,8 +228,10 @@ def recall(
     json: Json = False,
 ) -> None:
     """Print what of a scope bears on a message, ready to put into a prompt."""
-    _ask(
-        "recall", url, key, user, scope_id=scope, text=text, speaker=speaker, limit=limit, max_tokens=max_tokens,
+    from keepstone.cli import remote
+
+    remote.recall(
+        server=(url, key, user), scope_id=scope, text=text, speaker=speaker, limit=limit, max_tokens=max_tokens,
         as_json=json,
     )  # fmt: skip
 
@@ -223,13 +242,17 @@ def ask(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Answer a question from what was said in a scope, with the evidence."""
-    _ask("ask", url, key, user, scope_id=scope, question=question, as_json=json)
+    from keepstone.cli import remote
+
+    remote.ask(server=(url, key, user), scope_id=scope, question=question, as_json=json)
 
 
 @app.command("login-link")
 def login_link(email: Annotated[str, typer.Argument(metavar="[EMAIL]")] = "owner@localhost") -> None:
     """Print a one-time link that signs somebody in. It is good for a day."""
-    _do("people:login_link", email=email)
+    from keepstone.cli.people import login_link
+
+    login_link(email=email)
 
 
 @users.command("create")
@@ -244,8 +267,10 @@ def users_create(
     json: Json = False,
 ) -> None:
     """Add somebody: the owner of a new account, or a member of one that exists."""
-    _do(
-        "people:create_user", email=email, account_id=account, name=name, admin=admin,
+    from keepstone.cli.people import create_user
+
+    create_user(
+        email=email, account_id=account, name=name, admin=admin,
         password_stdin=password_stdin, as_json=json,
     )  # fmt: skip
 
@@ -263,8 +288,10 @@ def users_set(
     json: Json = False,
 ) -> None:
     """Change what somebody may use."""
-    _do(
-        "people:set_user", email=email, plan=plan, credit_count=credits, quota_bytes=quota_bytes, admin=admin,
+    from keepstone.cli.people import set_user
+
+    set_user(
+        email=email, plan=plan, credit_count=credits, quota_bytes=quota_bytes, admin=admin,
         subject=subject, as_json=json,
     )  # fmt: skip
 
@@ -272,13 +299,17 @@ def users_set(
 @users.command("list")
 def users_list(json: Json = False) -> None:
     """Who is on this server."""
-    _do("people:list_users", as_json=json)
+    from keepstone.cli.people import list_users
+
+    list_users(as_json=json)
 
 
 @users.command("erase")
 def users_erase(email: Email, yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
     """Erase somebody and all that is theirs, for good."""
-    _do("people:erase_user", email=email, yes=yes)
+    from keepstone.cli.people import erase_user
+
+    erase_user(email=email, yes=yes)
 
 
 @keys.command("create")
@@ -291,13 +322,17 @@ def keys_create(
     days: Annotated[int | None, typer.Option(min=1, help="Expires after so many days.")] = None,
 ) -> None:
     """Make a key and print it, and nothing else. It is shown this once."""
-    _do("people:create_key", email=user, name=name, service=service, days=days)
+    from keepstone.cli.people import create_key
+
+    create_key(email=user, name=name, service=service, days=days)
 
 
 @keys.command("list")
 def keys_list(user: Annotated[str, typer.Option(metavar="EMAIL")], json: Json = False) -> None:
     """Somebody's keys, without their secrets."""
-    _do("people:list_keys", email=user, as_json=json)
+    from keepstone.cli.people import list_keys
+
+    list_keys(email=user, as_json=json)
 
 
 @keys.command("revoke")
@@ -306,13 +341,17 @@ def keys_revoke(
     user: Annotated[str, typer.Option(metavar="EMAIL")],
 ) -> None:
     """Make a key useless from now on."""
-    _do("people:revoke_key", email=user, key_id=key_id)
+    from keepstone.cli.people import revoke_key
+
+    revoke_key(email=user, key_id=key_id)
 
 
 @plans.command("list")
 def plans_list(json: Json = False) -> None:
     """The plans of this server."""
-    _do("plans:list_plans", as_json=json)
+    from keepstone.cli.plans import list_plans
+
+    list_plans(as_json=json)
 
 
 @plans.command("set")
@@ -334,8 +373,10 @@ def plans_set(
     json: Json = False,
 ) -> None:
     """Change a plan, or make one. Each limit takes a number, or `none` for no limit."""
-    _do(
-        "plans:set_plan", name=name, capacity_mb=capacity_mb, queries=queries, credit_count=credits, rate=rate,
+    from keepstone.cli.plans import set_plan
+
+    set_plan(
+        name=name, capacity_mb=capacity_mb, queries=queries, credit_count=credits, rate=rate,
         account_rate=account_rate, price=price, position=position, as_json=json,
     )  # fmt: skip
 
@@ -349,10 +390,14 @@ def jobs_list(
 ) -> None:
     """Background jobs: the newest first. Those that succeeded are gone."""
     if context.invoked_subcommand is None:
-        _do("queue:list_jobs", status=status, limit=limit, as_json=json)
+        from keepstone.cli.queue import list_jobs
+
+        list_jobs(status=status, limit=limit, as_json=json)
 
 
 @jobs.command("retry")
 def jobs_retry(job_id: Annotated[int, typer.Argument(metavar="JOB_ID")]) -> None:
     """Run a failed job again."""
-    _do("queue:retry_job", job_id=job_id)
+    from keepstone.cli.queue import retry_job
+
+    retry_job(job_id=job_id)

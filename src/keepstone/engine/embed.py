@@ -75,7 +75,7 @@ async def embed_first_passage(services: Services, cut: Sequence[NewPassage]) -> 
     """Before it is stored, to see whether the same is there; None while there is no embedder."""
     if not cut:
         return None
-    fitting = [each for each in services.embedders.active if each.multilingual == cut[0].foreign]
+    fitting = [embedder for embedder in services.embedders.active if embedder.multilingual == cut[0].foreign]
     for embedder in fitting or services.embedders.active[:1]:
         try:
             return FirstVector(embedder.name, (await embedder.embed([spoken(cut[0].speaker, cut[0].text)]))[0])
@@ -91,7 +91,7 @@ async def store_first_vector(
     if first is None or not cut:
         return
     passage = await passages.number(conn, space, cut[0].source_kind, cut[0].source_id)
-    await _store(conn, space, first.model, [(passage, first.embedding)])
+    await store_embeddings(conn, space, first.model, [(passage, first.embedding)])
 
 
 async def index_space(services: Services, scope: ReadScope, space: int) -> None:
@@ -127,7 +127,7 @@ async def await_vectors(services: Services) -> int:
 async def _gaps(conn: Connection, services: Services, space: int, waiting: Sequence[Pending]) -> list[_Gap]:
     """For each embedder in use those of the passages that have no vector of it."""
     sets = await vectors.serving_sets(conn) if waiting else {}
-    found: list[_Gap] = []
+    gaps: list[_Gap] = []
     for embedder in services.embedders.active:
         wanted = list(waiting)
         if wanted and embedder.name in sets:
@@ -135,8 +135,8 @@ async def _gaps(conn: Connection, services: Services, space: int, waiting: Seque
             missing = await vectors.without_vectors(conn, space, sets[embedder.name], ids)
             wanted = [item for item in waiting if item.passage in missing]
         if wanted:
-            found.append(_Gap(embedder, wanted))
-    return found
+            gaps.append(_Gap(embedder, wanted))
+    return gaps
 
 
 async def _close(
@@ -151,18 +151,19 @@ async def _close(
         for gap, made in zip(gaps, results, strict=True):
             if not isinstance(made, BaseException):
                 numbers = [item.passage for item in gap.wanted]
-                await _store(conn, space, gap.embedder.name, list(zip(numbers, made, strict=True)))
+                await store_embeddings(conn, space, gap.embedder.name, list(zip(numbers, made, strict=True)))
         if done_with and not faults:
             await passages.mark_embedded(conn, space, [item.passage for item in done_with])
     if faults:
         raise faults[0]
 
 
-async def _store(conn: Connection, space: int, model: str, made: Sequence[tuple[int, Embedding]]) -> None:
+async def store_embeddings(conn: Connection, space: int, model: str, made: Sequence[tuple[int, Embedding]]) -> None:
+    """What a model made of passages, by their numbers: the pooled vectors, and the token vectors, packed."""
     await vectors.store_vectors(
         conn,
         space,
         await vectors.vector_set(conn, model, len(made[0][1].pooled)),
-        {passage: one.pooled for passage, one in made},
-        {passage: pack(one.tokens.vectors) for passage, one in made if one.tokens is not None},
+        {passage: embedding.pooled for passage, embedding in made},
+        {passage: pack(embedding.tokens.vectors) for passage, embedding in made if embedding.tokens is not None},
     )

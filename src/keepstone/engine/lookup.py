@@ -12,26 +12,14 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.search import (
-    CANDIDATES,
-    TALK,
-    EmbeddedQuestion,
-    Matches,
-    Passes,
-    Question,
-    SearchPlace,
-    Style,
-    embed_for_spaces,
-    embed_question,
-    search,
-)
+from keepstone.engine.gather import CANDIDATES, TALK, Passes, SearchPlace, Style
+from keepstone.engine.question import EmbeddedQuestion, Question, embed_for_spaces, embed_question
+from keepstone.engine.search import Matches, search
 from keepstone.model.principal import ReadScope
 from keepstone.services import Services
 from keepstone.store import candidates
 from keepstone.store.db import Connection
 
-NOTES = Style(talk=False)
-SEVERAL_NOTES = Style(talk=False, several=True)  # any number of them may answer
 FEW = 5_000  # passages that pass a filter, up to which each of them is looked at
 _READ = 4_000  # characters of a long question
 

@@ -25,7 +25,7 @@ from keepstone.engine.language.calendar import (
     WEEKDAYS,
     number,
 )
-from keepstone.engine.language.tables import load
+from keepstone.engine.language.tables import Finder, load
 
 DAY = 86400.0
 GRACE = 7.0
@@ -59,8 +59,9 @@ def windows(text: str, now: datetime) -> list[Window]:
     today = now.date()
     read_already = bytearray(len(lowered))
     dates: list[_Days] = []
-    for rule, read in _RULES:
-        for match in rule.pattern.finditer(lowered) if rule.may_fit(lowered) else ():
+    for rule in _FINDER.near(lowered):
+        read = _READINGS[rule.about["reads"]]
+        for match in rule.pattern.finditer(lowered):
             start, end = match.span()
             if any(read_already[start:end]):
                 continue
@@ -315,7 +316,7 @@ _READINGS = {
     )
 }
 _WHEN = load("when")
-_RULES = [(rule, _READINGS[rule.about["reads"]]) for rule in _WHEN.rules("expressions")]
+_FINDER = Finder(_WHEN.rules("expressions"))
 _LAST, _NEXT, _EARLY, _MID = (_WHEN.pattern(table) for table in ("last", "next", "early", "mid"))
 _NOW = _WHEN.pattern("now")
 _BESIDE_IT, _OPENING, _TOGETHER = (_WHEN.pattern(table) for table in ("beside", "opening", "between_dates"))

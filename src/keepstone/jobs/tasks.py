@@ -10,13 +10,13 @@ from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index
 from keepstone.memory import capsule_views, digests, room_memories, room_summaries
 from keepstone.memory import distil as distilling
-from keepstone.model.capsule import TRASH_DAYS
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
 from keepstone.store import (
     accounts,
-    capsules,
     entities,
     items,
+    memories,
     passages,
     rooms,
     sessions,
@@ -161,7 +161,7 @@ async def remove_old_jobs(services: Services) -> None:
 async def purge_memories(services: Services) -> None:
     """Remove what has been in the trash or the cold tier for 30 days."""
     async with services.db.unscoped() as conn:
-        await capsules.purge(conn, TRASH_DAYS)
+        await memories.purge(conn, TRASH_DAYS)
         await workspaces.purge(conn, TRASH_DAYS)
         await entities.purge(conn)
 

@@ -10,25 +10,18 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Invalid, NotFound
-from keepstone.memory.capsules import (
-    await_reading,
-    changed,
-    check_size,
-    content_hash,
-    cut_capsule,
-    hold_vault,
-    look_into_vault,
-    make_room,
-    put_away,
-    rewrite,
-)
+from keepstone.memory import shelf
+from keepstone.memory.capsules import CAPSULES, changed, check_capsule, hold_vault, look_into_vault
 from keepstone.memory.projects import require_project
-from keepstone.model.capsule import TRASH_DAYS, Capsule, Version, size_of
+from keepstone.memory.shelf import Prepared, Written
+from keepstone.model.capsule import Capsule
 from keepstone.model.ids import new_id
+from keepstone.model.memory import TRASH_DAYS, Version
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import accounts, keys, memories, passages, projects, users
+from keepstone.store import accounts, keys, memories, projects, users
 from keepstone.store import capsules as store
+from keepstone.store.db import Connection
 
 FORMAT = "keepstone-archive"
 FORMAT_VERSION = 1
@@ -46,38 +39,35 @@ class Imported:
 
 async def merge(services: Services, principal: Principal, ids: Sequence[str], into: str) -> Capsule:
     """What the others say is added to one of them; they go to the trash. Every history stays."""
-    user_id = require_user(principal)
-    others = [one for one in dict.fromkeys(ids) if one != into]
+    others = [capsule_id for capsule_id in dict.fromkeys(ids) if capsule_id != into]
     if not others:
         raise Invalid("Name at least one capsule besides the one to merge into.")
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            vault = await look_into_vault(conn, principal, user_id)
-            found = await store.by_ids(conn, vault.space, [into, *others])
-        if len(found) <= len(others):
+            await look_into_vault(conn, principal)
+            parts = await store.by_ids(conn, [into, *others])
+        if len(parts) <= len(others):
             raise NotFound("There is no such capsule.")
-        target, parts = found[into], [found[one] for one in others]
-        after = _joined(target, parts)
-        check_size(after.title, after.content_md, after.tags, after.metadata)
-        cut = await cut_capsule(services, after)
+        now = services.clock()
+        joined = replace(_joined(parts[into], [parts[name] for name in others]), updated_at=now)
+        prepared = await shelf.prepare(services, CAPSULES, joined)
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            held = await hold_vault(conn, principal, user_id)
-            if await store.by_ids(conn, held.space, [into, *others]) != found:
+            await hold_vault(conn, principal)
+            if await store.by_ids(conn, [into, *others]) != parts:
                 continue  # somebody was faster
-            now = services.clock()
-            held = await put_away(conn, principal, held, others, "merged", deleted_at=now, superseded_by=into)
-            after = await rewrite(conn, services, principal, held, target, after, cut)
+            await shelf.put_away(conn, principal, CAPSULES, others, "merged", deleted_at=now, superseded_by=into)
+            merged = await shelf.rewrite(conn, services, principal, CAPSULES, parts[into], prepared)
             await record(conn, principal, "capsule.merge", into, count=len(others))
-        return after
+        return merged
 
 
 def _joined(target: Capsule, parts: Sequence[Capsule]) -> Capsule:
     """With what the others say and it does not, and all their tags."""
-    content = target.content_md
+    content = target.content
     for part in parts:
-        if part.content_md.strip() not in content:
-            content += _SEPARATOR + part.content_md
-    tags = [tag for one in (target, *parts) for tag in one.tags]
+        if part.content.strip() not in content:
+            content += _SEPARATOR + part.content
+    tags = [tag for capsule in (target, *parts) for tag in capsule.tags]
     return changed(target, {"content_md": content, "tags": tags})
 
 
@@ -106,36 +96,38 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
     }  # fmt: skip
     yield _json(head)[:-1] + ', "capsules": ['
     first = True
-    async for one in _kept(services, principal, user_id, "live"):
-        yield ("" if first else ",") + "\n" + _json(one)
+    async for capsule in _kept(services, principal, "live"):
+        yield ("" if first else ",") + "\n" + _json(capsule)
         first = False
     yield '\n], "put_away": ['
     first = True
     for state in ("trash", "cold"):
-        async for one in _kept(services, principal, user_id, state):
-            yield ("" if first else ",") + "\n" + _json(one)
+        async for capsule in _kept(services, principal, state):
+            yield ("" if first else ",") + "\n" + _json(capsule)
             first = False
     yield "\n]}\n"
 
 
 async def _kept(
-    services: Services, principal: Principal, user_id: str, state: Literal["live", "trash", "cold"]
+    services: Services, principal: Principal, state: Literal["live", "trash", "cold"]
 ) -> AsyncGenerator[dict[str, Any]]:
     """Capsules with their history, a page at a time: no transaction is open while somebody reads slowly."""
     after: tuple[datetime, str] | None = None
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            vault = await look_into_vault(conn, principal, user_id)
+            space = (await look_into_vault(conn, principal)).space
             if state == "live":
-                some = await store.page(conn, vault.space, store.Wanted(), after=after, limit=_PAGE)
+                capsules = await store.page(conn, space, store.Wanted(), after=after, limit=_PAGE)
+            elif state == "trash":
+                capsules = await memories.trash(conn, store.SHAPE, [space], after=after, limit=_PAGE)
             else:
-                some = await store.in_trash(conn, vault.space, cold=state == "cold", after=after, limit=_PAGE)
-            shown = [_archived(one, await store.versions(conn, vault.space, one.id)) for one in some]
-        for one in shown:
-            yield one
-        if len(some) < _PAGE:
+                capsules = await store.cold(conn, space, after=after, limit=_PAGE)
+            shown = [_archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules]
+        for capsule in shown:
+            yield capsule
+        if len(capsules) < _PAGE:
             return
-        last = some[-1]
+        last = capsules[-1]
         since = {"live": last.created_at, "trash": last.deleted_at, "cold": last.cold_at}[state]
         after = (since or last.created_at, last.id)
 
@@ -147,63 +139,56 @@ async def import_capsules(
 
     `away` were in the trash or the cold tier, and are again for the rest of their days, unless they are over.
     """
-    user_id = require_user(principal)
-    read = [(_capsule(one), [_version(each) for each in one.get("history", [])]) for one in capsules]
-    for capsule, _ in read:
-        check_size(capsule.title, capsule.content_md, capsule.tags, capsule.metadata)
-    oldest = services.clock() - timedelta(days=TRASH_DAYS)
-    put_by = [(_capsule(one), [_version(each) for each in one.get("history", [])]) for one in away]
-    for capsule, _ in put_by:
-        check_size(capsule.title, capsule.content_md, capsule.tags, capsule.metadata)
-    cuts = {capsule.id: await cut_capsule(services, capsule) for capsule, _ in read}
+    archived = [(_capsule(given), [_version(version) for version in given["history"]]) for given in (*capsules, *away)]
+    for capsule, _ in archived:
+        check_capsule(capsule.title, capsule.content, capsule.tags, capsule.metadata)
+    read = [
+        (await shelf.prepare(services, CAPSULES, capsule, embed=False) if capsule.live
+         else Prepared(CAPSULES.complete(capsule), ()), versions)
+        for capsule, versions in archived
+    ]  # fmt: skip
     imported = 0
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        held = await hold_vault(conn, principal, user_id)
-        for capsule, versions in read:
-            await require_project(conn, principal, capsule.project_id)
-            digest = content_hash(capsule.project_id, capsule.title, capsule.content_md)
-            there = await store.by_ids(conn, held.space, [capsule.id])
-            if there or await store.by_hash(conn, held.space, digest) is not None:
-                continue
-            held = await make_room(conn, services, principal, held, capsule.size_bytes)
-            kept = capsule
-            if not await store.insert(conn, held.space, kept, digest):
-                # In the trash, or somebody else's in the account, is one of this id: it is another capsule then.
-                kept = replace(capsule, id=new_id("cap"))
-                await store.insert(conn, held.space, kept, digest)
-            cut = [replace(passage, source_id=kept.id) for passage in cuts[capsule.id]]
-            await passages.insert(conn, held.space, cut)
-            await store.insert_versions(conn, held.space, kept.id, versions)
-            if not any(version.version == kept.version for version in versions):
-                await memories.add_version(conn, held.space, [kept.id], "imported", user_id)
-            await memories.count_in(conn, held.space, memories=1, size=kept.size_bytes)
-            held = replace(held, size_bytes=held.size_bytes + kept.size_bytes)
-            await record(conn, principal, "capsule.import", kept.id)
-            imported += 1
-        if imported:
-            await await_reading(conn, services, principal, held)
-        for capsule, versions in put_by:
-            since = capsule.deleted_at or capsule.cold_at
-            if since is None or not oldest < since <= services.clock():
-                continue
-            await require_project(conn, principal, capsule.project_id)
-            digest = content_hash(capsule.project_id, capsule.title, capsule.content_md)
-            if await store.insert(conn, held.space, capsule, digest):
-                await store.insert_versions(conn, held.space, capsule.id, versions)
-                await record(conn, principal, "capsule.import", capsule.id)
-                imported += 1
-    return Imported(imported=imported, skipped=len(read) + len(put_by) - imported)
+        space = (await hold_vault(conn, principal)).space
+        for prepared, versions in read:
+            await require_project(conn, principal, prepared.memory.project_id)
+            imported += await _import(conn, services, principal, prepared.moved(space=space), versions)
+    return Imported(imported=imported, skipped=len(read) - imported)
+
+
+async def _import(
+    conn: Connection, services: Services, principal: Principal, prepared: Prepared[Capsule], versions: Sequence[Version]
+) -> bool:
+    """False when it is there already, or its days in the trash are over."""
+    capsule = prepared.memory
+    if capsule.live:
+        twins = await shelf.twins(conn, CAPSULES, capsule)
+        if await store.by_ids(conn, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
+            return False
+        await CAPSULES.make_room(conn, services, principal, capsule, capsule.size_bytes)
+        if not await memories.insert(conn, store.SHAPE, capsule):
+            # In the trash, or somebody else's in the account, is one of this id: it is another capsule then.
+            prepared = prepared.moved(id=new_id("cap"))
+            await memories.insert(conn, store.SHAPE, prepared.memory)
+    else:
+        since, now = capsule.deleted_at or capsule.cold_at, services.clock()
+        within = since is not None and now - timedelta(days=TRASH_DAYS) < since <= now
+        if not within or not await memories.insert(conn, store.SHAPE, capsule):
+            return False
+    await memories.insert_versions(conn, prepared.memory, versions)
+    await shelf.settle(conn, services, principal, CAPSULES, [Written("imported", None, prepared)])
+    return True
 
 
 def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
     return {
         "id": capsule.id,
         "title": capsule.title,
-        "content_md": capsule.content_md,
-        "kind": capsule.kind,
+        "content_md": capsule.content,
+        "kind": capsule.type,
         "tags": capsule.tags,
         "project_id": capsule.project_id,
-        "source": {"chat_id": capsule.chat_id, "message_id": capsule.message_id},
+        "source": {"chat_id": capsule.source_chat_id, "message_id": capsule.source_message_id},
         "metadata": capsule.metadata,
         "version": capsule.version,
         "created_at": capsule.created_at,
@@ -211,26 +196,27 @@ def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
         "accessed_at": capsule.accessed_at,
         **{name: at for name, at in (("deleted_at", capsule.deleted_at), ("cold_at", capsule.cold_at)) if at},
         "history": [
-            {"version": one.version, "change": one.change, "title": one.title, "content_md": one.content_md,
-             "tags": one.tags, "metadata": one.metadata, "changed_by": one.changed_by, "changed_at": one.changed_at}
-            for one in versions
+            {"version": version.version, "change": version.change, "title": version.title,
+             "content_md": version.content, "tags": version.tags, "metadata": version.metadata,
+             "changed_by": version.changed_by, "changed_at": version.changed_at}
+            for version in versions
         ],
     }  # fmt: skip
 
 
-def _capsule(one: dict[str, Any]) -> Capsule:
-    source: dict[str, Any] = one.get("source") or {}
+def _capsule(given: dict[str, Any]) -> Capsule:
+    source: dict[str, Any] = given.get("source") or {}
     return Capsule(
-        id=one["id"], title=one["title"], content_md=one["content_md"], kind=one["kind"], tags=one["tags"],
-        project_id=one.get("project_id"), chat_id=source.get("chat_id"), message_id=source.get("message_id"),
-        metadata=one["metadata"], size_bytes=size_of(one["title"], one["content_md"]), version=one["version"],
-        created_at=one["created_at"], updated_at=one["updated_at"], accessed_at=one["accessed_at"],
-        deleted_at=one.get("deleted_at"), cold_at=one.get("cold_at"),
+        id=given["id"], title=given["title"], content=given["content_md"], type=given["kind"], tags=given["tags"],
+        project_id=given.get("project_id"), source_chat_id=source.get("chat_id"),
+        source_message_id=source.get("message_id"), metadata=given["metadata"], version=given["version"],
+        valid_from=given["created_at"], created_at=given["created_at"], updated_at=given["updated_at"],
+        accessed_at=given["accessed_at"], deleted_at=given.get("deleted_at"), cold_at=given.get("cold_at"),
     )  # fmt: skip
 
 
-def _version(one: dict[str, Any]) -> Version:
-    return Version(**one)
+def _version(given: dict[str, Any]) -> Version:
+    return Version(**{"content" if name == "content_md" else name: value for name, value in given.items()})
 
 
 def _json(value: Any) -> str:

@@ -9,7 +9,8 @@ from keepstone.access.require import require_user
 from keepstone.engine import lookup
 from keepstone.engine.bm25 import full_match, idf
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.search import Question, SearchPlace, Style
+from keepstone.engine.gather import NOTES, SearchPlace, Style
+from keepstone.engine.question import Question
 from keepstone.engine.snippets import snippet
 from keepstone.engine.terms import terms
 from keepstone.errors import NotFound
@@ -52,14 +53,14 @@ async def find(
         if every_word.items or page.after is not None:
             return Results(page=every_word, degraded="literal")
         # A question in whole sentences: some of its words have to do.
-        capsules, _ = await _by_meaning(services, principal, text, wanted, page.limit, lookup.NOTES)
+        capsules, _ = await _by_meaning(services, principal, text, wanted, page.limit, NOTES)
     return Results(page=Page(items=capsules, next_cursor=None), degraded="literal" if degraded else None)
 
 
 async def related(services: Services, principal: Principal, text: str, project_id: str | None = None) -> list[Found]:
     """The few that fit to what is being written: for chips above an input."""
     wanted = store.Wanted(project_id=project_id)
-    capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, lookup.NOTES)
+    capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, NOTES)
     return [capsule for capsule in capsules if capsule.relevance >= RELATED_FROM]
 
 
@@ -86,7 +87,7 @@ async def _by_meaning(
         return [], False
     async with services.db.transaction(asked.place.scope) as conn:
         matches = await lookup.find(conn, asked, limit=limit, style=style)
-        capsules = await store.by_ids(conn, asked.place.space, matches.ids)
+        capsules = await store.by_ids(conn, matches.ids)
     shown = [
         Found(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in matches.hits

@@ -74,16 +74,15 @@ class Digest:
 
 async def tags(services: Services, principal: Principal) -> list[tuple[str, int]]:
     """Each with the number of capsules that have it, the most used first."""
-    user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal, user_id)
+        vault = await look_into_vault(conn, principal)
         return await store.tags(conn, vault.space)
 
 
 async def usage(services: Services, principal: Principal) -> Usage:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal, user_id)
+        vault = await look_into_vault(conn, principal)
         user, account = await users.get(conn, user_id), await accounts.get(conn)
         if user is None or account is None:
             raise NotFound("There is no such user.")
@@ -103,7 +102,7 @@ async def timeline(services: Services, principal: Principal, bucket: Bucket) -> 
     """How much was kept when, in the user's time zone, and what it was about; the earliest first."""
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal, user_id)
+        vault = await look_into_vault(conn, principal)
         user = await users.get(conn, user_id)
         spans = await store.by_date(conn, vault.space, bucket, user.timezone if user else "UTC")
     few = max(1, _READ_TITLES // max(1, len(spans)))
@@ -118,12 +117,11 @@ async def constellation(services: Services, principal: Principal) -> Constellati
     """The map. A job makes it, anew when it is looked at and something has changed since; for the first one the caller
     waits a little.
     """
-    user_id = require_user(principal)
     deadline = asyncio.get_running_loop().time() + _WAIT_FOR_MAP
     asked = False
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            vault = await look_into_vault(conn, principal, user_id)
+            vault = await look_into_vault(conn, principal)
             if vault.memory_count < MAP_FROM:
                 raise Conflict(f"The map needs at least {MAP_FROM} capsules, and there are {vault.memory_count}.")
             found = await map_store.get(conn, vault.space)
@@ -182,11 +180,10 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
 
 
 async def digest(services: Services, principal: Principal) -> Digest:
-    user_id = require_user(principal)
     until = services.clock()
     since = until - timedelta(days=7)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal, user_id)
+        vault = await look_into_vault(conn, principal)
         wanted = store.Wanted(since=since, until=until)
         new = await store.page(conn, vault.space, wanted, after=None, limit=1000)
         old = await store.least_read(conn, vault.space, limit=20)

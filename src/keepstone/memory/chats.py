@@ -5,22 +5,21 @@ from datetime import timedelta
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.index import Source, passages_of
 from keepstone.errors import NotFound
-from keepstone.memory import workspaces
-from keepstone.model.capsule import TRASH_DAYS
+from keepstone.memory import shelf, workspaces
+from keepstone.memory.shelf import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Role, Workspace
 from keepstone.services import Services
-from keepstone.store import chat_memories, distillations, memories, passages
+from keepstone.store import chat_memories, distillations, spaces
 from keepstone.store import chats as store
-from keepstone.store import workspaces as workspace_store
 from keepstone.store.db import Connection, enter
 
-VISIBILITY = "private"
+CHAT_MEMORIES = Kind(shape=chat_memories.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.")
 
 
 async def create(services: Services, principal: Principal, *, title: str, workspace_id: str | None) -> Chat:
@@ -91,20 +90,10 @@ async def _assign(
     await enter(conn, space_scope(principal, before.space, after.space))
     if await store.others_in(conn, chat_id, str(principal.user_id)):
         workspaces.require_role(before, "editor")  # it takes along what is not theirs
-    reading = {space: await workspace_store.hold(conn, space) for space in sorted((before.space, after.space))}
-    moved = await store.move(conn, chat_id, after.space)
-    await passages.delete(conn, before.space, "memory", moved)
-    found = await chat_memories.by_ids(conn, moved)
-    sources = [
-        Source(kind="memory", id=one.id, text=one.content, at=one.created_at, dated=False) for one in found.values()
-    ]
-    if sources:
-        cut = await passages_of(sources, services.embedders.active, visibility=VISIBILITY)
-        await passages.insert(conn, after.space, cut)
-        size = sum(len(one.content.encode()) for one in found.values())
-        await memories.count_in(conn, before.space, memories=-len(found), size=-size)
-        await memories.count_in(conn, after.space, memories=len(found), size=size)
-        await workspaces.await_reading(conn, services, principal, after.space, there=reading[after.space])
+    await spaces.lock(conn, [before.space, after.space])
+    await store.move(conn, chat_id, after.space)
+    moved = await chat_memories.of_chat(conn, chat_id, any_state=True)
+    await shelf.move(conn, services, principal, CHAT_MEMORIES, moved, after.space)
     for number in await distillations.waiting(conn, chat_id):  # the job that is on its way looks in the old place
         await services.queue.add(conn, "distil", account=principal.account, space=after.space, distillation=number)
     await record(conn, principal, "chat.assign", chat_id, workspace=after.id)

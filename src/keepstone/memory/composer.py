@@ -16,9 +16,10 @@ from keepstone.access.meter import metered
 from keepstone.access.principals import act_for
 from keepstone.access.readscope import account_scope, audience_scope
 from keepstone.engine import lookup
+from keepstone.engine.gather import NOTES, SearchPlace
 from keepstone.engine.pack import CLOSING, OPENING, defused, own_words
-from keepstone.engine.search import SearchPlace
-from keepstone.engine.summarise import Line, summarise, summarise_by_model
+from keepstone.engine.summarise import RoomLine, summarise
+from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.errors import Invalid, NotFound, UpstreamError
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
@@ -228,7 +229,7 @@ async def _read(services: Services, principal: Principal, wall: Wall, text: str)
     if not standing.empty:
         async with services.db.transaction(wall.scope) as conn:
             # Twice as many, since summaries are among them, and say the same again tier upon tier.
-            matches = await lookup.find(conn, asked, limit=2 * RECALLED, floor=RELEVANT, style=lookup.NOTES)
+            matches = await lookup.find(conn, asked, limit=2 * RECALLED, floor=RELEVANT, style=NOTES)
             memories = await room_memories.by_ids(conn, matches.ids)
             summed = await summaries.by_ids(conn, matches.ids)
         semantic = [memories[name] for name in matches.ids if name in memories and wall.lets(memories[name])][:RECALLED]
@@ -439,8 +440,8 @@ async def _compact(
     if not old:
         return False
     before = found.compaction
-    lines = [Line(speaker=one.name, text=own_words(one.text), at=one.ts, id=one.id) for one in old]
-    earlier = [Line(speaker="", text=before.content, at=old[0].ts, id=before.id)] if before else []
+    lines = [RoomLine(speaker=one.name, text=own_words(one.text), at=one.ts) for one in old]
+    earlier = [RoomLine(speaker="", text=before.content, at=old[0].ts)] if before else []
     content = ""
     model = metered(services, principal, room=wall.room.id)
     if model is not None:
@@ -464,12 +465,12 @@ async def _compact(
     return True
 
 
-def _lines_of(before: summaries.Compaction | None) -> list[Line]:
+def _lines_of(before: summaries.Compaction | None) -> list[RoomLine]:
     """An earlier compaction as the lines that it was made of."""
-    found: list[Line] = []
+    found: list[RoomLine] = []
     for line in before.content.splitlines() if before else []:
         speaker, _, text = line.partition(": ")
-        found.append(Line(speaker=speaker, text=text or line, at=datetime.min.replace(tzinfo=UTC), id=""))
+        found.append(RoomLine(speaker=speaker, text=text or line, at=datetime.min.replace(tzinfo=UTC)))
     return found
 
 

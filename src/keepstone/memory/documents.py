@@ -19,9 +19,10 @@ from keepstone.engine.language.scripts import latin
 from keepstone.engine.terms import terms
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory import workspaces
-from keepstone.model.capsule import TRASH_DAYS
+from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
 from keepstone.model.ids import new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
@@ -242,8 +243,8 @@ async def _index(
     await passages.delete(conn, workspace.library, "document", [document_id])
     if cut:
         await passages.insert(conn, workspace.library, cut)
-        reading = await workspace_store.hold(conn, workspace.library)
-        await workspaces.await_reading(conn, services, principal, workspace.library, there=reading)
+        await workspace_store.hold(conn, workspace.library)
+        await schedule_indexing(conn, services, principal.account, workspace.library)
 
 
 async def _cut(services: Services, document_id: str, name: str, blocks: Sequence[Block]) -> list[NewPassage]:
@@ -301,9 +302,7 @@ def _checked(content: str) -> bytes:
     data = content.encode()
     if len(data) > LARGEST_ARTIFACT:
         message = "has more than 1 MB: split it, or upload it as a file"
-        raise Malformed(
-            f"content {message}. Nothing was stored.", details=[{"path": "body.content", "message": message}]
-        )
+        raise Malformed(f"content {message}. Nothing was stored.", fields={"content": message})
     return data
 
 

@@ -14,38 +14,26 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine.dedup import WORTH_COMPARING, content_hash, superfluous
-from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
-from keepstone.engine.index import Source, passages_of
-from keepstone.engine.lookup import nearest
-from keepstone.engine.pack import own_words
+from keepstone.engine.dedup import content_hash, superfluous
 from keepstone.engine.people import statements
-from keepstone.errors import Conflict, Invalid, Malformed, NotFound
+from keepstone.errors import Conflict, Invalid, NotFound
+from keepstone.memory import shelf
 from keepstone.memory.entity_reading import Found, read_messages, word_for_word
-from keepstone.model.capsule import TRASH_DAYS
-from keepstone.model.entity import (
-    LARGEST,
-    LARGEST_METADATA,
-    Entity,
-    EntityMemory,
-    EntityType,
-    EntityVersion,
-    Event,
-    Filter,
-    Ids,
-    Said,
-    Wanted,
-)
-from keepstone.model.ids import is_id, new_id
-from keepstone.model.message import NewPassage
+from keepstone.memory.shelf import Finder, Finders, Kind, Prepared
+from keepstone.model.entity import Entity, EntityMemory, EntityType, Event, Filter, Ids, Said, Wanted
+from keepstone.model.ids import is_id
+from keepstone.model.memory import Version
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import entities, memories, passages, spaces
+from keepstone.store import entities, memories, spaces
 from keepstone.store import entity_memories as store
 from keepstone.store.db import Connection, enter
 
-VISIBILITY = "private"
-_NEAREST = 20
+# The same may be kept word for word as often as it is said.
+ENTITY_MEMORIES = Kind(
+    shape=store.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.", text_field="text",
+    unique=False,
+)  # fmt: skip
 _READ_AT_ONCE = 32  # found by meaning as soon as they are acknowledged; the rest a moment later
 _AT_A_TIME = 1_000
 
@@ -87,100 +75,75 @@ class Change:
     expires_on: date | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    memory: EntityMemory
-    cut: list[NewPassage]
-    first: FirstVector | None
-
-
 # ------------------------------------------------------------------------------------------------------- adding
 
 
 async def add(services: Services, principal: Principal, new: NewMemories) -> list[Kept]:
     """All of it or nothing. What is known already is not kept twice, when it was read out of messages."""
-    _check(new.metadata)
+    shelf.check_metadata(new.metadata)
     if new.infer:
-        found = await read_messages(services, principal, new.ids, new.messages)
+        texts = await read_messages(services, principal, new.ids, new.messages)
     else:
-        found = word_for_word(new.messages)
-        if not found:
-            raise _nothing()
-    prepared = await _prepare(services, new, found)
+        texts = word_for_word(new.messages)
+        if not texts:
+            shelf.check_text(ENTITY_MEMORIES, "")
+    prepared = await _prepare(services, principal, new, texts)
     if not prepared:
         return []
-    name = _space_name(new.ids)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        held = await spaces.hold(conn, kind=entities.KIND, name=name, owner=principal.user_id)
+        held = await spaces.hold(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
         await entities.describe(conn, held.space, new.ids)
         await enter(conn, space_scope(principal, held.space))
-        kept = [
-            await _keep(conn, services, principal, replace(one, memory=replace(one.memory, space=held.space)), new)
-            for one in prepared
-        ]
-        if any(one.event != "NOOP" for one in kept):
-            await _await_reading(conn, services, principal, held.space)
-    return kept
+        return [await _keep(conn, services, principal, memory.moved(space=held.space), new) for memory in prepared]
 
 
-async def _prepare(services: Services, new: NewMemories, found: Sequence[Found]) -> list[_Prepared]:
+async def _prepare(
+    services: Services, principal: Principal, new: NewMemories, texts: Sequence[Found]
+) -> list[Prepared[EntityMemory]]:
     now = services.clock()
-    made: list[_Prepared] = []
-    for number, one in enumerate(found):
-        memory = EntityMemory(
-            id=new_id("mem"), space=0, content=checked(one.content), metadata=new.metadata,
-            categories=list(new.categories) or ([one.category] if one.category else []), user_id=new.ids.user_id,
-            agent_id=new.ids.agent_id, app_id=new.ids.app_id, run_id=new.ids.run_id, role=one.role, actor_id=one.name,
-            immutable=new.immutable, expires_at=_end_of(new.expires_on), version=1, created_at=new.at or now,
-            updated_at=now, deleted_at=None,
-        )  # fmt: skip
-        cut = await _cut(services, memory)
-        made.append(
-            _Prepared(memory, cut, await embed_first_passage(services, cut) if number < _READ_AT_ONCE else None)
+    made = [
+        ENTITY_MEMORIES.new(
+            new.at or now, updated_at=now, content=shelf.check_text(ENTITY_MEMORIES, text.content),
+            metadata=new.metadata, tags=list(new.categories) or ([text.category] if text.category else []),
+            user_id=principal.user_id, role=text.role, actor=text.name, immutable=new.immutable,
+            valid_to=_end_of(new.expires_on), for_user=new.ids.user_id, for_agent=new.ids.agent_id,
+            for_app=new.ids.app_id, for_run=new.ids.run_id,
         )
-    return made
+        for text in texts
+    ]  # fmt: skip
+    return [
+        await shelf.prepare(services, ENTITY_MEMORIES, memory, embed=number < _READ_AT_ONCE)
+        for number, memory in enumerate(made)
+    ]
 
 
 async def _keep(
-    conn: Connection, services: Services, principal: Principal, one: _Prepared, new: NewMemories
-) -> Kept:  # fmt: skip
-    old = await _known(conn, one) if new.infer else None
-    if old is not None:
-        after = replace(
-            old, content=one.memory.content if _revises(one.memory, old) else old.content,
-            metadata=old.metadata | one.memory.metadata, expires_at=one.memory.expires_at,
-            categories=[*old.categories, *(each for each in new.categories if each not in old.categories)],
-        )  # fmt: skip
-        if after == old:
-            return Kept(memory=old, event="NOOP")
-        written = await _rewrite(conn, services, principal, old, after, await _cut(services, after), one.first)
-        return Kept(memory=written, event="UPDATE", previous=old.content)
-    space = one.memory.space
-    await store.insert(conn, one.memory, content_hash(one.memory.content), principal.user_id)
-    await passages.insert(conn, space, one.cut)
-    await store_first_vector(conn, space, one.cut, one.first)
-    await memories.add_version(conn, space, [one.memory.id], "created", principal.user_id)
-    await memories.count_in(conn, space, memories=1, size=len(one.memory.content.encode()))
-    await record(conn, principal, "memory.create", one.memory.id, source="entity")
-    return Kept(memory=one.memory, event="ADD")
+    conn: Connection, services: Services, principal: Principal, prepared: Prepared[EntityMemory], new: NewMemories
+) -> Kept:
+    old = await _known(conn, prepared) if new.infer else None
+    if old is None:
+        kept = await shelf.keep(conn, services, principal, ENTITY_MEMORIES, prepared, source="entity")
+        return Kept(memory=kept, event="created")
+    memory = prepared.memory
+    revised = _revises(memory, old)
+    after = replace(
+        old, content=memory.content if revised else old.content, metadata=old.metadata | memory.metadata,
+        valid_to=memory.valid_to, tags=[*old.tags, *(tag for tag in new.categories if tag not in old.tags)],
+    )  # fmt: skip
+    if after == old:
+        return Kept(memory=old, event="known")
+    after = ENTITY_MEMORIES.complete(replace(after, updated_at=services.clock()))
+    cut = [replace(passage, source_id=old.id, at=old.created_at) for passage in prepared.passages or ()]
+    change = Prepared(after, cut, prepared.first) if revised else Prepared(after, None)
+    written = await shelf.rewrite(conn, services, principal, ENTITY_MEMORIES, old, change)
+    return Kept(memory=written, event="updated", previous=old.content)
 
 
-async def _known(conn: Connection, one: _Prepared) -> EntityMemory | None:
-    """The memory that says this already, or that says of the same thing what no longer holds. The space is held, so
-    nobody adds the same meanwhile.
-    """
-    new = one.memory
-    same = await store.by_hash(conn, new.space, content_hash(new.content))
-    near = same + [each for each in await _near(conn, one) if each not in same]
-    fitting = [each for each in near if _fits(new, each)]
-    known = next((each for each in fitting if superfluous(new.content, each.content)), None)
-    return known or next((each for each in fitting if _revises(new, each)), None)
-
-
-async def _near(conn: Connection, one: _Prepared) -> list[EntityMemory]:
-    near = await nearest(conn, one.memory.space, one.first, above=WORTH_COMPARING, limit=_NEAREST)
-    known = await store.by_ids(conn, list(near))
-    return [known[memory_id] for memory_id in near if memory_id in known]
+async def _known(conn: Connection, new: Prepared[EntityMemory]) -> EntityMemory | None:
+    """The memory that says this already, or that says of the same thing what no longer holds."""
+    fitting = [old for old in await shelf.alike(conn, ENTITY_MEMORIES, new) if _fits(new.memory, old)]
+    known = next((old for old in fitting if superfluous(new.memory.content, old.content)), None)
+    return known or next((old for old in fitting if _revises(new.memory, old)), None)
 
 
 def _fits(new: EntityMemory, old: EntityMemory) -> bool:
@@ -205,81 +168,37 @@ def _revises(new: EntityMemory, old: EntityMemory) -> bool:
 
 
 async def get(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await _find(conn, principal, [memory_id])
-    return found[memory_id]
+    return await shelf.get(services, principal, ENTITY_MEMORIES, _finder(principal, memory_id))
 
 
 async def history(
     services: Services, principal: Principal, memory_id: str
-) -> tuple[EntityMemory, Sequence[EntityVersion]]:
+) -> tuple[EntityMemory, Sequence[Version]]:  # fmt: skip
     """The memory with every version of it, in their order; also of what is in the trash."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await _find(conn, principal, [memory_id], any_state=True)
-        return found[memory_id], await store.versions(conn, memory_id)
+    memory, versions = await shelf.history(services, principal, _finder(principal, memory_id))
+    return memory, versions[::-1]
 
 
 async def update(services: Services, principal: Principal, changes: Sequence[Change]) -> list[EntityMemory]:
     """All of them or none. Metadata is replaced as a whole; what was is in the history."""
-    ids = [change.id for change in changes]
-    if len(set(ids)) < len(ids):
+    named = {change.id: change for change in changes}
+    if len(named) < len(changes):
         raise Invalid("A memory is named twice: send one change of each.")
     for change in changes:
-        _check(change.metadata)
-    while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            before = await _find(conn, principal, ids)
-        prepared: list[_Prepared] = []
-        for change in changes:
-            after = _changed(before[change.id], change)
-            moved = (after.content, after.created_at) != (before[change.id].content, before[change.id].created_at)
-            cut = await _cut(services, after) if moved else []
-            prepared.append(_Prepared(after, cut, await embed_first_passage(services, cut)))
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            await _find(conn, principal, ids)
-            await entities.hold(conn, [one.memory.space for one in prepared])
-            current = await _find(conn, principal, ids)
-            if any(current[name].version != before[name].version for name in ids):
-                continue  # somebody was faster: what they changed stays in the history
-            return [
-                await _rewrite(conn, services, principal, before[one.memory.id], one.memory, one.cut, one.first)
-                for one in prepared
-            ]
+        shelf.check_metadata(change.metadata)
+    return await shelf.change_all(
+        services, principal, ENTITY_MEMORIES, _finders(principal, list(named)),
+        lambda memory: _changed(memory, named[memory.id], services.clock()),
+    )  # fmt: skip
 
 
 async def delete(services: Services, principal: Principal, ids: Sequence[str]) -> None:
     """Into the trash, for 30 days: all of them or none."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await _find(conn, principal, ids)
-        await entities.hold(conn, [one.space for one in found.values()])
-        found = await _find(conn, principal, ids)
-        await _put_away(conn, services, principal, list(found.values()))
-        for memory_id in found:
-            await record(conn, principal, "memory.delete", memory_id)
+    await shelf.trash_all(services, principal, ENTITY_MEMORIES, _finders(principal, ids))
 
 
 async def restore(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
-    """Back out of the trash."""
-    oldest = services.clock() - timedelta(days=TRASH_DAYS)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = (await _find(conn, principal, [memory_id], any_state=True))[memory_id]
-    if found.deleted_at is None or found.deleted_at < oldest:
-        raise _not_found()
-    cut = await _cut(services, found)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _find(conn, principal, [memory_id], any_state=True)
-        await entities.hold(conn, [found.space])
-        current = (await _find(conn, principal, [memory_id], any_state=True))[memory_id]
-        if current.deleted_at is None:
-            raise _not_found()
-        back = replace(current, deleted_at=None, version=current.version + 1)
-        await store.update(conn, memory_id, {"deleted_at": None, "version": back.version})
-        await memories.add_version(conn, back.space, [memory_id], "restored", principal.user_id)
-        await passages.insert(conn, back.space, cut)
-        await memories.count_in(conn, back.space, memories=1, size=len(back.content.encode()))
-        await record(conn, principal, "memory.restore", memory_id)
-        await _await_reading(conn, services, principal, back.space)
-    return back
+    return await shelf.restore(services, principal, ENTITY_MEMORIES, _finder(principal, memory_id))
 
 
 # --------------------------------------------------------------------------------------------- many at once
@@ -305,20 +224,20 @@ async def delete_entity(services: Services, principal: Principal, kind: EntityTy
     async with services.db.transaction(account_scope(principal.account)) as conn:
         places = await entities.of_entity(conn, principal.user_id, kind, name)
         if not places:
-            raise NotFound("There are no memories of this entity: users() lists those that have some.")
+            raise NotFound("There are no memories of this entity.")
         return await _empty(conn, services, principal, places, None)
 
 
 async def _empty(
     conn: Connection, services: Services, principal: Principal, places: Sequence[int], wanted: Filter | None
 ) -> int:
-    await entities.hold(conn, places)
+    await spaces.lock(conn, places)
     await enter(conn, space_scope(principal, *places))
     all_of_it = Wanted(expired=True) if wanted is None else Wanted(filter=wanted, expired=True)
-    gone = 0
-    while found := await store.page(conn, places, all_of_it, services.clock(), limit=_AT_A_TIME, offset=0):
-        await _put_away(conn, services, principal, found)
-        gone += len(found)
+    now, gone = services.clock(), 0
+    while rows := await store.page(conn, places, all_of_it, now, limit=_AT_A_TIME, offset=0):
+        await shelf.put_away(conn, principal, ENTITY_MEMORIES, [memory.id for memory in rows], deleted_at=now)
+        gone += len(rows)
     await record(conn, principal, "memory.delete_all", None, memories=gone)
     return gone
 
@@ -326,88 +245,37 @@ async def _empty(
 # ------------------------------------------------------------------------------------------------------ shared
 
 
-def checked(text: str) -> str:
-    """What may be kept of it: what was recalled and quoted in it is nobody's own words."""
-    kept = own_words(text).strip()
-    if not kept:
-        raise _nothing()
-    if len(kept.encode()) > LARGEST:
-        message = "has more than 256 KB: keep what matters"
-        raise Malformed(f"The text {message}. Nothing was stored.", details=[{"path": "body.text", "message": message}])
-    return kept
+def _finders(principal: Principal, ids: Sequence[str]) -> Finders[EntityMemory]:
+    """All of them, or it raises. From there on the transaction reaches the spaces that they lie in."""
+
+    async def find(conn: Connection) -> Sequence[EntityMemory]:
+        own = [memory_id for memory_id in ids if is_id("mem", memory_id)]
+        places = await entities.holding(conn, principal.user_id, own)
+        await enter(conn, space_scope(principal, *sorted(set(places.values()))))
+        rows = await memories.by_ids(conn, store.SHAPE, list(places), any_state=True)
+        if any(memory_id not in rows for memory_id in ids):
+            raise ENTITY_MEMORIES.not_found()
+        return [rows[memory_id] for memory_id in dict.fromkeys(ids)]
+
+    return find
 
 
-async def _find(
-    conn: Connection, principal: Principal, ids: Sequence[str], *, any_state: bool = False
-) -> dict[str, EntityMemory]:
-    """All of them, or it raises. From here on the transaction reaches the spaces that they lie in."""
-    places = await entities.holding(conn, principal.user_id, [one for one in ids if is_id("mem", one)])
-    await enter(conn, space_scope(principal, *sorted(set(places.values()))))
-    found = await store.by_ids(conn, list(places))
-    if any(one not in found or not (any_state or found[one].deleted_at is None) for one in ids):
-        raise _not_found()
-    return found
+def _finder(principal: Principal, memory_id: str) -> Finder[EntityMemory]:
+    async def find(conn: Connection) -> EntityMemory:
+        return (await _finders(principal, [memory_id])(conn))[0]
+
+    return find
 
 
-def _changed(before: EntityMemory, change: Change) -> EntityMemory:
+def _changed(before: EntityMemory, change: Change, now: datetime) -> EntityMemory:
     if before.immutable:
         raise Conflict("This memory is immutable: delete it and add it anew.")
+    text = before.content if change.text is None else shelf.check_text(ENTITY_MEMORIES, change.text)
     return replace(
-        before, content=checked(change.text) if change.text is not None else before.content,
-        metadata=change.metadata if change.metadata is not None else before.metadata,
-        created_at=change.at or before.created_at,
-        expires_at=_end_of(change.expires_on) if change.expires else before.expires_at,
+        before, content=text, metadata=change.metadata if change.metadata is not None else before.metadata,
+        created_at=change.at or before.created_at, updated_at=now,
+        valid_to=_end_of(change.expires_on) if change.expires else before.valid_to,
     )  # fmt: skip
-
-
-async def _rewrite(
-    conn: Connection, services: Services, principal: Principal, before: EntityMemory, after: EntityMemory,
-    cut: list[NewPassage], first: FirstVector | None,
-) -> EntityMemory:  # fmt: skip
-    """Another version of it. The space is held."""
-    after = replace(after, version=before.version + 1, updated_at=services.clock())
-    size = len(after.content.encode())
-    columns = {
-        "content": after.content, "metadata": after.metadata, "tags": after.categories, "version": after.version,
-        "created_at": after.created_at, "updated_at": after.updated_at, "valid_to": after.expires_at,
-        "content_hash": content_hash(after.content), "size_bytes": size,
-    }  # fmt: skip
-    await store.update(conn, after.id, columns)
-    if (after.content, after.created_at) != (before.content, before.created_at):
-        await passages.delete(conn, after.space, "memory", [after.id])
-        await passages.insert(conn, after.space, cut)
-        await store_first_vector(conn, after.space, cut, first)
-        await _await_reading(conn, services, principal, after.space)
-    await memories.count_in(conn, after.space, memories=0, size=size - len(before.content.encode()))
-    await memories.add_version(conn, after.space, [after.id], "updated", principal.user_id)
-    await record(conn, principal, "memory.update", after.id)
-    return after
-
-
-async def _put_away(
-    conn: Connection, services: Services, principal: Principal, found: Sequence[EntityMemory]
-) -> None:  # fmt: skip
-    await store.put_away(conn, [one.id for one in found], services.clock())
-    for space in sorted({one.space for one in found}):
-        here = [one for one in found if one.space == space]
-        ids = [one.id for one in here]
-        await memories.add_version(conn, space, ids, "deleted", principal.user_id)
-        await passages.delete(conn, space, "memory", ids)
-        size = sum(len(one.content.encode()) for one in here)
-        await memories.count_in(conn, space, memories=-len(here), size=-size)
-
-
-async def _await_reading(conn: Connection, services: Services, principal: Principal, space: int) -> None:
-    if await spaces.claim_reading(conn, space):
-        await services.queue.add(
-            conn, "read_space", account=principal.account, space=space, one_by_one=f"space {space}"
-        )
-
-
-async def _cut(services: Services, memory: EntityMemory) -> list[NewPassage]:
-    services.embedders.need()
-    source = Source(kind="memory", id=memory.id, text=memory.content, at=memory.created_at, dated=False)
-    return await passages_of([source], services.embedders.active, visibility=VISIBILITY)
 
 
 def _space_name(ids: Ids) -> str:
@@ -418,17 +286,3 @@ def _space_name(ids: Ids) -> str:
 
 def _end_of(day: date | None) -> datetime | None:
     return None if day is None else datetime.combine(day, time(), UTC) + timedelta(days=1)
-
-
-def _check(metadata: dict[str, Any] | None) -> None:
-    if metadata and len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
-        message = "has more than 64 KB"
-        raise Malformed(f"metadata {message}.", details=[{"path": "body.metadata", "message": message}])
-
-
-def _nothing() -> Invalid:
-    return Invalid("There is nothing to remember in this: give a text of its own, not only what was recalled.")
-
-
-def _not_found() -> NotFound:
-    return NotFound("There is no such memory here.")

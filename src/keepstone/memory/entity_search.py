@@ -9,7 +9,7 @@ from datetime import datetime
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.search import CANDIDATES, SearchPlace
+from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.memory.workspace_search import worth_showing
 from keepstone.model.entity import EntityMemory, Filter, Wanted, only_ids
 from keepstone.model.ids import new_id
@@ -58,7 +58,7 @@ async def find(
         many = limit if floor is not None else max(limit, _LOOKED_AT)
         enough = max(CANDIDATES, limit)
         matches = await lookup.find(
-            conn, asked, limit=many, enough=enough, floor=floor, style=lookup.SEVERAL_NOTES
+            conn, asked, limit=many, enough=enough, floor=floor, style=SEVERAL_NOTES
         )  # fmt: skip
         hits = (matches.hits if floor is not None else worth_showing(matches.hits))[:limit]
         memories = await store.by_ids(conn, [hit.source_id for hit in hits])

@@ -35,7 +35,7 @@ async def put(
     """From now on this is the value, given as JSON text. What only one user may see is a fact of that user."""
     if visibility == "private" and scope_kind != "user":
         message = "only a fact of a user can be private; others are their scope's"
-        raise Malformed(f"{message}.".capitalize(), details=[{"path": "body.visibility", "message": message}])
+        raise Malformed(f"{message}.".capitalize(), fields={"visibility": message})
     async with services.db.transaction(account_scope(principal.account)) as conn:
         scope_id = await _reach(conn, principal, scope_kind, scope_id)
         await store.lock(conn, scope_kind, scope_id, key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.search import CANDIDATES, SearchPlace
+from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import NotFound
 from keepstone.memory.graphs import find_graph
 from keepstone.model.graph import Graph, Node, Query, Wanted
@@ -63,7 +63,7 @@ async def recall(
     asked = await lookup.ask(services, question, _survey(services, principal, graph_id, wanted, few, enough))
     async with services.db.transaction(asked.place.scope) as conn:
         matches = await lookup.find(
-            conn, asked, limit=COUNTED, count=COUNTED, enough=enough, floor=min_relevance, style=lookup.SEVERAL_NOTES
+            conn, asked, limit=COUNTED, count=COUNTED, enough=enough, floor=min_relevance, style=SEVERAL_NOTES
         )
         best = matches.hits[:max_results]
         nodes = await store.by_ids(conn, [hit.source_id for hit in best])

@@ -4,6 +4,7 @@ Graphs are the account's. What contradicts an older node supersedes it with an e
 holds now, or what held at a time. `graph_recall` looks; this module keeps.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,23 +14,21 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.dedup import content_hash
-from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
 from keepstone.engine.gleanings import revises
-from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
-from keepstone.engine.pack import own_words
-from keepstone.errors import Conflict, Invalid, Malformed, NotFound
-from keepstone.model.graph import LARGEST, LARGEST_METADATA, SUPERSEDES, Edge, Graph, Node, NodeVersion, Wanted
+from keepstone.errors import Conflict, Invalid, NotFound
+from keepstone.memory import shelf
+from keepstone.memory.shelf import Finder, Kind, Prepared
+from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, Wanted
 from keepstone.model.ids import new_id
-from keepstone.model.message import NewPassage
+from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import graphs as store
-from keepstone.store import memories, passages, spaces
+from keepstone.store import memories, spaces
 from keepstone.store.db import Connection, enter
 
-VISIBILITY = "private"
 DEFAULT_NAME = "Default"
 NEAR = 0.6  # cosine, from which on an older node may be what this one revises
 _LOOKED_AT = 10
@@ -71,8 +70,8 @@ async def list_graphs(
     """The account's, the newest first; among them the default one, made when it was not there."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await _default(conn)
-        found = await store.page(conn, after=page.after, limit=page.limit + 1, deleted=deleted)
-    return cut_page(found, page, lambda graph: (graph.created_at, graph.id))
+        rows = await store.page(conn, after=page.after, limit=page.limit + 1, deleted=deleted)
+    return cut_page(rows, page, lambda graph: (graph.created_at, graph.id))
 
 
 async def get_graph(services: Services, principal: Principal, graph_id: str | None) -> Graph:
@@ -86,7 +85,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
         graph = await find_graph(conn, principal, graph_id)
         if graph.is_default:
             raise Conflict("This is the account's default graph: forget its nodes instead.")
-        await store.put_away(conn, graph.space, away=True)
+        await spaces.put_away(conn, graph.space, away=True)
         await record(conn, principal, "graph.delete", graph.id)
 
 
@@ -95,7 +94,7 @@ async def restore_graph(services: Services, principal: Principal, graph_id: str)
         graph = await store.get(conn, graph_id, deleted=True)
         if graph is None:
             raise no_graph()
-        await store.put_away(conn, graph.space, away=False)
+        await spaces.put_away(conn, graph.space, away=False)
         await record(conn, principal, "graph.restore", graph_id)
         return await find_graph(conn, principal, graph_id)
 
@@ -115,42 +114,34 @@ async def store_node(
     valid_from: datetime | None = None,
 ) -> Stored:
     """Keep it. What it says otherwise than an older node of its type, and what it names, it supersedes."""
-    text = _checked(content)
-    _check(metadata)
+    text = shelf.check_text(NODES, content)
+    shelf.check_metadata(metadata)
     now = services.clock()
     if valid_from is not None and valid_from > now:
         raise Invalid("valid_from is in the future: a node holds from now on, or has held for a while.")
-    node = Node(
-        id=new_id("node"), content=text, node_type=node_type, metadata=metadata, graph_id=graph_id or "", version=1,
-        valid_from=valid_from or now, valid_to=None, superseded_by=None, created_at=now, updated_at=now,
-        deleted_at=None,
+    node = NODES.new(
+        now, content=text, type=node_type, metadata=metadata, user_id=principal.user_id, source_type="model",
+        valid_from=valid_from or now,
     )  # fmt: skip
-    cut = await _cut(services, node)
-    first = await embed_first_passage(services, cut)
+    prepared = await shelf.prepare(services, NODES, node)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
-        await store.hold(conn, graph.space)
-        there = await store.same_node(conn, graph.space, node, content_hash(text))
-        node = there or replace(node, graph_id=graph.id)
-        named = [await find_node(conn, graph, one) for one in dict.fromkeys(supersedes) if one != node.id]
-        old = {one.id: one for one in named if one.valid_to is None}
-        if there is None:
-            old |= {one.id: one for one in await _revised(conn, graph, node, first)}
-            await store.insert_node(conn, graph.space, node, content_hash(text), principal.user_id)
-            await passages.insert(conn, graph.space, cut)
-            await store_first_vector(conn, graph.space, cut, first)
-            await memories.add_version(conn, graph.space, [node.id], "created", principal.user_id)
-            await memories.count_in(conn, graph.space, memories=1, size=len(text.encode()))
-            await record(conn, principal, "node.create", node.id)
-            await _await_reading(conn, services, principal, graph.space)
-        for one in old.values():
-            await _supersede(conn, services, principal, graph, one, node)
-    return Stored(node=node, existing=there is not None, superseded=tuple(old))
+        await spaces.lock(conn, [graph.space])
+        prepared = prepared.moved(space=graph.space, place=graph.id, history=graph.history)
+        known = next(iter(await shelf.twins(conn, NODES, prepared.memory)), None)
+        node = known or prepared.memory
+        named = [await find_node(conn, graph, name) for name in dict.fromkeys(supersedes) if name != node.id]
+        old = {older.id: older for older in named if older.valid_to is None}
+        if known is None:
+            old |= {older.id: older for older in await _revised(conn, prepared)}
+            await shelf.keep(conn, services, principal, NODES, prepared)
+        for older in old.values():
+            await _supersede(conn, services, principal, older, node)
+    return Stored(node=node, existing=known is not None, superseded=tuple(old))
 
 
 async def get_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> Node:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        return await find_node(conn, await find_graph(conn, principal, graph_id), node_id)
+    return await shelf.get(services, principal, NODES, _finder(principal, graph_id, node_id))
 
 
 async def list_nodes(
@@ -158,15 +149,15 @@ async def list_nodes(
 ) -> Page[Node]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
-        found = await store.nodes(conn, graph.space, wanted, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda node: (node.created_at, node.id))
+        rows = await store.nodes(conn, graph.space, wanted, after=page.after, limit=page.limit + 1)
+    return cut_page(rows, page, lambda node: (node.created_at, node.id))
 
 
 async def list_trash(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Node]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
-        found = await store.in_trash(conn, graph.space, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda node: (node.deleted_at or node.created_at, node.id))
+        rows = await memories.trash(conn, store.SHAPE, [graph.space], after=page.after, limit=page.limit + 1)
+    return cut_page(rows, page, lambda node: (node.deleted_at or node.created_at, node.id))
 
 
 async def update_node(
@@ -180,91 +171,31 @@ async def update_node(
     metadata: dict[str, Any] | None = None,
 ) -> Node:
     """Another version; what it was stays in its history. Metadata is replaced as a whole."""
-    text = _checked(content) if content is not None else None
-    _check(metadata)
-    while True:
-        before = await get_node(services, principal, graph_id, node_id)
-        after = replace(
-            before, content=text if text is not None else before.content, node_type=node_type or before.node_type,
-            metadata=metadata if metadata is not None else before.metadata, version=before.version + 1,
-            updated_at=services.clock(),
+    text = shelf.check_text(NODES, content) if content is not None else None
+    shelf.check_metadata(metadata)
+
+    def edit(node: Node) -> Node:
+        return replace(
+            node, content=text if text is not None else node.content, type=node_type or node.type,
+            metadata=metadata if metadata is not None else node.metadata,
         )  # fmt: skip
-        if (after.content, after.node_type, after.metadata) == (before.content, before.node_type, before.metadata):
-            return before
-        cut = await _cut(services, after) if after.content != before.content else []
-        first = await embed_first_passage(services, cut)
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            graph = await find_graph(conn, principal, graph_id)
-            await store.hold(conn, graph.space)
-            if (await find_node(conn, graph, node_id)).version != before.version:
-                continue  # somebody was faster
-            columns = {
-                "content": after.content, "type": after.node_type, "metadata": after.metadata,
-                "version": after.version, "updated_at": after.updated_at,
-                "content_hash": content_hash(after.content), "size_bytes": len(after.content.encode()),
-            }  # fmt: skip
-            await store.update_node(conn, node_id, columns)
-            if cut:
-                where = graph.space if before.valid_to is None else graph.history
-                await passages.delete(conn, where, "memory", [node_id])
-                await passages.insert(conn, where, cut)
-                await store_first_vector(conn, where, cut, first)
-                await _await_reading(conn, services, principal, where)
-                grown = len(after.content.encode()) - len(before.content.encode())
-                await memories.count_in(conn, graph.space, memories=0, size=grown)
-            await memories.add_version(conn, graph.space, [node_id], "updated", principal.user_id)
-            await record(conn, principal, "node.update", node_id)
-        return after
+
+    return await shelf.change(services, principal, NODES, _finder(principal, graph_id, node_id), edit)
 
 
-async def node_history(
-    services: Services, principal: Principal, graph_id: str | None, node_id: str
-) -> list[NodeVersion]:
+async def node_history(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> list[Version]:
     """Every version, the latest first; also of what is in the trash."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        node = await store.node(conn, node_id)
-        if node is None or node.graph_id != graph.id:
-            raise no_node()
-        return await store.versions(conn, node_id)
+    _, versions = await shelf.history(services, principal, _finder(principal, graph_id, node_id))
+    return versions
 
 
 async def forget_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> None:
     """Into the trash, for 30 days."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await store.hold(conn, graph.space)
-        node = await find_node(conn, graph, node_id)
-        await store.update_node(conn, node_id, {"deleted_at": services.clock(), "version": node.version + 1})
-        await memories.add_version(conn, graph.space, [node_id], "deleted", principal.user_id)
-        await passages.delete(conn, graph.space, "memory", [node_id])
-        await passages.delete(conn, graph.history, "memory", [node_id])
-        await memories.count_in(conn, graph.space, memories=-1, size=-len(node.content.encode()))
-        await record(conn, principal, "node.forget", node_id)
+    await shelf.trash(services, principal, NODES, _finder(principal, graph_id, node_id))
 
 
 async def restore_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> Node:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        node = await store.node(conn, node_id)
-    if node is None or node.deleted_at is None or node.graph_id != graph.id:
-        raise no_node()
-    cut = await _cut(services, node)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await store.hold(conn, graph.space)
-        current = await store.node(conn, node_id)
-        if current is None or current.deleted_at is None:
-            raise no_node()
-        back = replace(current, deleted_at=None, version=current.version + 1)
-        await store.update_node(conn, node_id, {"deleted_at": None, "version": back.version})
-        where = graph.space if back.valid_to is None else graph.history
-        await passages.insert(conn, where, cut)
-        await memories.add_version(conn, graph.space, [node_id], "restored", principal.user_id)
-        await memories.count_in(conn, graph.space, memories=1, size=len(back.content.encode()))
-        await record(conn, principal, "node.restore", node_id)
-        await _await_reading(conn, services, principal, where)
-    return back
+    return await shelf.restore(services, principal, NODES, _finder(principal, graph_id, node_id))
 
 
 # ------------------------------------------------------------------------------------------------------- edges
@@ -283,7 +214,7 @@ async def relate(
     valid_to: datetime | None = None,
 ) -> Edge:
     """A typed edge with its own time. `supersedes` also takes the older node out of what holds."""
-    _check(metadata)
+    shelf.check_metadata(metadata)
     if from_id == to_id:
         raise Invalid("An edge needs two different nodes.")
     now = services.clock()
@@ -295,12 +226,12 @@ async def relate(
     )  # fmt: skip
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
-        await store.hold(conn, graph.space)
+        await spaces.lock(conn, [graph.space])
         new, old = await find_node(conn, graph, from_id), await find_node(conn, graph, to_id)
         if edge_type == SUPERSEDES and old.valid_to is None:
             if new.valid_to is not None:
                 raise Conflict("The newer node is itself superseded: name the one that holds, or store it again.")
-            return await _supersede(conn, services, principal, graph, old, new, metadata)
+            return await _supersede(conn, services, principal, old, new, metadata)
         made = await store.insert_edge(conn, graph.space, edge)
         await record(conn, principal, "edge.create", made.id)
     return made
@@ -309,23 +240,30 @@ async def relate(
 async def list_edges(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Edge]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
-        found = await store.edges(conn, graph.space, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda edge: (edge.created_at, edge.id))
+        rows = await store.edges(conn, graph.space, after=page.after, limit=page.limit + 1)
+    return cut_page(rows, page, lambda edge: (edge.created_at, edge.id))
 
 
 async def end_edge(services: Services, principal: Principal, graph_id: str | None, edge_id: str) -> None:
     """It holds no longer. What was superseded by it alone holds again."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
-        await store.hold(conn, graph.space)
+        await spaces.lock(conn, [graph.space])
         edge = await store.edge(conn, graph.space, edge_id)
         if edge is None:
             raise NotFound("There is no such edge in this graph.")
+        if edge.valid_to is not None and edge.valid_to <= services.clock():
+            return  # what it superseded may be superseded by another meanwhile
         await store.end_edge(conn, edge_id, services.clock())
         await record(conn, principal, "edge.end", edge_id)
-        old = await store.node(conn, edge.to_id) if edge.type == SUPERSEDES else None
+        old = await memories.get(conn, store.SHAPE, edge.to_id) if edge.type == SUPERSEDES else None
         if old is not None and old.superseded_by == edge.from_id:
-            await _revive(conn, services, principal, graph, old)
+            other = await store.superseding(conn, graph.space, old.id)
+            if other is None:
+                await _hold_again(conn, services, principal, old)
+            elif other.from_id != old.superseded_by:
+                held = replace(old, superseded_by=other.from_id, valid_to=max(old.valid_from, other.valid_from))
+                await shelf.rewrite(conn, services, principal, NODES, old, Prepared(held, None), "superseded")
 
 
 async def neighbours(
@@ -341,7 +279,7 @@ async def neighbours(
 ) -> list[Neighbour]:
     """What is one or two edges away, the nearest first."""
     at = as_of or services.clock()
-    found: list[Neighbour] = []
+    reached: list[Neighbour] = []
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
         await find_node(conn, graph, node_id)
@@ -356,11 +294,11 @@ async def neighbours(
             for edge, end in fresh:
                 if end not in seen:
                     seen.add(end)
-                    found.append(Neighbour(node=nodes[end], edge=edge, steps=step))
+                    reached.append(Neighbour(node=nodes[end], edge=edge, steps=step))
             frontier = [end for _, end in fresh]
             if not frontier:
                 break
-    return found[:MOST_NEIGHBOURS]
+    return reached[:MOST_NEIGHBOURS]
 
 
 # ------------------------------------------------------------------------------------------------------ shared
@@ -376,39 +314,47 @@ async def find_graph(conn: Connection, principal: Principal, graph_id: str | Non
 
 
 async def find_node(conn: Connection, graph: Graph, node_id: str) -> Node:
-    node = await store.node(conn, node_id)
-    if node is None or node.deleted_at is not None or node.graph_id != graph.id:
-        raise no_node()
-    return node
+    node = await memories.get(conn, store.SHAPE, node_id)
+    if node is None or node.space != graph.space:
+        raise NODES.not_found()
+    return NODES.live(node)
 
 
 def no_graph() -> NotFound:
-    return NotFound("There is no such graph: graph_list shows those that are there.", code="GRAPH_NOT_FOUND")
-
-
-def no_node() -> NotFound:
-    return NotFound("There is no such node in this graph.")
+    return NotFound("There is no such graph.", code="GRAPH_NOT_FOUND")
 
 
 async def _default(conn: Connection) -> Graph | None:
-    found = await store.default(conn)
-    if found is None:
+    graph = await store.default(conn)
+    if graph is None:
         await store.create(conn, new_id("graph"), DEFAULT_NAME, default=True)
-        found = await store.default(conn)
-    return found
+        graph = await store.default(conn)
+    return graph
 
 
-async def _revised(conn: Connection, graph: Graph, node: Node, first: FirstVector | None) -> list[Node]:
+def _finder(principal: Principal, graph_id: str | None, node_id: str) -> Finder[Node]:
+    async def find(conn: Connection) -> Node:
+        graph = await find_graph(conn, principal, graph_id)
+        node = await memories.get(conn, store.SHAPE, node_id)
+        if node is None or node.space != graph.space:
+            raise NODES.not_found()
+        return node
+
+    return find
+
+
+async def _revised(conn: Connection, new: Prepared[Node]) -> list[Node]:
     """Older nodes of the same type that this one says otherwise."""
-    near = await nearest(conn, graph.space, first, above=NEAR, limit=_LOOKED_AT)
+    node = new.memory
+    near = await nearest(conn, node.space, new.first, above=NEAR, limit=_LOOKED_AT)
     return [
-        old
-        for old in (await store.by_ids(conn, list(near))).values()
-        if old.node_type == node.node_type
-        and old.valid_to is None
-        and old.valid_from <= node.valid_from
-        and _alike(old.metadata, node.metadata)
-        and revises(node.content, old.content)
+        older
+        for older in (await store.by_ids(conn, list(near))).values()
+        if older.type == node.type
+        and older.valid_to is None
+        and older.valid_from <= node.valid_from
+        and _alike(older.metadata, node.metadata)
+        and revises(node.content, older.content)
     ]
 
 
@@ -418,7 +364,7 @@ def _alike(old: dict[str, Any], new: dict[str, Any]) -> bool:
 
 
 async def _supersede(
-    conn: Connection, services: Services, principal: Principal, graph: Graph, old: Node, new: Node,
+    conn: Connection, services: Services, principal: Principal, old: Node, new: Node,
     metadata: dict[str, Any] | None = None,
 ) -> Edge:  # fmt: skip
     """The older node holds until the newer begins; from then on it is found only by who asks for that time."""
@@ -427,55 +373,34 @@ async def _supersede(
         id=new_id("edge"), from_id=new.id, to_id=old.id, type=SUPERSEDES, metadata=metadata or {}, valid_from=until,
         valid_to=None, created_at=services.clock(),
     )  # fmt: skip
-    made = await store.insert_edge(conn, graph.space, edge)
-    columns = {"valid_to": until, "superseded_by": new.id, "version": old.version + 1}
-    await store.update_node(conn, old.id, columns)
-    await memories.add_version(conn, graph.space, [old.id], "superseded", principal.user_id)
-    await passages.delete(conn, graph.space, "memory", [old.id])
-    cut = await _cut(services, old)
-    if cut:
-        await passages.insert(conn, graph.history, cut)
-        await _await_reading(conn, services, principal, graph.history)
-    await record(conn, principal, "node.supersede", old.id)
+    made = await store.insert_edge(conn, old.space, edge)
+    over = await shelf.prepare(services, NODES, replace(old, valid_to=until, superseded_by=new.id), embed=False)
+    await shelf.rewrite(conn, services, principal, NODES, old, over, "superseded")
     return made
 
 
-async def _revive(conn: Connection, services: Services, principal: Principal, graph: Graph, old: Node) -> None:
+async def _hold_again(conn: Connection, services: Services, principal: Principal, old: Node) -> None:
     """As if it had never been superseded."""
-    columns = {"valid_to": None, "superseded_by": None, "version": old.version + 1}
-    await store.update_node(conn, old.id, columns)
-    await memories.add_version(conn, graph.space, [old.id], "revived", principal.user_id)
-    await record(conn, principal, "node.revive", old.id)
-    if old.deleted_at is None:
-        await passages.delete(conn, graph.history, "memory", [old.id])
-        await passages.insert(conn, graph.space, await _cut(services, old))
-        await _await_reading(conn, services, principal, graph.space)
+    revived = await shelf.prepare(services, NODES, replace(old, valid_to=None, superseded_by=None), embed=False)
+    if not old.live:
+        revived = Prepared(revived.memory, None)
+    await shelf.rewrite(conn, services, principal, NODES, old, revived, "revived")
 
 
-async def _await_reading(conn: Connection, services: Services, principal: Principal, space: int) -> None:
-    if await spaces.claim_reading(conn, space):
-        await services.queue.add(
-            conn, "read_space", account=principal.account, space=space, one_by_one=f"space {space}"
-        )
+def _content_hash(node: Node) -> bytes:
+    """What says the same of something else is another node."""
+    told = json.loads(json.dumps([node.type, node.metadata]), parse_float=_number)
+    return hashlib.sha256(content_hash(node.content) + json.dumps(told, sort_keys=True).encode()).digest()
 
 
-async def _cut(services: Services, node: Node) -> list[NewPassage]:
-    services.embedders.need()
-    source = Source(kind="memory", id=node.id, text=node.content, at=node.created_at, dated=False)
-    return await passages_of([source], services.embedders.active, visibility=VISIBILITY)
+def _number(written: str) -> float:
+    """1.0 is 1."""
+    value = float(written)
+    return int(value) if value.is_integer() else value
 
 
-def _check(metadata: dict[str, Any] | None) -> None:
-    if metadata and len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
-        message = "has more than 64 KB"
-        raise Malformed(f"metadata {message}.", details=[{"path": "metadata", "message": message}])
-
-
-def _checked(content: str) -> str:
-    text = own_words(content).strip()
-    if not text:
-        raise Invalid("There is nothing to remember in this: give a text of its own, not only what was recalled.")
-    if len(text.encode()) > LARGEST:
-        message = "has more than 256 KB: split it"
-        raise Malformed(f"content {message}.", details=[{"path": "content", "message": message}])
-    return text
+NODES = Kind(
+    shape=store.SHAPE, noun="node", prefix="node", missing="There is no such node in this graph.",
+    verbs={"deleted": "forget"}, content_hash=_content_hash,
+    found_in=lambda node: node.space if node.valid_to is None else node.history,
+)  # fmt: skip

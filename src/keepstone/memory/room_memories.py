@@ -7,30 +7,39 @@ lost.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from keepstone.access.audit import record
 from keepstone.access.meter import metered
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, job_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.dedup import content_hash
 from keepstone.engine.gleanings import Gleaned, glean, glean_by_model, is_landmark, revises
-from keepstone.engine.index import Source, passages_of
 from keepstone.engine.pack import own_words
-from keepstone.errors import Conflict, Invalid, Malformed, NotFound, UpstreamError
+from keepstone.errors import Conflict, NotFound, UpstreamError
+from keepstone.memory import shelf
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
-from keepstone.memory.rooms import LARGEST, find_place
+from keepstone.memory.rooms import find_place
+from keepstone.memory.shelf import Kind, Prepared
 from keepstone.model.ids import new_id
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
-from keepstone.store import passages, rooms, spaces
+from keepstone.store import memories, rooms, spaces
 from keepstone.store import room_memories as store
 from keepstone.store.db import Connection, enter
 
+ROOM_MEMORIES = Kind(
+    shape=store.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.", text_field="text"
+)
+# Not searched: they stand in every prompt.
+LANDMARKS = Kind(
+    shape=store.LANDMARK_SHAPE, noun="landmark", prefix="lmk", missing="There is no such landmark in this room.",
+    text_field="text", indexed=lambda _: (),
+)  # fmt: skip
 EVERYBODY = "*"  # a memory of every agent's, or of no single user
 _BATCH = 100
 
@@ -82,34 +91,27 @@ async def list_room(
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place)
         agents = [agent] if agent else await rooms.agents(conn, room.space)
-        found = [room.space] if room.agent else await rooms.parts(conn, [room.space], agents)
-        await enter(conn, space_scope(principal, *found))
-        memories = await store.page(conn, found, after=page.after, limit=page.limit + 1)
-    return cut_page(memories, page, lambda one: (one.created_at, one.id))
+        parts = [room.space] if room.agent else await rooms.parts(conn, [room.space], agents)
+        return await _page(conn, principal, parts, page)
 
 
 async def pin(
     services: Services, principal: Principal, place: str, *, text: str, supersedes: Sequence[str] = ()
 ) -> Landmark:
     """A landmark by hand. What it supersedes stays readable. Pinned again, it is the one that is there."""
-    text = _checked(text)
+    text = shelf.check_text(LANDMARKS, text)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place, make=True)
         await rooms.hold(conn, room.space)
-        for one in supersedes:
-            if await store.landmark(conn, room.space, one) is None:
-                raise NotFound("There is no such landmark in this room.")
-        landmark = Landmark(
-            id=new_id("lmk"), text=text, source_type="user", source_message_id=None, user_id=principal.user_id,
-            superseded_by=None, superseded_at=None, created_at=services.clock(),
-        )  # fmt: skip
-        if not await store.insert_landmark(
-            conn, room.space, landmark, visibility=room.visibility, digest=content_hash(text)
-        ):
-            digest = content_hash(text)
-            return next(one for one in await store.landmarks(conn, room.space) if content_hash(one.text) == digest)
-        await store.supersede(conn, room.space, supersedes, landmark.id, services.clock())
-        await record(conn, principal, "landmark.create", landmark.id)
+        every = {landmark.id: landmark for landmark in await store.landmarks(conn, room.space, superseded=True)}
+        if any(landmark_id not in every for landmark_id in supersedes):
+            raise LANDMARKS.not_found()
+        landmark = LANDMARKS.new(
+            services.clock(), content=text, space=room.space, visibility=room.visibility, user_id=principal.user_id
+        )
+        landmark, _ = await _set_landmark(conn, services, principal, landmark)
+        older = [every[landmark_id] for landmark_id in dict.fromkeys(supersedes)]
+        await _supersede(conn, services, principal, older, landmark.id, services.clock())
     return landmark
 
 
@@ -133,12 +135,12 @@ async def read_room(services: Services, account: int, space: int) -> None:
         async with services.db.transaction(scope) as conn:
             room = await rooms.by_space(conn, space)
             unread = await rooms.ungleaned(conn, space, limit=_BATCH) if room else []
-            people = [one.name for one in await rooms.participants(conn, space)]
+            people = [person.name for person in await rooms.participants(conn, space)]
         if room is None or not unread:
             return
         for message in unread:
-            found = await _gleaned(services, account, room, message, people)
-            await _give(services, account, room, message, found)
+            gleaned = await _gleaned(services, account, room, message, people)
+            await _give(services, account, room, message, gleaned)
 
 
 async def _gleaned(
@@ -157,47 +159,74 @@ async def _gleaned(
     return glean(message.name, text, people)
 
 
-async def _give(services: Services, account: int, room: Room, message: Utterance, found: Sequence[Gleaned]) -> None:
+async def _give(services: Services, account: int, room: Room, message: Utterance, gleaned: Sequence[Gleaned]) -> None:
     """To every agent that was in the room then; and what is firm becomes a landmark. In one transaction with the mark
     that it was read.
     """
-    memories = [
-        RoomMemory(
-            id=new_id("mem"), type=one.type, text=one.text, user_id=message.user, agent_id=None, run_id=room.run_id,
-            visibility=room.visibility, metadata=_metadata(one), source_message_id=message.id, created_at=message.ts,
+    origin: dict[str, Any] = {
+        "user_id": message.user, "source_type": "message", "source_message_id": message.id,
+        "visibility": room.visibility,
+    }  # fmt: skip
+    prepared = [
+        await shelf.prepare(services, ROOM_MEMORIES, memory, embed=False)
+        for memory in (
+            ROOM_MEMORIES.new(
+                message.ts, content=one.text, type=one.type, run_id=room.run_id, metadata=_metadata(one), **origin
+            )
+            for one in gleaned
         )
-        for one in found
-    ]  # fmt: skip
+    ]
+    worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
         agents = [room.agent] if room.agent else await rooms.agents_then(conn, room.space, message.id)
-        for one in found:
+        for one in gleaned:
             if is_landmark(one, message.text):
-                await _set_landmark(conn, room, message, one.text)
+                landmark = LANDMARKS.new(message.ts, content=one.text, space=room.space, **origin)
+                await _decide(conn, services, worker, landmark)
         await rooms.gleaned(conn, room.space, message.seq)
-        for slug in agents if memories else []:
+        for slug in agents if prepared else []:
             part = room.space if room.agent else await rooms.part(conn, room.space, "room", slug)
             await enter(conn, job_scope(account, room.space, part))
-            await _store(conn, services, account, part, [_of(one, slug) for one in memories])
+            await spaces.lock(conn, [part])
+            for memory in prepared:
+                given = memory.moved(id=new_id("mem"), agent=slug, space=part)
+                await _keep_unknown(conn, services, worker, given)
             await enter(conn, job_scope(account, room.space))
 
 
-async def _set_landmark(conn: Connection, room: Room, message: Utterance, text: str) -> None:
-    landmark = Landmark(
-        id=new_id("lmk"), text=text, source_type="message", source_message_id=message.id, user_id=message.user,
-        superseded_by=None, superseded_at=None, created_at=message.ts,
-    )  # fmt: skip
-    before = await store.landmarks(conn, room.space)
-    if not await store.insert_landmark(
-        conn, room.space, landmark, visibility=room.visibility, digest=content_hash(text)
-    ):
+async def _decide(conn: Connection, services: Services, principal: Principal, landmark: Landmark) -> None:
+    """A landmark that somebody's words made; it supersedes what they revise."""
+    before, at = await store.landmarks(conn, landmark.space), landmark.created_at
+    landmark, is_new = await _set_landmark(conn, services, principal, landmark)
+    if not is_new:
         return
-    old = [one.id for one in before if one.created_at <= message.ts and revises(text, one.text)]
-    await store.supersede(conn, room.space, old, landmark.id, message.ts)
+    older = [other for other in before if other.created_at <= at and revises(landmark.content, other.content)]
+    await _supersede(conn, services, principal, older, landmark.id, at)
     # Told late, it may have been revised already.
-    newer = next((one for one in before if one.created_at > message.ts and revises(one.text, text)), None)
+    newer = next((one for one in before if one.created_at > at and revises(one.content, landmark.content)), None)
     if newer is not None:
-        await store.supersede(conn, room.space, [landmark.id], newer.id, newer.created_at)
+        await _supersede(conn, services, principal, [landmark], newer.id, newer.created_at)
+
+
+async def _set_landmark(
+    conn: Connection, services: Services, principal: Principal, landmark: Landmark
+) -> tuple[Landmark, bool]:
+    """The landmark that says so, and whether it is new. The room is held."""
+    prepared = Prepared(LANDMARKS.complete(landmark), ())
+    for twin in await shelf.twins(conn, LANDMARKS, prepared.memory):
+        return twin, False
+    return await shelf.keep(conn, services, principal, LANDMARKS, prepared), True
+
+
+async def _supersede(
+    conn: Connection, services: Services, principal: Principal, older: Sequence[Landmark], by: str, at: datetime
+) -> None:
+    """What held before stays readable."""
+    for landmark in older:
+        if landmark.superseded_by is None and landmark.id != by:
+            over = replace(landmark, superseded_by=by, valid_to=at, updated_at=at)
+            await shelf.rewrite(conn, services, principal, LANDMARKS, landmark, Prepared(over, None), "superseded")
 
 
 # ------------------------------------------------------------------------------------------------ shared
@@ -207,64 +236,48 @@ async def _remember(
     services: Services, principal: Principal, place: str, name: str, *, text: str, agent: str | None, kind: str,
     user_id: str | None, run_id: str,
 ) -> RoomMemory:  # fmt: skip
-    memory = RoomMemory(
-        id=new_id("mem"), type=kind, text=_checked(text), user_id=user_id, agent_id=agent or EVERYBODY, run_id=run_id,
-        visibility="shared", metadata={}, source_message_id=None, created_at=services.clock(),
+    memory = ROOM_MEMORIES.new(
+        services.clock(), content=shelf.check_text(ROOM_MEMORIES, text), type=kind, user_id=user_id,
+        agent=agent or EVERYBODY, run_id=run_id, visibility="shared",
     )  # fmt: skip
+    prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         if agent is not None:
             await find_agent(conn, agent)
         (space,) = await rooms.named(conn, place, [name])
         where = space if agent is None else await rooms.part(conn, space, place, agent)
         await enter(conn, space_scope(principal, where))
-        if not await _store(conn, services, principal.account, where, [memory]):
+        await spaces.lock(conn, [where])
+        prepared = prepared.moved(space=where)
+        if not await _keep_unknown(conn, services, principal, prepared):
             raise Conflict("This is remembered already.")
-        await record(conn, principal, "memory.create", memory.id)
-    return memory
+    return prepared.memory
 
 
 async def _list(services: Services, principal: Principal, kind: str, name: str, page: PageRequest) -> Page[RoomMemory]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await rooms.with_parts(conn, await rooms.named(conn, kind, [name]))
-        await enter(conn, space_scope(principal, *found))
-        memories = await store.page(conn, found, after=page.after, limit=page.limit + 1)
-    return cut_page(memories, page, lambda one: (one.created_at, one.id))
+        parts = await rooms.with_parts(conn, await rooms.named(conn, kind, [name]))
+        return await _page(conn, principal, parts, page)
 
 
-async def _store(
-    conn: Connection, services: Services, account: int, space: int, memories: Sequence[RoomMemory]
-) -> list[RoomMemory]:
-    """Those that were not there, with their passages."""
-    services.embedders.need()
-    new = [one for one in memories if await store.insert(conn, space, one, content_hash(one.text))]
-    for one in new:
-        source = Source(kind="memory", id=one.id, text=one.text, at=one.created_at, dated=False)
-        cut = await passages_of([source], services.embedders.active, visibility=one.visibility)
-        if cut:
-            await passages.insert(conn, space, cut)
-    if new and await spaces.claim_reading(conn, space):
-        await services.queue.add(conn, "read_space", account=account, space=space, one_by_one=f"space {space}")
-    return new
+async def _page(
+    conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest
+) -> Page[RoomMemory]:  # fmt: skip
+    await enter(conn, space_scope(principal, *parts))
+    rows = await memories.page(conn, store.SHAPE, parts, after=page.after, limit=page.limit + 1)
+    return cut_page(rows, page, lambda memory: (memory.created_at, memory.id))
 
 
-def _of(memory: RoomMemory, agent: str) -> RoomMemory:
-    return RoomMemory(
-        id=new_id("mem"), type=memory.type, text=memory.text, user_id=memory.user_id, agent_id=agent,
-        run_id=memory.run_id, visibility=memory.visibility, metadata=memory.metadata,
-        source_message_id=memory.source_message_id, created_at=memory.created_at,
-    )  # fmt: skip
+async def _keep_unknown(
+    conn: Connection, services: Services, principal: Principal, memory: Prepared[RoomMemory]
+) -> bool:  # fmt: skip
+    """False when the same is remembered there already. The space is held."""
+    if await shelf.twins(conn, ROOM_MEMORIES, memory.memory):
+        return False
+    await shelf.keep(conn, services, principal, ROOM_MEMORIES, memory)
+    return True
 
 
 def _metadata(gleaned: Gleaned) -> dict[str, Any]:
     given = {"assignee": gleaned.assignee, "due": gleaned.due}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _checked(text: str) -> str:
-    kept = own_words(text).strip()
-    if not kept:
-        raise Invalid("There is nothing to remember in this: give a text of its own, not only what was recalled.")
-    if len(kept.encode()) > LARGEST:
-        message = "has more than 256 KB: keep what matters"
-        raise Malformed(f"The text {message}. Nothing was stored.", details=[{"path": "body.text", "message": message}])
-    return kept

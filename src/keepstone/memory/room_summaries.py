@@ -15,7 +15,8 @@ from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.pack import own_words
-from keepstone.engine.summarise import Line, Part, summarise, summarise_by_model, summarise_parts
+from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summarise_parts
+from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.errors import UpstreamError
 from keepstone.memory.rooms import find_place
 from keepstone.model.ids import new_id
@@ -220,9 +221,9 @@ async def _of_lines(services: Services, account: int, room: Room, said: Sequence
 
 
 async def _of_both(
-    services: Services, account: int, room: Room, said: Sequence[Utterance], parts: Sequence[Part], tier: str
+    services: Services, account: int, room: Room, said: Sequence[Utterance], parts: Sequence[PartSummary], tier: str
 ) -> str:
-    lines = [Line(speaker=message.name, text=own_words(message.text), at=message.ts, id=message.id) for message in said]
+    lines = [RoomLine(speaker=message.name, text=own_words(message.text), at=message.ts) for message in said]
     model = metered(services, worker_for(account), room=room.id)
     if model is not None:
         try:
@@ -282,8 +283,8 @@ def sessions(said: Sequence[Utterance]) -> list[list[Utterance]]:
     return talks
 
 
-def _part(summary: Summary) -> Part:
-    return Part(text=summary.content, at=summary.starts_at, until=summary.ends_at, id=summary.id)
+def _part(summary: Summary) -> PartSummary:
+    return PartSummary(text=summary.content, at=summary.starts_at)
 
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:

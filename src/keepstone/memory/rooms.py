@@ -341,10 +341,10 @@ async def _say(
     """What was said, and behind which message (its `seq`); None when it was there already."""
     if len(new.text.encode()) > LARGEST:
         message = "has more than 256 KB: upload long texts as files"
-        raise Malformed(f"The text {message}. Nothing was stored.", details=[{"path": "body.text", "message": message}])
+        raise Malformed(f"The text {message}. Nothing was stored.", fields={"text": message})
     if new.ts is not None and not EARLIEST <= new.ts < LATEST:
         message = "is not between the years 1900 and 2200"
-        raise Malformed(f"The time {message}. Nothing was stored.", details=[{"path": "body.ts", "message": message}])
+        raise Malformed(f"The time {message}. Nothing was stored.", fields={"ts": message})
     user = await users.get(conn, require_user(principal))
     if user is None:
         raise NotFound("There is no such user.")

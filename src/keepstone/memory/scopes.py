@@ -13,10 +13,12 @@ from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.answer import answer
+from keepstone.engine.gather import SearchPlace
 from keepstone.engine.index import Session, Source, in_place, passages_of
 from keepstone.engine.pack import Evidence, context, depends, quoted
+from keepstone.engine.question import Question
 from keepstone.engine.rank import named
-from keepstone.engine.search import Hit, Question, SearchPlace
+from keepstone.engine.search import Hit
 from keepstone.errors import Invalid
 from keepstone.model.ids import new_id
 from keepstone.model.message import Kept, Message

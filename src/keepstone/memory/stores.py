@@ -5,6 +5,7 @@ asked at once happens in one transaction and in its order: each operation sees w
 can't be done, none is.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -13,11 +14,10 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
-from keepstone.engine.index import Source, passages_of
-from keepstone.engine.search import CANDIDATES, SearchPlace
+from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import Conflict, NotFound
-from keepstone.model.ids import new_id
+from keepstone.memory import shelf
+from keepstone.memory.shelf import Kind, Prepared, Written
 from keepstone.model.item import (
     Change,
     Delete,
@@ -37,10 +37,10 @@ from keepstone.model.item import (
     check_namespace,
     conditions_of,
     expires,
+    joined,
     texts_of,
     written,
 )
-from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -48,7 +48,6 @@ from keepstone.store import candidates, memories, passages, spaces
 from keepstone.store import items as store
 from keepstone.store.db import Connection, enter
 
-VISIBILITY = "private"
 KIND = "store"
 READ_AT_ONCE = 20  # items of a batch that can be found by meaning as soon as they are stored; of more, a job reads
 
@@ -58,9 +57,7 @@ class _Put:
     """A put with all that is made of it before the database is asked."""
 
     asked: Put
-    text: str
-    cut: list[NewPassage]
-    first: FirstVector | None
+    prepared: Prepared[Item]
     change: Change | None = None
 
 
@@ -74,22 +71,11 @@ class _Search:
 _Prepared = _Put | Get | Delete | _Search | ListNamespaces
 
 
-@dataclass(slots=True)
-class _Left:
-    """What puts leave behind to be done for all of them together: a thousand take a fraction of the time."""
-
-    unread: list[str] = field(default_factory=list[str])  # whose passages are no longer right
-    cut: list[tuple[list[NewPassage], FirstVector | None]] = field(
-        default_factory=list[tuple[list[NewPassage], FirstVector | None]]
-    )
-    changed: dict[str, Change] = field(default_factory=dict[str, Change])
-    number: int = 0
-    size: int = 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where it happens, for whom and when."""
+    """Where it happens, for whom and when. What puts leave to be done is done for all of them together: a thousand take
+    a fraction of the time.
+    """
 
     services: Services
     principal: Principal
@@ -97,7 +83,7 @@ class _Place:
     space: int
     now: datetime
     few: int
-    left: _Left = field(default_factory=_Left)
+    left: list[Written[Item]] = field(default_factory=list[Written[Item]])
 
 
 # ------------------------------------------------------------------------------------------------------- stores
@@ -126,7 +112,7 @@ async def put(services: Services, principal: Principal, name: str, asked: Put) -
 async def get(services: Services, principal: Principal, name: str, asked: Get) -> Item:
     [found] = await run(services, principal, name, [asked])
     if not isinstance(found, Item):
-        raise _no_item()
+        raise ITEMS.not_found()
     return found
 
 
@@ -134,7 +120,7 @@ async def delete(services: Services, principal: Principal, name: str, asked: Del
     """Into the trash, for 30 days."""
     [gone] = await run(services, principal, name, [asked])
     if gone is None:
-        raise _no_item()
+        raise ITEMS.not_found()
 
 
 async def find(services: Services, principal: Principal, name: str, asked: Search) -> FoundItems:
@@ -168,8 +154,8 @@ async def history(
     before = number_in(page)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         item = await _kept(conn, services, principal, name, namespace, key)
-        found = await store.versions(conn, item.id, before=before, limit=page.limit + 1)
-    return cut_page(found, page, lambda one: (one.changed_at, str(one.version)))
+        versions = await memories.versions(conn, ItemVersion, item.id, before=before, limit=page.limit + 1)
+    return cut_page(versions, page, lambda version: (version.changed_at, str(version.version)))
 
 
 async def restore(
@@ -185,15 +171,17 @@ async def restore(
     """What was deleted, or what an item was before: as another version, so that nothing is lost by it."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         item = await _kept(conn, services, principal, name, namespace, key)
+        if item.deleted_at is not None and shelf.too_long(services, item.deleted_at):
+            raise ITEMS.not_found()
         if item.deleted_at is None and version is None:
             raise Conflict("This item is not in the trash: name the version to go back to.")
-        old = await store.version(conn, item.id, version or item.version)
-    if old is None:
+        wanted = version or item.version
+        [old] = await memories.versions(conn, ItemVersion, item.id, before=wanted + 1, limit=1) or [None]
+    if old is None or old.version != wanted:
         raise NotFound("This item has no such version: its history shows those that it has.")
-    options = old.options
     asked = Put(
-        namespace=namespace, key=key, value=old.value, index=options.get("index"),
-        ttl_seconds=options.get("ttl_seconds"), if_version=if_version,
+        namespace=namespace, key=key, value=old.value, index=old.metadata.get("index"),
+        ttl_seconds=old.metadata.get("ttl_seconds"), if_version=if_version,
     )  # fmt: skip
     made = await _prepare_put(services, asked, read_now=True)
     [back] = await _run(services, principal, name, [replace(made, change="restored")])
@@ -224,14 +212,12 @@ async def _prepare(
 async def _prepare_put(services: Services, asked: Put, *, read_now: bool) -> _Put:
     check_namespace(asked.namespace)
     check_index(asked.index)
-    text = written(asked.value)
-    services.embedders.need()
-    at, cut = services.clock(), list[NewPassage]()
-    for one in texts_of(asked.value, asked.index):
-        source = Source(kind="memory", id="", text=one, at=at, dated=False)
-        made = await passages_of([source], services.embedders.active, visibility=VISIBILITY)
-        cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
-    return _Put(asked=asked, text=text, cut=cut, first=await embed_first_passage(services, cut) if read_now else None)
+    options = {"index": asked.index, "ttl_seconds": asked.ttl_seconds}
+    item = ITEMS.new(
+        services.clock(), path=joined(asked.namespace), key=asked.key, address=address(asked.namespace, asked.key),
+        content=written(asked.value), metadata={name: value for name, value in options.items() if value is not None},
+    )  # fmt: skip
+    return _Put(asked=asked, prepared=await shelf.prepare(services, ITEMS, item, embed=read_now))
 
 
 async def _prepare_search(services: Services, principal: Principal, name: str, asked: Search) -> _Search:
@@ -311,92 +297,65 @@ def _nothing(one: _Prepared) -> Outcome:
 
 
 async def _keep(place: _Place, made: _Put) -> Item:
-    conn, space, now, asked = place.conn, place.space, place.now, made.asked
-    where = address(asked.namespace, asked.key)
-    there = await store.at_address(conn, space, where)
-    if there is not None and _over(there, now):
-        await _remove(place, there)
-        there = None
-    live = there if there is not None and there.deleted_at is None else None
+    conn, now, asked, prepared = place.conn, place.now, made.asked, made.prepared
+    known = await store.at_address(conn, place.space, address(asked.namespace, asked.key))
+    if known is not None and known.expired(now):
+        await _remove(place, known)
+        known = None
+    live = known if known is not None and known.live else None
     _check_version(asked.if_version, live)
-    if there is not None and there.id in place.left.changed:
+    if known is not None and any(known.id == one.after.memory.id for one in place.left):
         await _settle(place)  # each version is kept as it was
-    options = {"index": asked.index, "ttl_seconds": asked.ttl_seconds}
-    item = Item(
-        id=there.id if there else new_id("item"), namespace=list(asked.namespace), key=asked.key, text=made.text,
-        options={name: value for name, value in options.items() if value is not None},
-        version=there.version + 1 if there else 1, updated_at=now,
-        created_at=there.created_at if there and (live or made.change) else now,
-        expires_at=expires(now, asked.ttl_seconds), deleted_at=None,
-    )  # fmt: skip
-    if there is None:
-        await store.insert(conn, space, item, where, place.principal.user_id)
+    if known is None:
+        prepared = prepared.moved(space=place.space, user_id=place.principal.user_id)
     else:
-        await store.update(conn, item)
-    left = place.left
-    if live is None or texts_of(live.value, live.index) != texts_of(asked.value, asked.index):
-        left.unread += [item.id] if there else []
-        left.cut.append(([replace(passage, source_id=item.id) for passage in made.cut], made.first))
-    left.changed[item.id] = made.change or ("updated" if live else "created")
-    left.number += 0 if live else 1
-    left.size += len(item.text.encode()) - (len(live.text.encode()) if live else 0)
-    await record(conn, place.principal, f"item.{'restore' if made.change else 'put'}", item.id)
+        prepared = prepared.moved(id=known.id, space=known.space, user_id=known.user_id, version=known.version + 1)
+    born = known.created_at if known and (live or made.change) else now
+    item = replace(
+        prepared.memory, created_at=born, updated_at=now, valid_from=born, valid_to=expires(now, asked.ttl_seconds)
+    )  # fmt: skip
+    if known is None:
+        await memories.insert(conn, store.SHAPE, item)
+    else:
+        await memories.update(conn, known, item)
+    same = live is not None and ITEMS.indexed(live) == ITEMS.indexed(item)
+    change = made.change or ("updated" if live else "created")
+    place.left.append(Written(change, known, Prepared(item, None if same else prepared.passages, prepared.first)))
     return item
 
 
 async def _settle(place: _Place) -> None:
-    """The versions and passages of what was put, before anybody looks for them."""
-    conn, space, left = place.conn, place.space, place.left
-    if not left.changed:
-        return
-    for change in dict.fromkeys(left.changed.values()):
-        ids = [one for one, what in left.changed.items() if what == change]
-        await memories.add_version(conn, space, ids, change, place.principal.user_id)
-    await memories.count_in(conn, space, memories=left.number, size=left.size)
-    if left.unread:
-        await passages.delete(conn, space, "memory", left.unread)
-    if new := [passage for cut, _ in left.cut for passage in cut]:
-        await passages.insert(conn, space, new)
-        for cut, first in left.cut:
-            await store_first_vector(conn, space, cut, first)
-        if await spaces.claim_reading(conn, space):
-            await place.services.queue.add(
-                conn, "read_space", account=place.principal.account, space=space, one_by_one=f"space {space}"
-            )
-    left.unread, left.cut, left.changed, left.number, left.size = [], [], {}, 0, 0
+    """What follows from what was put, before anybody looks for it."""
+    if place.left:
+        await shelf.settle(place.conn, place.services, place.principal, ITEMS, place.left)
+        place.left.clear()
 
 
 async def _remove(place: _Place, item: Item) -> None:
     """What is over, before the job comes."""
-    await passages.delete(place.conn, place.space, "memory", [item.id])
-    await store.remove(place.conn, place.space, item.id)
-    if item.deleted_at is None:
-        await memories.count_in(place.conn, place.space, memories=-1, size=-len(item.text.encode()))
+    await passages.delete_of_memories(place.conn, [item.id])
+    await memories.remove(place.conn, item.id)
+    if item.live:
+        await memories.count_in(place.conn, place.space, memories=-1, size=-item.size_bytes)
     await record(place.conn, place.principal, "item.expire", item.id)
 
 
 async def _get(place: _Place, asked: Get) -> Item | None:
     item = await store.at_address(place.conn, place.space, address(asked.namespace, asked.key))
-    if item is None or item.deleted_at is not None or _over(item, place.now):
+    if item is None or not item.live or item.expired(place.now):
         return None
     return (await _refreshed(place, [item]))[0] if asked.refresh_ttl else item
 
 
 async def _delete(place: _Place, asked: Delete) -> Item | None:
-    conn, space = place.conn, place.space
-    item = await store.at_address(conn, space, address(asked.namespace, asked.key))
-    if item is not None and (item.deleted_at is not None or _over(item, place.now)):
+    item = await store.at_address(place.conn, place.space, address(asked.namespace, asked.key))
+    if item is not None and (not item.live or item.expired(place.now)):
         item = None
     _check_version(asked.if_version, item)
     if item is None:
         return None
-    gone = replace(item, deleted_at=place.now, version=item.version + 1)
-    await store.update(conn, gone)
-    await memories.add_version(conn, space, [item.id], "deleted", place.principal.user_id)
-    await passages.delete(conn, space, "memory", [item.id])
-    await memories.count_in(conn, space, memories=-1, size=-len(item.text.encode()))
-    await record(conn, place.principal, "item.delete", item.id)
-    return gone
+    await shelf.put_away(place.conn, place.principal, ITEMS, [item.id], deleted_at=place.now)
+    return replace(item, deleted_at=place.now, version=item.version + 1)
 
 
 async def _listed(place: _Place, one: _Search) -> FoundItems:
@@ -429,10 +388,10 @@ async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[Sear
         )
     matches = await lookup.find(
         conn, replace(question, place=where), limit=wanted, floor=asked.min_relevance, enough=enough,
-        style=lookup.SEVERAL_NOTES,
+        style=SEVERAL_NOTES,
     )  # fmt: skip
     hits = matches.hits[asked.offset :]
-    items = await store.by_ids(conn, space, [hit.source_id for hit in hits], now)
+    items = await store.by_ids(conn, [hit.source_id for hit in hits], now)
     if asked.refresh_ttl:
         items = {item.id: item for item in await _refreshed(place, list(items.values()))}
     shown = [FoundItem(item=items[hit.source_id], score=hit.relevance) for hit in hits if hit.source_id in items]
@@ -443,8 +402,8 @@ async def _refreshed(place: _Place, found: Sequence[Item]) -> list[Item]:
     """What was read lasts as long again."""
     lasting = [item.id for item in found if item.ttl_seconds is not None]
     if lasting:
-        await store.refresh(place.conn, place.space, lasting, place.now)
-    return [replace(item, expires_at=expires(place.now, item.ttl_seconds)) for item in found]
+        await memories.prolong(place.conn, lasting, place.now)
+    return [replace(item, valid_to=expires(place.now, item.ttl_seconds)) for item in found]
 
 
 # -------------------------------------------------------------------------------------------------------- shared
@@ -465,13 +424,9 @@ async def _kept(
     check_namespace(namespace)
     space = await _enter(conn, principal, name)
     item = None if space is None else await store.at_address(conn, space, address(namespace, key))
-    if item is None or _over(item, services.clock()):
-        raise _no_item()
+    if item is None or item.expired(services.clock()):
+        raise ITEMS.not_found()
     return item
-
-
-def _over(item: Item, now: datetime) -> bool:
-    return item.expires_at is not None and item.expires_at <= now
 
 
 def _check_version(wanted: int | None, live: Item | None) -> None:
@@ -485,5 +440,10 @@ def _check_version(wanted: int | None, live: Item | None) -> None:
         )
 
 
-def _no_item() -> NotFound:
-    return NotFound("There is no item under this namespace and key in this store.")
+# What is put twice at two addresses is two items; what is put again at one is its next version.
+ITEMS = Kind(
+    shape=store.SHAPE, noun="item", prefix="item", unique=False, text_field="value",
+    missing="There is no item under this namespace and key in this store.",
+    verbs={"created": "put", "updated": "put"}, indexed=lambda item: texts_of(item.value, item.index),
+    content_hash=lambda item: hashlib.sha256(item.content.encode()).digest(),
+)  # fmt: skip

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.search import Hit, SearchPlace
+from keepstone.engine.gather import NOTES, SearchPlace
+from keepstone.engine.search import Hit
 from keepstone.engine.snippets import snippet
 from keepstone.memory import workspaces
 from keepstone.model.chat import ChatMemory
@@ -77,7 +78,7 @@ async def recall_asked(
         return []
     async with services.db.transaction(asked.place.scope) as conn:
         many = offset + limit if floor is not None else max(offset + limit, _LOOKED_AT)
-        matches = await lookup.find(conn, asked, limit=many, floor=floor, style=lookup.NOTES)
+        matches = await lookup.find(conn, asked, limit=many, floor=floor, style=NOTES)
         hits = (matches.hits if floor is not None else worth_showing(matches.hits))[offset : offset + limit]
         memories = await chat_memories.by_ids(conn, [hit.source_id for hit in hits])
     return [
@@ -105,7 +106,7 @@ async def find(
     wanted = set(types) or {"memory", "document", "artifact"}
     many = max(_LOOKED_AT, limit + offset if len(wanted) == 3 else 4 * (limit + offset) + 20)
     async with services.db.transaction(asked.place.scope) as conn:
-        matches = await lookup.find(conn, asked, limit=many, style=lookup.NOTES)
+        matches = await lookup.find(conn, asked, limit=many, style=NOTES)
         hits = worth_showing(matches.hits)
         memories = await chat_memories.by_ids(conn, _ids(hits, "memory"))
         papers = await documents.by_ids(conn, _ids(hits, "document"))

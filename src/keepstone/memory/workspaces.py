@@ -12,8 +12,8 @@ from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, NotFound
-from keepstone.model.capsule import TRASH_DAYS
 from keepstone.model.ids import is_id, new_id
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import Page, PageRequest, Position, cut_page
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.workspace import RANK, Member, Role, Workspace
@@ -176,15 +176,6 @@ def require_role(workspace: Workspace, needs: Role) -> None:
 def require_change(principal: Principal, workspace: Workspace, made_by: str | None) -> None:
     """A member may change what they added themselves, an editor everything."""
     require_role(workspace, "member" if made_by == principal.user_id else "editor")
-
-
-async def await_reading(conn: Connection, services: Services, principal: Principal, space: int, *, there: bool) -> None:
-    """A job makes the vectors, unless one is on its way already."""
-    if not there:
-        await spaces.await_reading(conn, space, awaited=True)
-        await services.queue.add(
-            conn, "read_space", account=principal.account, space=space, one_by_one=f"space {space}"
-        )
 
 
 async def _keep_an_owner(conn: Connection, workspace: Workspace, user_id: str, role: Role | None) -> None:

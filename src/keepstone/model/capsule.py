@@ -1,36 +1,25 @@
 """Capsules: decisions, thoughts and answers that a person keeps on purpose."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-KIND = "capsule"  # among memories
+from keepstone.model.memory import Memory
+
 OVERHEAD = 8 * 1024  # bytes that a capsule counts for beside its text
 LARGEST = 1024 * 1024
 LARGEST_CONTENT = 800 * 1024
-TRASH_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capsule:
-    """`kind` is the capsule's own: note, decision, thought, answer, or whatever its owner calls it."""
+class Capsule(Memory):
+    @property
+    def kind(self) -> str:
+        """The capsule's own: note, decision, thought, answer, or whatever its owner calls it."""
+        return self.type
 
-    id: str
-    title: str
-    content_md: str
-    kind: str
-    tags: list[str]
-    project_id: str | None
-    chat_id: str | None
-    message_id: str | None
-    metadata: dict[str, Any]
-    size_bytes: int
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    accessed_at: datetime
-    deleted_at: datetime | None
-    cold_at: datetime | None
+    @property
+    def content_md(self) -> str:
+        return self.content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +34,6 @@ class NewCapsule:
     chat_id: str | None = None
     message_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    version: int
-    change: str
-    title: str
-    content_md: str
-    tags: list[str]
-    metadata: dict[str, Any]
-    changed_by: str | None
-    changed_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-KIND = "chat"  # among memories
-LARGEST = 256 * 1024  # bytes of a message, or of a memory
+from keepstone.model.memory import Memory
+
+LARGEST = 256 * 1024  # bytes of a message
 
 Speaker = Literal["user", "assistant"]
 SourceType = Literal["model", "user", "auto_deep_think", "auto_research", "auto_compaction"]
@@ -35,37 +36,21 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatMemory:
-    """What a workspace remembers. `verbatim` is what it was made from, where that is not its content."""
+class ChatMemory(Memory):
+    """What a workspace remembers."""
 
-    id: str
-    content: str
-    summary: str | None
-    category: str | None
-    source_type: str
-    source_chat_id: str | None
-    source_message_id: str | None
-    workspace_id: str
-    user_id: str | None
-    metadata: dict[str, Any]
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    deleted_at: datetime | None
+    @property
+    def category(self) -> str | None:
+        return self.type or None
+
+    @property
+    def workspace_id(self) -> str:
+        return self.place
 
     @property
     def verbatim(self) -> str:
+        """What it was made from, where that is not its content."""
         return self.metadata.get("verbatim") or self.content
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryVersion:
-    version: int
-    change: str
-    content: str
-    summary: str | None
-    changed_by: str | None
-    changed_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

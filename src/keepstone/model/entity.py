@@ -4,11 +4,10 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
-LARGEST = 256 * 1024  # bytes of a memory
-LARGEST_METADATA = 64 * 1024
+from keepstone.model.memory import Memory
 
 EntityType = Literal["user", "agent", "app", "run"]
-Event = Literal["ADD", "UPDATE", "NOOP"]
+Event = Literal["created", "updated", "known"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,45 +21,18 @@ class Ids:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntityMemory:
-    """`role` and `actor_id` are those of the message that it was taken from. `expires_at` is when it is no longer
-    found.
-    """
+class EntityMemory(Memory):
+    """`role` and `actor` are those of the message that it was taken from. At `valid_to` it is no longer found."""
 
-    id: str
-    space: int
-    content: str
-    metadata: dict[str, Any]
-    categories: list[str]
-    user_id: str | None
-    agent_id: str | None
-    app_id: str | None
-    run_id: str | None
-    role: str | None
-    actor_id: str | None
-    immutable: bool
-    expires_at: datetime | None
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    deleted_at: datetime | None
+    for_user: str | None = None
+    for_agent: str | None = None
+    for_app: str | None = None
+    for_run: str | None = None
 
     @property
     def expires_on(self) -> date | None:
         """The last day on which it is found."""
-        return None if self.expires_at is None else (self.expires_at - timedelta(days=1)).date()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityVersion:
-    """What a memory was after a change: created, updated, deleted, restored."""
-
-    version: int
-    change: str
-    content: str
-    metadata: dict[str, Any]
-    categories: list[str]
-    changed_at: datetime
+        return None if self.valid_to is None else (self.valid_to - timedelta(days=1)).date()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

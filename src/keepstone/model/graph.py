@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-LARGEST = 256 * 1024  # bytes of a node
-LARGEST_METADATA = 64 * 1024
+from keepstone.model.memory import Memory
+
 SUPERSEDES = "supersedes"
 
 
@@ -24,31 +24,18 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    id: str
-    content: str
-    node_type: str
-    metadata: dict[str, Any]
-    graph_id: str
-    version: int
-    valid_from: datetime
-    valid_to: datetime | None
-    superseded_by: str | None
-    created_at: datetime
-    updated_at: datetime
-    deleted_at: datetime | None
+class Node(Memory):
+    """`history` is where it is found when it no longer holds."""
 
+    history: int = 0
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeVersion:
-    """What a node was after a change: created, updated, superseded, revived, deleted, restored."""
+    @property
+    def node_type(self) -> str:
+        return self.type
 
-    version: int
-    change: str
-    content: str
-    metadata: dict[str, Any]
-    changed_by: str | None
-    changed_at: datetime
+    @property
+    def graph_id(self) -> str:
+        return self.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

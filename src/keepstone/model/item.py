@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
 from keepstone.errors import Malformed, TooLarge
+from keepstone.model.memory import Memory, Version
 
 LARGEST = 1024 * 1024  # bytes of a value as JSON
 DEEPEST = 100
@@ -22,47 +23,40 @@ Change = Literal["created", "updated", "deleted", "restored"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """`text` is the value as JSON, its keys in the order they came in. `options`: which fields are searched, and how
-    long it lasts after it was last read.
+class Item(Memory):
+    """Its content is the value as JSON, the keys in the order they came in; its metadata says which fields are
+    searched, and how long it lasts after it was last read.
     """
 
-    id: str
-    namespace: list[str]
-    key: str
-    text: str
-    options: dict[str, Any]
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime | None
-    deleted_at: datetime | None
+    @property
+    def namespace(self) -> list[str]:
+        return [label for label in (self.path or "").split(BETWEEN) if label]
 
     @property
     def value(self) -> dict[str, Any]:
-        return json.loads(self.text)
+        return json.loads(self.content)
 
     @property
     def index(self) -> Index:
-        return self.options.get("index")
+        return self.metadata.get("index")
 
     @property
     def ttl_seconds(self) -> float | None:
-        return self.options.get("ttl_seconds")
+        return self.metadata.get("ttl_seconds")
+
+    @property
+    def expires_at(self) -> datetime | None:
+        return self.valid_to
+
+    def expired(self, now: datetime) -> bool:
+        return self.valid_to is not None and self.valid_to <= now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ItemVersion:
-    version: int
-    change: Change
-    text: str
-    options: dict[str, Any]
-    changed_by: str | None
-    changed_at: datetime
-
+class ItemVersion(Version):
     @property
     def value(self) -> dict[str, Any]:
-        return json.loads(self.text)
+        return json.loads(self.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

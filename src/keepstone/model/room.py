@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from keepstone.model.memory import Memory
+
 WORKING = 50  # messages that a room has at hand
 PROMPTED = 40  # of them, that a prompt gets
 
@@ -97,33 +99,29 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoomMemory:
+class RoomMemory(Memory):
     """What one agent remembers of one place. `user_id` is who said it; None for everybody (`*`)."""
 
-    id: str
-    type: str
-    text: str
-    user_id: str | None
-    agent_id: str | None
-    run_id: str
-    visibility: str
-    metadata: dict[str, Any]
-    source_message_id: str | None
-    created_at: datetime
+    @property
+    def text(self) -> str:
+        return self.content
+
+    @property
+    def agent_id(self) -> str | None:
+        return self.agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Landmark:
+class Landmark(Memory):
     """A decision that is never lost: superseded by another at most."""
 
-    id: str
-    text: str
-    source_type: str
-    source_message_id: str | None
-    user_id: str | None
-    superseded_by: str | None
-    superseded_at: datetime | None
-    created_at: datetime
+    @property
+    def text(self) -> str:
+        return self.content
+
+    @property
+    def superseded_at(self) -> datetime | None:
+        return self.valid_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

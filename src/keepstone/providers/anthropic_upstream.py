@@ -1,29 +1,34 @@
 """Anthropic's Messages API, for clients that speak OpenAI's chat protocol. Only the HTTP is here.
 
 What is asked is put into Anthropic's words in `anthropic_request`, and what is answered into OpenAI's in
-`anthropic_answer`. Neither the key nor a text is ever part of an error or a log line.
+`anthropic_answer`.
 """
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from typing import Self
 
 import httpx2
 from pydantic import ValidationError
 
-from keepstone import __version__
 from keepstone.errors import UpstreamError
 from keepstone.providers import anthropic_answer as answers
 from keepstone.providers.anthropic_request import Question, Unanswerable, question_of
 from keepstone.providers.anthropic_schema import Json
-from keepstone.providers.upstream import Answer, cut_off
+from keepstone.providers.upstream import (
+    CONNECT,
+    SILENCE,
+    Answer,
+    Body,
+    Transport,
+    cut_off,
+    interrupted,
+    let_go,
+    read_whole,
+)
 
 BASE = "https://api.anthropic.com"
-CONNECT = 10.0  # seconds
-SILENCE = 600.0  # seconds between two bytes; an answer that is not streamed comes after one as long as its making
 VERSION = "2026-10-21"
 SAMPLING_VERSION = "2023-06-01"  # the last one that knows a temperature
 
@@ -50,16 +55,8 @@ class AnthropicUpstream:
     ) -> None:
         self.model = model
         self._key = api_key
-        self._base = (base_url or BASE).rstrip("/")
-        logging.getLogger("httpx2").setLevel(logging.WARNING)  # at info level it logs every address
-        self._client = httpx2.AsyncClient(
-            headers={
-                "accept-encoding": "identity",  # a compressed stream comes in larger pieces, and later
-                "user-agent": f"keepstone/{__version__}",
-                "x-api-key": api_key,
-            },
-            timeout=httpx2.Timeout(silence, connect=connect, pool=None),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=50),
+        self._transport = Transport(
+            base_url or BASE, {"x-api-key": api_key}, settings="KEEPSTONE_LLM", connect=connect, silence=silence
         )
         self._unsampled: set[str] = set()  # models that turned out to take no temperature
 
@@ -73,11 +70,10 @@ class AnthropicUpstream:
                 return _told(404, "This provider has no such endpoint: use /v1/chat/completions.", "unknown_url")
 
     async def release(self, answer: Answer) -> None:
-        if isinstance(answer.body, _Streamed):
-            await answer.body.aclose()
+        await let_go(answer)
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._transport.close()
 
     async def _chat(self, body: bytes) -> Answer:
         try:
@@ -88,19 +84,19 @@ class AnthropicUpstream:
         if response.status_code != 200:
             return await self._refused(response)
         if not question.streamed:
-            return _whole(response, answers.completion, await _read(response))
+            return _whole(response, answers.completion, await read_whole(response))
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             await response.aclose()
             raise _stranger()
         chunks = answers.Chunks(with_usage=question.with_usage)
         headers = {**_kept(response), "content-type": "text/event-stream; charset=utf-8"}
-        return Answer(status=200, headers=headers, body=_Streamed(response, chunks))
+        return Answer(status=200, headers=headers, body=Body(response, _translated(response, chunks)))
 
     async def _models(self) -> Answer:
         response = await self._send("GET", "/v1/models?limit=1000", VERSION)
         if response.status_code != 200:
             return await self._refused(response)
-        return _whole(response, answers.listing, await _read(response))
+        return _whole(response, answers.listing, await read_whole(response))
 
     async def _ask(self, question: Question) -> httpx2.Response:
         """With what the client says of sampling, if the model takes it.
@@ -112,7 +108,7 @@ class AnthropicUpstream:
             response = await self._send("POST", "/v1/messages", SAMPLING_VERSION, question.body | question.sampling)
             if response.status_code != 400:
                 return response
-            await _read(response)  # so that its connection can be used again
+            await read_whole(response)  # so that its connection can be used again
         response = await self._send("POST", "/v1/messages", VERSION, question.body)
         if question.sampling and response.status_code == 200:
             self._unsampled.add(model)
@@ -120,21 +116,11 @@ class AnthropicUpstream:
 
     async def _send(self, method: str, path: str, version: str, body: Json | None = None) -> httpx2.Response:
         headers = {"anthropic-version": version, "content-type": "application/json"}
-        content = None if body is None else json.dumps(body).encode()
-        try:
-            request = self._client.build_request(method, self._base + path, headers=headers, content=content)
-            return await self._client.send(request, stream=True)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as fault:
-            raise _unreached(fault) from None
+        return await self._transport.send(method, path, None if body is None else json.dumps(body).encode(), headers)
 
     async def _refused(self, response: httpx2.Response) -> Answer:
         status = response.status_code
-        body = await _read(response)
-        if response.is_redirect:
-            raise UpstreamError(
-                "The language model's address leads to another one: set KEEPSTONE_LLM_BASE_URL to that.",
-                code="upstream_unreachable",
-            )
+        body = await read_whole(response)
         if status < 400:
             raise _stranger()
         status = 503 if status == _OVERLOADED else status
@@ -145,24 +131,6 @@ class AnthropicUpstream:
         if len(self._key) > 8:  # a shorter one is a placeholder, and may be a word
             told = told.replace(self._key.encode(), b"***")
         return Answer(status=status, headers=_kept(response), body=_once(told))
-
-
-class _Streamed:
-    """The body of a streamed answer. It can be closed before it is begun, which a generator can't."""
-
-    def __init__(self, response: httpx2.Response, chunks: answers.Chunks) -> None:
-        self._response = response
-        self._pieces = _translated(response, chunks)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        return await anext(self._pieces)
-
-    async def aclose(self) -> None:
-        await self._pieces.aclose()
-        await self._response.aclose()
 
 
 async def _translated(response: httpx2.Response, chunks: answers.Chunks) -> AsyncGenerator[bytes]:
@@ -179,7 +147,7 @@ async def _translated(response: httpx2.Response, chunks: answers.Chunks) -> Asyn
                             pass
                 return
     except (httpx2.HTTPError, ValidationError) as fault:
-        raise _interrupted(fault) from None
+        raise interrupted(fault) from None
     finally:
         await response.aclose()
     raise cut_off()
@@ -187,15 +155,6 @@ async def _translated(response: httpx2.Response, chunks: answers.Chunks) -> Asyn
 
 async def _once(body: bytes) -> AsyncGenerator[bytes]:
     yield body
-
-
-async def _read(response: httpx2.Response) -> bytes:
-    try:
-        return await response.aread()
-    except httpx2.HTTPError as fault:
-        raise _interrupted(fault) from None
-    finally:
-        await response.aclose()
 
 
 def _whole(response: httpx2.Response, translate: Callable[[bytes], bytes], body: bytes) -> Answer:
@@ -213,26 +172,6 @@ def _told(status: int, message: str, code: str | None = None, *, headers: Mappin
 
 def _kept(response: httpx2.Response) -> Mapping[str, str]:
     return _JSON | {told: response.headers[name] for name, told in _FORWARDED.items() if name in response.headers}
-
-
-def _interrupted(fault: Exception) -> UpstreamError:
-    return _late() if isinstance(fault, httpx2.TimeoutException) else cut_off()
-
-
-def _late() -> UpstreamError:
-    return UpstreamError(
-        "The language model did not answer in time. Try again.", code="upstream_timeout", retry_after=5
-    )
-
-
-def _unreached(fault: Exception) -> UpstreamError:
-    if isinstance(fault, httpx2.TimeoutException):
-        return _late()
-    return UpstreamError(
-        "The language model could not be reached: its operator has to look at KEEPSTONE_LLM_BASE_URL. Try again.",
-        code="upstream_unreachable",
-        retry_after=5,
-    )
 
 
 def _stranger() -> UpstreamError:

@@ -1,18 +1,18 @@
 """The embedders in use: none at first, then those that the settings ask for, as soon as their weights are there.
 
-What runs them (onnxruntime, the tokenizer, a provider's SDK) is large, so it is imported when they are loaded: a
+What runs them (onnxruntime, the tokenizer) is large, so it is imported when they are loaded: a
 process that needs none of it does not pay for it.
 """
 
 import asyncio
 import logging
-from importlib import import_module
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
 from keepstone.footprint import give_back
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.models import CATALOGUE, Progress, fetch, installed
+from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -69,19 +69,17 @@ def models_folder(settings: Settings) -> Path:
 
 
 def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
-    made: tuple[Embedder, ...] = (
-        import_module("keepstone.providers.minilm").MiniLM(folder),
-        import_module("keepstone.providers.use").Use(folder),
-    )
+    from keepstone.providers.minilm import MiniLM
+    from keepstone.providers.use import Use
+
+    made = (MiniLM(folder), Use(folder))
     give_back()
     return made
 
 
 def _endpoint(settings: Settings) -> Embedder:
-    return import_module("keepstone.providers.openai").OpenAIEmbedder(
-        base_url=settings.embeddings_base_url or "",
-        api_key=settings.embeddings_api_key or "none",
-        model=settings.embeddings_model or "",
+    return OpenAIEmbedder(
+        settings.embeddings_base_url or "", settings.embeddings_api_key, settings.embeddings_model or ""
     )
 
 

@@ -1,16 +1,21 @@
-"""The language model's own HTTP endpoint, for clients that speak OpenAI's protocol through us.
+"""A provider's HTTP endpoint: what it is to the rest of Keepstone, and the one HTTP client that all of them stand on.
 
-Bytes go in and come out as they are; what an answer means is not looked at here. Neither the key nor a text is ever
-part of an error or a log line.
+An upstream speaks OpenAI's protocol, whoever the provider is: bytes go in and come out, what they mean is not looked
+at here. Neither the key nor a text is ever part of an error or a log line.
 """
 
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Protocol
+from typing import Protocol, Self
 
+import httpx2
+
+from keepstone import __version__
 from keepstone.errors import UpstreamError
-from keepstone.settings import Settings
+
+CONNECT = 10.0  # seconds
+SILENCE = 600.0  # seconds between two bytes: a model may think that long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,31 +50,100 @@ class Upstream(Protocol):
     async def close(self) -> None: ...
 
 
+class Transport:
+    """HTTP to one provider. `settings` is how the names of its settings begin, for the operator."""
+
+    def __init__(
+        self, base_url: str, headers: Mapping[str, str], *, settings: str, connect: float, silence: float
+    ) -> None:
+        self._settings = settings
+        self._base = base_url.rstrip("/")
+        logging.getLogger("httpx2").setLevel(logging.WARNING)  # at info level it logs every address
+        self._client = httpx2.AsyncClient(
+            headers={
+                "accept-encoding": "identity",  # a compressed stream comes in larger pieces, and later
+                "user-agent": f"keepstone/{__version__}",
+                **headers,
+            },
+            timeout=httpx2.Timeout(silence, connect=connect, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=50),
+        )
+
+    async def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
+        kind = {"content-type": "application/json"} if body is not None else {}
+        try:
+            request = self._client.build_request(
+                method, self._base + path, content=body, headers={**kind, **(headers or {})}
+            )
+            response = await self._client.send(request, stream=True)
+        except httpx2.TimeoutException:
+            raise _too_late() from None
+        except (httpx2.HTTPError, httpx2.InvalidURL):
+            raise UpstreamError(
+                f"The upstream could not be reached: its operator has to look at {self._settings}_BASE_URL. Try again.",
+                code="upstream_unreachable",
+                retry_after=5,
+            ) from None
+        if response.is_redirect:  # a client that followed it would take its request past us
+            await response.aclose()
+            raise UpstreamError(
+                f"The upstream's address leads to another one: its operator has to set {self._settings}_BASE_URL to "
+                "that.",
+                code="upstream_unreachable",
+            )
+        return response
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+class Body:
+    """What arrives, as `pieces` give it. It can be closed before it is begun, which a generator can't."""
+
+    def __init__(self, response: httpx2.Response, pieces: AsyncGenerator[bytes] | None = None) -> None:
+        self._response = response
+        self._pieces = pieces or response.aiter_bytes()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._pieces)
+        except (httpx2.HTTPError, httpx2.StreamError) as fault:
+            raise interrupted(fault) from None
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+        await self._response.aclose()
+
+
+async def let_go(answer: Answer) -> None:
+    """Of an answer that is not read to its end."""
+    if isinstance(answer.body, Body):
+        await answer.body.aclose()
+
+
+async def read_whole(response: httpx2.Response) -> bytes:
+    try:
+        return await response.aread()
+    except httpx2.HTTPError as fault:
+        raise interrupted(fault) from None
+    finally:
+        await response.aclose()
+
+
+def interrupted(fault: Exception) -> UpstreamError:
+    return _too_late() if isinstance(fault, httpx2.TimeoutException) else cut_off()
+
+
 def cut_off() -> UpstreamError:
     return UpstreamError(
         "The upstream broke off in the middle of its answer. Try again.", code="upstream_cut_off", retry_after=5
     )
 
 
-def make_upstream(settings: Settings) -> Upstream | None:
-    """The one that the settings ask for; None when they ask for none."""
-    if settings.llm_provider is None:
-        return None
-    if settings.llm_provider == "openai":
-        made = import_module("keepstone.providers.openai_upstream").OpenAIUpstream
-        return made(settings.llm_base_url, settings.llm_api_key, settings.llm_model or "gpt-4o-mini")
-    made = import_module("keepstone.providers.anthropic_upstream").AnthropicUpstream
-    return made(settings.llm_base_url, settings.llm_api_key or "none", settings.llm_model or "claude-haiku-4-5")
-
-
-def make_embeddings_upstream(settings: Settings) -> Upstream | None:
-    """The endpoint that makes embeddings, where it is not this machine."""
-    if settings.embeddings_provider != "openai":
-        return None
-    made = import_module("keepstone.providers.openai_upstream").OpenAIUpstream
-    return made(
-        settings.embeddings_base_url,
-        settings.embeddings_api_key,
-        settings.embeddings_model,
-        named="KEEPSTONE_EMBEDDINGS",
-    )
+def _too_late() -> UpstreamError:
+    return UpstreamError("The upstream did not answer in time. Try again.", code="upstream_timeout", retry_after=5)

@@ -58,16 +58,10 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """The whole text, and under which id it is kept, if there is a chat. `saved` are ids of memories; `client_calls` is
-    True if the model called a tool that the body brought itself.
-    """
+    """Under which id the whole text is kept, if there is a chat; and what the model has read and written."""
 
-    text: str
     message_id: str | None
-    model: str | None
     usage: Json | None
-    saved: tuple[str, ...]
-    client_calls: bool = False
 
 
 async def relay(services: Services, principal: Principal, request: ClientRequest) -> Relayed:
@@ -95,7 +89,7 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
 
 
 async def converse(
-    services: Services, principal: Principal, turn: Turn, body: Mapping[str, Any], *, tools: bool = True
+    services: Services, principal: Principal, turn: Turn, body: Mapping[str, Any]
 ) -> AsyncGenerator[str | Finished]:
     """The same for a surface of our own: `body` is a request for a chat completion, without what memory adds to it,
     and `turn` is open. It is closed here. The text comes in pieces, then `Finished`; nothing is kept of an answer that
@@ -106,7 +100,7 @@ async def converse(
     exchange = ChatExchange(dumped(wanted), wanted, model=upstream.model)
     rounds = Rounds(services, principal, upstream, exchange, turn)
     try:
-        rounds.prepare(tools=tools)
+        rounds.prepare(tools=True)
         answer = await rounds.ask()
         async with aclosing(rounds.pieces()) as pieces:
             async for piece in pieces:
@@ -114,14 +108,7 @@ async def converse(
                     yield piece.text
         if exchange.failed:
             raise Refusal(answer.status, exchange.error)
-        yield Finished(
-            text=exchange.text,
-            message_id=rounds.reply_id,
-            model=exchange.model,
-            usage=exchange.usage,
-            saved=tuple(exchange.note.saved),
-            client_calls=bool(exchange.client_calls),
-        )
+        yield Finished(message_id=rounds.reply_id, usage=exchange.usage)
     finally:
         await rounds.close()
 

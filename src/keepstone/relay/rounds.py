@@ -56,8 +56,8 @@ class Rounds:
             return
         if self.turn.context and self.exchange.inject(self.turn.context):
             self.exchange.note.injected = [
-                {"id": memory.id, "category": memory.category, "relevance": memory.relevance}
-                for memory in self.turn.injected
+                {"id": recalled.memory.id, "category": recalled.memory.category, "relevance": recalled.relevance}
+                for recalled in self.turn.injected
             ]
         if tools:
             self.exchange.offer(TOOLS)

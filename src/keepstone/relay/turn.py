@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
+from keepstone.engine.gather import SearchPlace
 from keepstone.engine.pack import own_words, remembered
-from keepstone.engine.search import SearchPlace
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat
@@ -29,14 +29,6 @@ MOST_INJECTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Injected:
-    id: str
-    category: str | None
-    relevance: float
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """`context` is what is put before the model, quoted and marked; empty when nothing is relevant enough.
     `message_id` is what the user said, kept; None without a chat, or while a turn goes on.
@@ -45,7 +37,7 @@ class Turn:
     workspace_id: str
     chat_id: str | None
     message_id: str | None = None
-    injected: tuple[Injected, ...] = ()
+    injected: tuple[RecalledChatMemory, ...] = ()
     context: str = ""
     mode: str = "chat"
 
@@ -92,15 +84,7 @@ async def open_turn(
         workspace_id=place.workspace.id,
         chat_id=chat_id,
         message_id=place.message.id if place.message else None,
-        injected=tuple(
-            Injected(
-                id=memories[number].memory.id,
-                category=memories[number].memory.category,
-                relevance=memories[number].relevance,
-                content=memories[number].memory.content,
-            )
-            for number in kept
-        ),
+        injected=tuple(memories[number] for number in kept),
         context=context,
         mode=mode,
     )
@@ -148,7 +132,7 @@ async def close_turn(
         _, workspace = await hold_chat(conn, principal, turn.chat_id, needs="member")
         if reply:
             metadata = {"tools": list(tools)} if tools else {}
-            metadata |= {"injected": [memory.id for memory in turn.injected]} if turn.injected else {}
+            metadata |= {"injected": [recalled.memory.id for recalled in turn.injected]} if turn.injected else {}
             metadata |= {"mode": turn.mode} if turn.mode != "chat" else {}
             message = ChatMessage(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,

@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.chat import Chat, ChatMessage
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_rows, fetch_value, insert_row, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_row, update_rows
 
 _CHAT: LiteralString = """
     SELECT c.id, c.title, s.name AS workspace_id, c.created_by, c.created_at, c.updated_at, c.deleted_at
@@ -82,34 +82,13 @@ async def others_in(conn: Connection, chat_id: str, user_id: str) -> bool:
     )
 
 
-async def move(conn: Connection, chat_id: str, space: int) -> list[str]:
-    """To another workspace, with what was said and what was remembered from it. Returns the ids of its memories that
-    can be found. The transaction reaches both workspaces.
-    """
+async def move(conn: Connection, chat_id: str, space: int) -> None:
+    """To another workspace, with what was said. The transaction reaches both workspaces."""
     to = {"space": space}
     await update_rows(conn, "chats", {"id": chat_id}, to)
     await update_rows(conn, "messages", {"thread_id": chat_id}, to)
     await update_rows(conn, "summaries", {"thread_id": chat_id}, to)
     await update_rows(conn, "distillations", {"chat_id": chat_id}, to)
-    await conn.execute(
-        """
-        UPDATE memory_versions v SET space = %(space)s
-          FROM memories m
-         WHERE v.account = %(account)s AND m.account = %(account)s AND m.id = v.memory_id AND m.kind = 'chat'
-           AND m.source_chat_id = %(chat)s
-        """,
-        {**to, "chat": chat_id},
-    )
-    memories = await fetch_rows(
-        conn,
-        """
-        UPDATE memories SET space = %(space)s
-         WHERE account = %(account)s AND kind = 'chat' AND source_chat_id = %(chat)s
-        RETURNING id, deleted_at IS NULL
-        """,
-        {**to, "chat": chat_id},
-    )
-    return [memory for memory, live in memories if live]
 
 
 async def say(conn: Connection, space: int, chat_id: str, message: ChatMessage, speaker: str) -> None:

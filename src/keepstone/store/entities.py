@@ -1,12 +1,13 @@
 """Entities: for each combination of user, agent, app and run that a caller names, the space of its memories."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import LiteralString
 
 from psycopg import sql
 
 from keepstone.model.entity import Entity, EntityType, Filter, Ids, ids_alone
-from keepstone.store.db import Connection, fetch_all, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_rows, fetch_value, insert_new_row
 from keepstone.store.entity_filters import condition
 
 KIND = "entity"
@@ -15,25 +16,12 @@ _COLUMNS: dict[EntityType, LiteralString] = {
 }  # fmt: skip
 
 
+_OWNED: LiteralString = "s.account = %(account)s AND s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s"
+
+
 async def describe(conn: Connection, space: int, ids: Ids) -> None:
-    """Whose this space is, and that something changed in it."""
-    await conn.execute(
-        """
-        INSERT INTO entities (space, user_id, agent_id, app_id, run_id) VALUES (%s, %s, %s, %s, %s)
-        ON CONFLICT (account, space) DO UPDATE SET changed_at = now()
-        """,
-        [space, ids.user_id, ids.agent_id, ids.app_id, ids.run_id],
-    )
-
-
-async def hold(conn: Connection, spaces: Sequence[int]) -> None:
-    """Until the transaction ends, nobody else changes what is in them; always in one order, so that nobody waits for
-    somebody who waits for them.
-    """
-    await conn.execute(
-        "SELECT FROM spaces WHERE space = ANY(%s) ORDER BY space FOR NO KEY UPDATE", [sorted(set(spaces))]
-    )
-    await conn.execute("UPDATE entities SET changed_at = now() WHERE space = ANY(%s)", [sorted(set(spaces))])
+    """Whose this space is."""
+    await insert_new_row(conn, "entities", {**asdict(ids), "space": space})
 
 
 async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[int]:
@@ -42,25 +30,27 @@ async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[
     query = sql.SQL(
         """
         SELECT e.space FROM entities e JOIN spaces s USING (account, space)
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL AND {condition}
+         WHERE {owned} AND s.deleted_at IS NULL AND {condition}
          ORDER BY e.space
         """
-    ).format(condition=condition(ids_alone(wanted), params))
-    return [space for (space,) in await (await conn.execute(query, params)).fetchall()]
+    ).format(owned=sql.SQL(_OWNED), condition=condition(ids_alone(wanted), params))
+    return await fetch_column(conn, query, params)
 
 
 async def holding(conn: Connection, owner: str | None, memory_ids: Sequence[str]) -> dict[str, int]:
     """In which of this owner's spaces each of these memories lies, whatever its state; those that are elsewhere are
     left out.
     """
-    rows = await conn.execute(
-        """
+    return dict(
+        await fetch_rows(
+            conn,
+            f"""
         SELECT p.memory_id, p.space FROM entity_places(%(ids)s) p JOIN spaces s ON s.space = p.space
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL
+         WHERE {_OWNED} AND s.deleted_at IS NULL
         """,
-        {"ids": list(memory_ids), "owner": owner},
+            {"ids": list(memory_ids), "owner": owner},
+        )
     )
-    return dict(await rows.fetchall())
 
 
 async def known(conn: Connection, owner: str | None) -> list[Entity]:
@@ -68,13 +58,13 @@ async def known(conn: Connection, owner: str | None) -> list[Entity]:
     return await fetch_all(
         conn,
         Entity,
-        """
+        f"""
         SELECT each.type, each.name, sum(s.memory_count)::bigint AS memories, min(s.created_at) AS created_at,
-               max(e.changed_at) AS changed_at
+               max(s.changed_at) AS changed_at
           FROM entities e JOIN spaces s USING (account, space)
                CROSS JOIN LATERAL (VALUES ('user', e.user_id), ('agent', e.agent_id), ('app', e.app_id),
                                           ('run', e.run_id)) AS each (type, name)
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.deleted_at IS NULL
+         WHERE {_OWNED} AND s.deleted_at IS NULL
            AND s.memory_count > 0 AND each.name IS NOT NULL
          GROUP BY each.type, each.name
          ORDER BY min(s.created_at) DESC, each.type, each.name
@@ -86,15 +76,15 @@ async def known(conn: Connection, owner: str | None) -> list[Entity]:
 async def of_entity(conn: Connection, owner: str | None, kind: EntityType, name: str) -> list[int]:
     """The spaces that are also this one's, empty ones too."""
     column = _COLUMNS[kind]
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         f"""
         SELECT e.space FROM entities e JOIN spaces s USING (account, space)
-         WHERE s.kind = 'entity' AND s.owner IS NOT DISTINCT FROM %(owner)s AND e.{column} = %(name)s
+         WHERE {_OWNED} AND e.{column} = %(name)s
          ORDER BY e.space
         """,
         {"owner": owner, "name": name},
     )
-    return [space for (space,) in await rows.fetchall()]
 
 
 async def purge(conn: Connection) -> int:

@@ -43,7 +43,7 @@ _METADATA: dict[Operator, LiteralString] = {
 def meant(wanted: Wanted, params: Params) -> sql.Composable:
     """The memories that are there and meant. `now` is among the parameters."""
     expired: LiteralString = "true" if wanted.expired else "(m.valid_to IS NULL OR m.valid_to > %(now)s)"
-    return sql.SQL("m.kind = 'entity' AND m.deleted_at IS NULL AND {expired} AND {condition}").format(
+    return sql.SQL("m.deleted_at IS NULL AND {expired} AND {condition}").format(
         expired=sql.SQL(expired), condition=condition(wanted.filter, params)
     )
 

@@ -1,29 +1,31 @@
 """Graphs, their nodes and edges, and the queries that were put to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.graph import Edge, Graph, Node, NodeVersion, Query, Wanted
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, Query, Wanted
+from keepstone.store import memories
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, insert_row
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
            s.memory_count AS node_count, s.created_at, s.deleted_at, s.space, h.space AS history
       FROM spaces s JOIN spaces h ON h.account = s.account AND h.part_of = s.space
-     WHERE s.kind = 'graph' AND s.part_of IS NULL
+     WHERE s.account = %(account)s AND s.kind = 'graph' AND s.part_of IS NULL
 """
-_NODE: LiteralString = """
-    SELECT m.id, m.content, coalesce(m.type, '') AS node_type, m.metadata, s.name AS graph_id, m.version, m.valid_from,
-           m.valid_to, m.superseded_by, m.created_at, m.updated_at, m.deleted_at
-      FROM memories m JOIN spaces s USING (account, space)
-     WHERE m.kind = 'node'
-"""
+SHAPE = memories.Shape(
+    kind="node",
+    row=Node,
+    columns=", h.space AS history",
+    joins="JOIN spaces h ON h.account = s.account AND h.part_of = s.space",
+)
 _EDGE: LiteralString = """
     SELECT e.id, e.from_id, e.to_id, e.type, e.metadata, e.valid_from, e.valid_to, e.created_at
-      FROM edges e WHERE e.deleted_at IS NULL
+      FROM edges e WHERE e.account = %(account)s AND e.deleted_at IS NULL
 """
 # What holds now, or held then; and the other filters.
 _WANTED: LiteralString = """
@@ -38,9 +40,8 @@ _WANTED: LiteralString = """
 """
 
 
-def _conditions(space: int, wanted: Wanted) -> dict[str, Any]:
+def _conditions(wanted: Wanted) -> dict[str, Any]:
     return {
-        "space": space,
         "type": wanted.node_type,
         "metadata": Jsonb(wanted.metadata) if wanted.metadata else None,
         "start": wanted.start,
@@ -54,16 +55,15 @@ async def create(conn: Connection, graph_id: str, name: str, *, default: bool) -
     space = await fetch_value(
         conn,
         """
-        INSERT INTO spaces (kind, name, title, metadata) VALUES ('graph', %(id)s, %(name)s, %(metadata)s)
+        INSERT INTO spaces (account, kind, name, title, metadata)
+        VALUES (%(account)s, 'graph', %(id)s, %(name)s, %(metadata)s)
         ON CONFLICT DO NOTHING RETURNING space
         """,
         {"id": graph_id, "name": name, "metadata": Jsonb({"default": True} if default else {})},
     )
     if space is None:
         return False
-    await conn.execute(
-        "INSERT INTO spaces (kind, name, part_of) VALUES ('graph', %s, %s)", [f"{graph_id}/history", space]
-    )
+    await insert_row(conn, "spaces", {"kind": "graph", "name": f"{graph_id}/history", "part_of": space})
     return True
 
 
@@ -94,108 +94,23 @@ async def page(
     )
 
 
-async def put_away(conn: Connection, space: int, *, away: bool) -> None:
-    await conn.execute(
-        "UPDATE spaces SET deleted_at = CASE WHEN %(away)s THEN now() END"
-        " WHERE space = %(space)s OR part_of = %(space)s",
-        {"away": away, "space": space},
-    )
-
-
-async def hold(conn: Connection, space: int) -> None:
-    """Until the transaction ends, nobody else adds to it."""
-    await conn.execute("SELECT FROM spaces WHERE space = %s FOR NO KEY UPDATE", [space])
-
-
-async def insert_node(conn: Connection, space: int, node: Node, content_hash: bytes, user_id: str | None) -> None:
-    await conn.execute(
-        """
-        INSERT INTO memories (space, id, kind, type, content, metadata, user_id, content_hash, size_bytes, valid_from,
-                              created_at, updated_at, source_type)
-        VALUES (%(space)s, %(id)s, 'node', %(type)s, %(content)s, %(metadata)s, %(user)s, %(hash)s, %(size)s, %(from)s,
-                %(at)s, %(at)s, 'model')
-        """,
-        {
-            "space": space,
-            "id": node.id,
-            "type": node.node_type,
-            "content": node.content,
-            "metadata": Jsonb(node.metadata),
-            "user": user_id,
-            "hash": content_hash,
-            "size": len(node.content.encode()),
-            "from": node.valid_from,
-            "at": node.created_at,
-        },
-    )
-
-
-async def same_node(conn: Connection, space: int, node: Node, content_hash: bytes) -> Node | None:
-    """One that says the same of the same, and holds."""
-    return await fetch_one(
-        conn,
-        Node,
-        f"""{_NODE} AND m.space = %(space)s AND m.content_hash = %(hash)s AND m.type = %(type)s
-           AND m.metadata = %(metadata)s AND m.deleted_at IS NULL AND m.valid_to IS NULL
-         ORDER BY m.created_at LIMIT 1""",
-        {"space": space, "hash": content_hash, "type": node.node_type, "metadata": Jsonb(node.metadata)},
-    )
-
-
-async def node(conn: Connection, node_id: str) -> Node | None:
-    """Of the graphs that the transaction reaches, whatever its state."""
-    return await fetch_one(conn, Node, f"{_NODE} AND m.id = %(id)s", {"id": node_id})
-
-
-async def versions(conn: Connection, node_id: str) -> list[NodeVersion]:
-    return await fetch_all(
-        conn,
-        NodeVersion,
-        """
-        SELECT version, change, content, metadata, changed_by, changed_at
-          FROM memory_versions WHERE memory_id = %(id)s ORDER BY version DESC
-        """,
-        {"id": node_id},
-    )
-
-
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Node]:
-    found = await fetch_all(conn, Node, f"{_NODE} AND m.id = ANY(%(ids)s) AND m.deleted_at IS NULL", {"ids": list(ids)})
-    return {one.id: one for one in found}
+    return await memories.by_ids(conn, SHAPE, ids)
 
 
 async def nodes(
     conn: Connection, space: int, wanted: Wanted, *, after: tuple[datetime, str] | None, limit: int
 ) -> list[Node]:
     """The newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Node,
-        f"""{_NODE} AND m.space = %(space)s {_WANTED}
-           AND (%(at)s::timestamptz IS NULL OR (m.created_at, m.id) < (%(at)s, %(last)s))
-         ORDER BY m.created_at DESC, m.id DESC LIMIT %(limit)s""",
-        _conditions(space, wanted) | {"at": at, "last": last, "limit": limit},
-    )
-
-
-async def in_trash(conn: Connection, space: int, *, after: tuple[datetime, str] | None, limit: int) -> list[Node]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Node,
-        f"""{_NODE} AND m.space = %(space)s AND m.deleted_at IS NOT NULL
-           AND (%(at)s::timestamptz IS NULL OR (m.deleted_at, m.id) < (%(at)s, %(last)s))
-         ORDER BY m.deleted_at DESC, m.id DESC LIMIT %(limit)s""",
-        {"space": space, "at": at, "last": last, "limit": limit},
-    )
+    params = _conditions(wanted)
+    return await memories.page(conn, SHAPE, [space], after=after, limit=limit, where=_WANTED, params=params)
 
 
 async def passages_of(conn: Connection, space: int, wanted: Wanted, *, most: int) -> list[int] | None:
     """The passages of all nodes that are meant; None when those are more nodes than that."""
     rows = await conn.execute(
         "SELECT passing_nodes(%(space)s, %(type)s, %(metadata)s, %(start)s, %(end)s, %(as_of)s, %(most)s)",
-        _conditions(space, wanted) | {"most": most},
+        _conditions(wanted) | {"space": space, "most": most},
         binary=True,
     )
     row = await rows.fetchone()
@@ -206,51 +121,32 @@ async def which_pass(
     conn: Connection, space: int, spaces: Sequence[int], wanted: Wanted, passages: Sequence[int]
 ) -> set[int]:
     """Those of these passages, which lie in these spaces, that are of nodes that are meant."""
-    rows = await conn.execute(
-        f"""
+    return set(
+        await fetch_column(
+            conn,
+            f"""
         SELECT p.passage FROM passages p JOIN memories m ON m.account = p.account AND m.id = p.source_id
-         WHERE p.space = ANY(%(spaces)s) AND p.passage = ANY(%(passages)s)
+         WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.passage = ANY(%(passages)s)
            AND m.space = %(space)s AND m.kind = 'node' {_WANTED}
         """,
-        _conditions(space, wanted) | {"spaces": list(spaces), "passages": list(passages)},
-        binary=True,
+            _conditions(wanted) | {"space": space, "spaces": list(spaces), "passages": list(passages)},
+            binary=True,
+        )
     )
-    return {row[0] for row in await rows.fetchall()}
-
-
-async def update_node(conn: Connection, node_id: str, changes: Mapping[str, Any]) -> None:
-    prepared = {name: Jsonb(value) if name == "metadata" else value for name, value in changes.items()}
-    await update_rows(conn, "memories", {"id": node_id, "kind": "node"}, prepared)
 
 
 async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
     """The same that still holds is the one that is there."""
-    there = await fetch_one(
+    same = await fetch_one(
         conn,
         Edge,
         f"""{_EDGE} AND e.space = %(space)s AND e.from_id = %(from)s AND e.to_id = %(to)s AND e.type = %(type)s
            AND e.valid_to IS NULL""",
         {"space": space, "from": edge.from_id, "to": edge.to_id, "type": edge.type},
     )
-    if there is not None and edge.valid_to is None:
-        return there
-    await conn.execute(
-        """
-        INSERT INTO edges (space, id, from_id, to_id, type, metadata, valid_from, valid_to, created_at)
-        VALUES (%(space)s, %(id)s, %(from)s, %(to)s, %(type)s, %(metadata)s, %(since)s, %(until)s, %(at)s)
-        """,
-        {
-            "space": space,
-            "id": edge.id,
-            "from": edge.from_id,
-            "to": edge.to_id,
-            "type": edge.type,
-            "metadata": Jsonb(edge.metadata),
-            "since": edge.valid_from,
-            "until": edge.valid_to,
-            "at": edge.created_at,
-        },
-    )
+    if same is not None and edge.valid_to is None:
+        return same
+    await insert_row(conn, "edges", {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata)})
     return edge
 
 
@@ -262,7 +158,22 @@ async def edge(conn: Connection, space: int, edge_id: str) -> Edge | None:
 
 async def end_edge(conn: Connection, edge_id: str, at: datetime) -> None:
     await conn.execute(
-        "UPDATE edges SET valid_to = greatest(valid_from, %s) WHERE id = %s AND valid_to IS NULL", [at, edge_id]
+        """
+        UPDATE edges SET valid_to = greatest(valid_from, %(at)s)
+         WHERE account = %(account)s AND id = %(id)s AND valid_to IS NULL
+        """,
+        {"at": at, "id": edge_id},
+    )
+
+
+async def superseding(conn: Connection, space: int, node_id: str) -> Edge | None:
+    """The oldest edge by which this node is superseded now."""
+    return await fetch_one(
+        conn,
+        Edge,
+        f"""{_EDGE} AND e.space = %(space)s AND e.to_id = %(id)s AND e.type = %(type)s AND e.valid_to IS NULL
+         ORDER BY e.valid_from, e.created_at, e.id LIMIT 1""",
+        {"space": space, "id": node_id, "type": SUPERSEDES},
     )
 
 
@@ -304,17 +215,7 @@ async def edges(conn: Connection, space: int, *, after: tuple[datetime, str] | N
 
 
 async def note_query(conn: Connection, query: Query) -> None:
-    await conn.execute(
-        """
-        INSERT INTO queries (id, at, user_id, credential_id, graph_id, filters, max_results, min_relevance, returned,
-                             total, best, degraded, milliseconds)
-        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-        """,
-        [
-            query.id, query.at, query.user_id, query.credential_id, query.graph_id, query.filters, query.max_results,
-            query.min_relevance, query.returned, query.total, query.best, query.degraded, query.milliseconds,
-        ],
-    )  # fmt: skip
+    await insert_row(conn, "queries", {name: value for name, value in asdict(query).items() if name != "account_id"})
 
 
 async def find_query(conn: Connection, query_id: str) -> Query | None:

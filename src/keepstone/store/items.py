@@ -1,4 +1,4 @@
-"""Stores and their items: memories of the kind `item`, each at one address, with a namespace and a time to live.
+"""What is asked of stores and their items alone: by address, by namespace, and by what is in their values.
 
 What has expired counts as gone from that moment on, also while it is still there.
 """
@@ -9,19 +9,16 @@ from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.item import Item, ItemVersion, Store, joined
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, update_rows
+from keepstone.model.item import Item, Store, joined
+from keepstone.store import memories
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
 
-_LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.namespace, chr(31)), ''), chr(31)), '{}')"
-_ITEM: LiteralString = f"""
-    SELECT m.id, {_LABELS} AS namespace, m.title AS key, m.content AS text, m.metadata AS options, m.version,
-           m.created_at, m.updated_at, m.valid_to AS expires_at, m.deleted_at
-      FROM memories m WHERE m.space = %(space)s AND m.kind = 'item'
-"""
+SHAPE = memories.Shape(kind="item", row=Item)
+_HERE: LiteralString = "AND m.space = %(space)s"
 _LIVE: LiteralString = "AND m.deleted_at IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)"
 # A range of texts instead of a comparison of arrays: row-level security lets only that use the index.
 _WANTED: LiteralString = f"""
-    {_LIVE} AND m.namespace >= %(prefix)s AND m.namespace < %(prefix)s || chr(1114111)
+    {_LIVE} AND m.path >= %(prefix)s AND m.path < %(prefix)s || chr(1114111)
     AND (%(conditions)s::jsonb IS NULL OR passes(m.content::jsonb, %(conditions)s::jsonb))
 """
 
@@ -45,7 +42,7 @@ async def stores(conn: Connection, owner: str | None, *, after: tuple[datetime, 
         Store,
         """
         SELECT name, memory_count AS item_count, size_bytes, created_at FROM spaces
-         WHERE kind = 'store' AND owner IS NOT DISTINCT FROM %(owner)s AND deleted_at IS NULL
+         WHERE account = %(account)s AND kind = 'store' AND owner IS NOT DISTINCT FROM %(owner)s AND deleted_at IS NULL
            AND (%(at)s::timestamptz IS NULL OR (created_at, name) < (%(at)s, %(last)s))
          ORDER BY created_at DESC, name DESC LIMIT %(limit)s
         """,
@@ -56,67 +53,13 @@ async def stores(conn: Connection, owner: str | None, *, after: tuple[datetime, 
 async def at_address(conn: Connection, space: int, address: bytes) -> Item | None:
     """Whatever its state: deleted or expired too."""
     return await fetch_one(
-        conn, Item, f"{_ITEM} AND m.content_hash = %(address)s", {"space": space, "address": address}
+        conn, Item, f"{SHAPE.select} {_HERE} AND m.address = %(address)s", {"space": space, "address": address}
     )
 
 
-async def insert(conn: Connection, space: int, item: Item, address: bytes, user_id: str | None) -> None:
-    await conn.execute(
-        """
-        INSERT INTO memories (space, id, kind, namespace, title, content, metadata, user_id, content_hash, size_bytes,
-                              valid_to, created_at, updated_at, source_type)
-        VALUES (%(space)s, %(id)s, 'item', %(namespace)s, %(key)s, %(text)s, %(options)s, %(user)s, %(address)s,
-                %(size)s, %(expires)s, %(at)s, %(at)s, 'item')
-        """,
-        {
-            "space": space,
-            "id": item.id,
-            "namespace": joined(item.namespace),
-            "key": item.key,
-            "text": item.text,
-            "options": Jsonb(item.options),
-            "user": user_id,
-            "address": address,
-            "size": len(item.text.encode()),
-            "expires": item.expires_at,
-            "at": item.created_at,
-        },
-    )
-
-
-async def update(conn: Connection, item: Item) -> None:
-    """All of it but its address."""
-    changes = {
-        "content": item.text, "metadata": Jsonb(item.options), "size_bytes": len(item.text.encode()),
-        "version": item.version, "valid_to": item.expires_at, "created_at": item.created_at,
-        "updated_at": item.updated_at, "deleted_at": item.deleted_at,
-    }  # fmt: skip
-    await update_rows(conn, "memories", {"id": item.id, "kind": "item"}, changes)
-
-
-async def remove(conn: Connection, space: int, item_id: str) -> None:
-    """For good, with its versions. Its passages are the caller's."""
-    await conn.execute("DELETE FROM memories WHERE space = %s AND kind = 'item' AND id = %s", [space, item_id])
-
-
-async def refresh(conn: Connection, space: int, ids: Sequence[str], now: datetime) -> None:
-    """Their time begins anew. What somebody else is just writing is left to them: nobody waits for the other."""
-    await conn.execute(
-        """
-        UPDATE memories SET valid_to = %(now)s + make_interval(secs => (metadata ->> 'ttl_seconds')::float8)
-         WHERE space = %(space)s AND id IN (SELECT id FROM memories
-                       WHERE space = %(space)s AND kind = 'item' AND id = ANY(%(ids)s) AND valid_to > %(now)s
-                       ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
-        """,
-        {"space": space, "ids": list(ids), "now": now},
-    )
-
-
-async def by_ids(conn: Connection, space: int, ids: Sequence[str], now: datetime) -> dict[str, Item]:
-    found = await fetch_all(
-        conn, Item, f"{_ITEM} AND m.id = ANY(%(ids)s) {_LIVE}", {"space": space, "ids": list(ids), "now": now}
-    )
-    return {one.id: one for one in found}
+async def by_ids(conn: Connection, ids: Sequence[str], now: datetime) -> dict[str, Item]:
+    rows = await memories.by_ids(conn, SHAPE, ids)
+    return {item.id: item for item in rows.values() if not item.expired(now)}
 
 
 async def listed(
@@ -133,7 +76,7 @@ async def listed(
     return await fetch_all(
         conn,
         Item,
-        f"{_ITEM} {_WANTED} ORDER BY m.updated_at DESC, m.id LIMIT %(limit)s OFFSET %(offset)s",
+        f"{SHAPE.select} {_HERE} {_WANTED} ORDER BY m.updated_at DESC, m.id LIMIT %(limit)s OFFSET %(offset)s",
         _conditions(space, prefix, conditions, now) | {"limit": limit, "offset": offset},
     )
 
@@ -141,7 +84,7 @@ async def listed(
 async def any_expired(conn: Connection, space: int, now: datetime) -> bool:
     return await fetch_value(
         conn,
-        "SELECT EXISTS (SELECT FROM memories WHERE space = %(space)s AND kind = 'item' AND valid_to <= %(now)s)",
+        f"SELECT EXISTS (SELECT {SHAPE.source} {_HERE} AND m.valid_to <= %(now)s)",
         {"space": space, "now": now},
     )
 
@@ -159,10 +102,12 @@ async def passages_of(
     rows = await conn.execute(
         f"""
         WITH passing AS MATERIALIZED (
-            SELECT m.id FROM memories m WHERE m.space = %(space)s AND m.kind = 'item' {_WANTED} LIMIT %(most)s + 1)
+            SELECT m.id FROM memories m
+             WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'item' {_WANTED} LIMIT %(most)s + 1)
         SELECT CASE WHEN (SELECT count(*) FROM passing) <= %(most)s
                     THEN ARRAY(SELECT p.passage FROM passages p JOIN passing ON passing.id = p.source_id
-                                WHERE p.space = %(space)s AND p.source_kind = 'memory') END
+                                WHERE p.account = %(account)s AND p.space = %(space)s
+                                  AND p.source_kind = 'memory') END
         """,
         _conditions(space, prefix, conditions, now) | {"most": most},
     )
@@ -179,15 +124,20 @@ async def which_pass(
     passages: Sequence[int],
 ) -> set[int]:
     """Those of these passages that are of items that pass."""
-    rows = await conn.execute(
-        f"""
+    return set(
+        await fetch_column(
+            conn,
+            f"""
         SELECT p.passage FROM passages p JOIN memories m ON m.account = p.account AND m.id = p.source_id
-         WHERE p.space = %(space)s AND p.passage = ANY(%(passages)s) AND m.space = %(space)s AND m.kind = 'item'
-               {_WANTED}
+         WHERE p.account = %(account)s AND p.space = %(space)s AND p.passage = ANY(%(passages)s)
+           AND m.space = %(space)s AND m.kind = 'item' {_WANTED}
         """,
-        _conditions(space, prefix, conditions, now) | {"passages": list(passages)},
+            _conditions(space, prefix, conditions, now) | {"passages": list(passages)},
+        )
     )
-    return {row[0] for row in await rows.fetchall()}
+
+
+_LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.path, chr(31)), ''), chr(31)), '{}')"
 
 
 async def namespaces(
@@ -202,11 +152,12 @@ async def namespaces(
     offset: int,
 ) -> list[list[str]]:
     """Each once, in their order. A `*` fits any label."""
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         f"""
         SELECT DISTINCT labels[1:coalesce(%(depth)s, cardinality(labels))]
           FROM (SELECT DISTINCT {_LABELS} AS labels FROM memories m
-                 WHERE m.space = %(space)s AND m.kind = 'item' {_LIVE}) AS n
+                 WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'item' {_LIVE}) AS n
          WHERE cardinality(labels) >= greatest(cardinality(%(prefix)s::text[]), cardinality(%(suffix)s::text[]))
            AND NOT EXISTS (SELECT FROM unnest(%(prefix)s::text[]) WITH ORDINALITY AS p (label, place)
                             WHERE p.label <> '*' AND p.label <> labels[p.place])
@@ -225,46 +176,14 @@ async def namespaces(
             "offset": offset,
         },
     )
-    return [row[0] for row in await rows.fetchall()]
 
 
 async def in_trash(
     conn: Connection, space: int, now: datetime, *, after: tuple[datetime, str] | None, limit: int
 ) -> list[Item]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Item,
-        f"""{_ITEM} AND m.deleted_at IS NOT NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)
-           AND (%(at)s::timestamptz IS NULL OR (m.deleted_at, m.id) < (%(at)s, %(last)s))
-         ORDER BY m.deleted_at DESC, m.id DESC LIMIT %(limit)s""",
-        {"space": space, "now": now, "at": at, "last": last, "limit": limit},
-    )
-
-
-async def versions(conn: Connection, item_id: str, *, before: int | None, limit: int) -> list[ItemVersion]:
-    """The latest first."""
-    return await fetch_all(
-        conn,
-        ItemVersion,
-        """
-        SELECT version, change, content AS text, metadata AS options, changed_by, changed_at FROM memory_versions
-         WHERE memory_id = %(id)s AND (%(before)s::int IS NULL OR version < %(before)s)
-         ORDER BY version DESC LIMIT %(limit)s
-        """,
-        {"id": item_id, "before": before, "limit": limit},
-    )
-
-
-async def version(conn: Connection, item_id: str, number: int) -> ItemVersion | None:
-    return await fetch_one(
-        conn,
-        ItemVersion,
-        """
-        SELECT version, change, content AS text, metadata AS options, changed_by, changed_at FROM memory_versions
-         WHERE memory_id = %(id)s AND version = %(number)s
-        """,
-        {"id": item_id, "number": number},
+    where: LiteralString = f"{memories.IN_TRASH} AND (m.valid_to IS NULL OR m.valid_to > %(now)s)"
+    return await memories.page(
+        conn, SHAPE, [space], after=after, limit=limit, when="deleted_at", where=where, params={"now": now}
     )
 
 

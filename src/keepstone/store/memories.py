@@ -1,27 +1,277 @@
-"""What all kinds of memories share: their versions, and how many a space has."""
+"""Memories of every kind, and their versions: the only module that writes either table.
 
-from collections.abc import Sequence
+What distinguishes a kind here is its `Shape`: which rows are its own, what they are read as, and what is joined to
+them. Filters of a kind are text that the modules beside this one give to `page` and `matching`.
+"""
 
-from keepstone.store.db import Connection
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Any, Generic, LiteralString, TypeVar
+
+from psycopg.types.json import Jsonb
+
+from keepstone.model.memory import Memory, MemoryT, Version
+from keepstone.store.db import (
+    Connection,
+    delete_rows,
+    fetch_all,
+    fetch_column,
+    fetch_one,
+    fetch_rows,
+    fetch_value,
+    insert_new_row,
+    insert_new_rows,
+    update_rows,
+)
+
+Position = tuple[datetime, str] | None
+VersionT = TypeVar("VersionT", bound=Version)
 
 
-async def add_version(conn: Connection, space: int, ids: Sequence[str], change: str, changed_by: str | None) -> None:
-    """The rows as they are now, under their present version."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape(Generic[MemoryT]):
+    """The rows of one kind: `columns` and `joins` are what its row class has beyond `Memory`."""
+
+    kind: LiteralString
+    row: type[MemoryT]
+    columns: LiteralString = ""
+    joins: LiteralString = ""
+
+    @property
+    def select(self) -> LiteralString:
+        """Up to and with the condition that it is of this kind; more conditions follow."""
+        return f"SELECT {_COLUMNS}{self.columns} {self.source}"
+
+    @property
+    def source(self) -> LiteralString:
+        return f"""
+            FROM memories m JOIN spaces s ON s.account = m.account AND s.space = m.space {self.joins}
+           WHERE m.account = %(account)s AND m.kind = '{self.kind}'"""
+
+
+_COLUMNS: LiteralString = """
+    m.id, m.space, s.name AS place, m.type, m.title, m.content, m.summary, m.tags, m.metadata, m.visibility, m.user_id,
+    m.agent, m.run_id, m.project_id, m.source_type, m.source_chat_id, m.source_message_id, m.role, m.actor, m.immutable,
+    m.path, m.key, m.address, m.content_hash, m.size_bytes, m.version, m.superseded_by, m.valid_from, m.valid_to,
+    m.created_at, m.updated_at, m.accessed_at, m.deleted_at, m.cold_at"""
+_OWN = tuple(one.name for one in fields(Memory) if one.name != "place")  # the columns of the table
+LIVE: LiteralString = "AND m.deleted_at IS NULL AND m.cold_at IS NULL"
+IN_TRASH: LiteralString = "AND m.deleted_at IS NOT NULL"
+HERE: LiteralString = "AND m.space = ANY(%(spaces)s)"
+
+
+# -------------------------------------------------------------------------------------------------------- reading
+
+
+async def get(conn: Connection, shape: Shape[MemoryT], memory_id: str) -> MemoryT | None:
+    """Of the spaces that the transaction reaches, whatever its state."""
+    return await fetch_one(conn, shape.row, f"{shape.select} AND m.id = %(id)s", {"id": memory_id})
+
+
+async def by_ids(
+    conn: Connection, shape: Shape[MemoryT], ids: Sequence[str], *, any_state: bool = False
+) -> dict[str, MemoryT]:
+    """Those of them that are there; or, in any state, also those that are put away."""
+    state: LiteralString = "" if any_state else LIVE
+    rows = await fetch_all(conn, shape.row, f"{shape.select} AND m.id = ANY(%(ids)s) {state}", {"ids": list(ids)})
+    return {memory.id: memory for memory in rows}
+
+
+async def by_hash(conn: Connection, shape: Shape[MemoryT], space: int, content_hash: bytes) -> list[MemoryT]:
+    """Those that are there, hold, and say exactly this; the oldest first."""
+    return await fetch_all(
+        conn,
+        shape.row,
+        f"""{shape.select} AND m.space = %(space)s AND m.content_hash = %(hash)s {LIVE} AND m.superseded_by IS NULL
+         ORDER BY m.created_at, m.id LIMIT 20""",
+        {"space": space, "hash": content_hash},
+    )
+
+
+async def page(
+    conn: Connection,
+    shape: Shape[MemoryT],
+    spaces: Sequence[int],
+    *,
+    after: Position,
+    limit: int,
+    when: LiteralString = "created_at",
+    where: LiteralString = LIVE,
+    params: Mapping[str, Any] | None = None,
+) -> list[MemoryT]:
+    """Those of which `where` holds, by the column `when`, the latest first."""
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        shape.row,
+        f"""{shape.select} {HERE} {where}
+           AND (%(at)s::timestamptz IS NULL OR (m.{when}, m.id) < (%(at)s, %(last)s))
+         ORDER BY m.{when} DESC, m.id DESC LIMIT %(limit)s""",
+        {**(params or {}), "spaces": list(spaces), "at": at, "last": last, "limit": limit},
+    )
+
+
+async def trash(
+    conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], *, after: Position, limit: int
+) -> list[MemoryT]:
+    """What was deleted, the latest first."""
+    return await page(conn, shape, spaces, after=after, limit=limit, when="deleted_at", where=IN_TRASH)
+
+
+async def ids_where(
+    conn: Connection, shape: Shape[Any], spaces: Sequence[int], where: LiteralString, params: Mapping[str, Any]
+) -> list[str]:
+    return await fetch_column(conn, f"SELECT m.id {shape.source} {HERE} {where}", {**params, "spaces": list(spaces)})
+
+
+async def versions(
+    conn: Connection, row: type[VersionT], memory_id: str, *, before: int | None = None, limit: int | None = None
+) -> list[VersionT]:
+    """The latest first."""
+    return await fetch_all(
+        conn,
+        row,
+        """
+        SELECT version, change, title, content, summary, tags, metadata, changed_by, changed_at FROM memory_versions
+         WHERE account = %(account)s AND memory_id = %(id)s AND (%(before)s::int IS NULL OR version < %(before)s)
+         ORDER BY version DESC LIMIT %(limit)s
+        """,
+        {"id": memory_id, "before": before, "limit": limit},
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- writing
+
+
+async def insert(conn: Connection, shape: Shape[Any], memory: Memory) -> bool:
+    """False when something of its id, or the same where that may stand once, is there already."""
+    return await insert_new_row(conn, "memories", {"kind": shape.kind, **_columns(memory)})
+
+
+async def update(conn: Connection, before: Memory, after: Memory) -> None:
+    """The columns in which the two differ."""
+    was = _columns(before)
+    changes = {name: value for name, value in _columns(after).items() if name != "id" and _differs(value, was[name])}
+    await update_rows(conn, "memories", {"id": after.id}, changes)
+
+
+async def put_away(
+    conn: Connection,
+    ids: Sequence[str],
+    *,
+    deleted_at: datetime | None = None,
+    cold_at: datetime | None = None,
+    superseded_by: str | None = None,
+) -> list[tuple[Any, ...]]:
+    """Another version each, to the trash or the cold tier. Returns of each space how many were in neither before, and
+    their bytes.
+    """
+    return await fetch_rows(
+        conn,
+        """
+        WITH was AS MATERIALIZED (
+            SELECT id, space, size_bytes, deleted_at IS NULL AND cold_at IS NULL AS live FROM memories
+             WHERE account = %(account)s AND id = ANY(%(ids)s)
+        ), done AS (
+            UPDATE memories m SET deleted_at = coalesce(%(deleted)s, m.deleted_at),
+                                  cold_at = coalesce(%(cold)s, m.cold_at),
+                                  superseded_by = coalesce(%(by)s, m.superseded_by), version = m.version + 1
+              FROM was WHERE m.account = %(account)s AND m.id = was.id)
+        SELECT space, count(*) FILTER (WHERE live), coalesce(sum(size_bytes) FILTER (WHERE live), 0)::bigint
+          FROM was GROUP BY space
+        """,
+        {"ids": list(ids), "deleted": deleted_at, "cold": cold_at, "by": superseded_by},
+    )
+
+
+async def add_version(conn: Connection, ids: Sequence[str], change: str, changed_by: str | None) -> None:
+    """The rows as they are now, under their present version, unless that was written before them (an archive's)."""
     await conn.execute(
         """
-        INSERT INTO memory_versions (space, memory_id, version, change, title, content, summary, tags, metadata,
-                                     visibility, changed_by)
-        SELECT m.space, m.id, m.version, %(change)s, m.title, m.content, m.summary, m.tags, m.metadata, m.visibility,
-               %(by)s
-          FROM memories m WHERE m.space = %(space)s AND m.id = ANY(%(ids)s)
+        INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, tags,
+                                     metadata, visibility, changed_by)
+        SELECT m.account, m.space, m.id, m.version, %(change)s, m.title, m.content, m.summary, m.tags, m.metadata,
+               m.visibility, %(by)s
+          FROM memories m WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
+        ON CONFLICT DO NOTHING
         """,
-        {"space": space, "ids": list(ids), "change": change, "by": changed_by},
+        {"ids": list(ids), "change": change, "by": changed_by},
     )
+
+
+async def insert_versions(conn: Connection, memory: Memory, history: Sequence[Version]) -> None:
+    """A history that was exported, as it was."""
+    of_it = {"space": memory.space, "memory_id": memory.id, "visibility": memory.visibility}
+    rows = [{**asdict(version), "metadata": Jsonb(version.metadata), **of_it} for version in history]
+    await insert_new_rows(conn, "memory_versions", rows)
+
+
+async def touch(conn: Connection, memory_id: str) -> None:
+    """It was read, to the minute."""
+    await conn.execute(
+        """
+        UPDATE memories SET accessed_at = now()
+         WHERE account = %(account)s AND id = %(id)s AND accessed_at < now() - interval '1 minute'
+        """,
+        {"id": memory_id},
+    )
+
+
+async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
+    """The time that they last begins anew. What somebody else is just writing is left to them: nobody waits."""
+    await conn.execute(
+        """
+        UPDATE memories SET valid_to = %(now)s + make_interval(secs => (metadata ->> 'ttl_seconds')::float8)
+         WHERE account = %(account)s
+           AND id IN (SELECT id FROM memories
+                       WHERE account = %(account)s AND id = ANY(%(ids)s) AND valid_to > %(now)s
+                       ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
+        """,
+        {"ids": list(ids), "now": now},
+    )
+
+
+async def move(conn: Connection, memory_ids: Sequence[str], space: int) -> None:
+    """To another space, with their versions. The transaction reaches both."""
+    params = {"ids": list(memory_ids), "space": space}
+    await conn.execute(
+        """
+        UPDATE memory_versions SET space = %(space)s
+         WHERE account = %(account)s AND memory_id = ANY(%(ids)s)
+        """,
+        params,
+    )
+    await conn.execute(
+        "UPDATE memories SET space = %(space)s WHERE account = %(account)s AND id = ANY(%(ids)s)", params
+    )
+
+
+async def remove(conn: Connection, memory_id: str) -> None:
+    """For good, with its versions. Its passages are the caller's."""
+    await delete_rows(conn, "memories", {"id": memory_id})
+
+
+async def purge(conn: Connection, days: int) -> int:
+    """What has been in the trash or the cold tier for that long, of all accounts. Needs no scope."""
+    return await fetch_value(conn, "SELECT purge_memories(%(days)s)", {"days": days})
 
 
 async def count_in(conn: Connection, space: int, *, memories: int, size: int) -> None:
-    """So many more, or fewer."""
+    """So many more, or fewer, and something has changed."""
     await conn.execute(
-        "UPDATE spaces SET memory_count = memory_count + %s, size_bytes = size_bytes + %s WHERE space = %s",
-        [memories, size, space],
+        """
+        UPDATE spaces SET memory_count = memory_count + %(memories)s, size_bytes = size_bytes + %(size)s,
+                          changed_at = now()
+         WHERE account = %(account)s AND space = %(space)s
+        """,
+        {"memories": memories, "size": size, "space": space},
     )
+
+
+def _columns(memory: Memory) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in _OWN} | {"metadata": Jsonb(memory.metadata)}
+
+
+def _differs(new: Any, old: Any) -> bool:
+    return new.obj != old.obj if isinstance(new, Jsonb) else new != old

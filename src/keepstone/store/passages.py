@@ -81,6 +81,17 @@ async def delete(conn: Connection, space: int, source_kind: str, source_ids: Seq
     )
 
 
+async def delete_of_memories(conn: Connection, memory_ids: Sequence[str]) -> None:
+    """The same for memories, in whichever of the spaces that the transaction reaches they can be found."""
+    await conn.execute(
+        """
+        DELETE FROM passages
+         WHERE account = %(account)s AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
+        """,
+        {"ids": list(memory_ids)},
+    )
+
+
 async def number(conn: Connection, space: int, source_kind: str, source_id: str) -> int:
     """Of the first passage of something."""
     return await fetch_value(

@@ -1,5 +1,6 @@
 """Spaces and who is in them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import LiteralString
 
@@ -49,6 +50,19 @@ async def _hold(conn: Connection, kind: str, name: str, owner: str | None) -> He
         Held,
         f"SELECT space, awaits_reading {_FROM_THIS} FOR NO KEY UPDATE",
         {"kind": kind, "name": name, "owner": owner},
+    )
+
+
+async def lock(conn: Connection, spaces: Collection[int]) -> None:
+    """Until the transaction ends, nobody else changes what is in them; always in one order, so that nobody waits for
+    somebody who waits for them.
+    """
+    await conn.execute(
+        """
+        SELECT FROM spaces WHERE account = %(account)s AND space = ANY(%(spaces)s)
+         ORDER BY space FOR NO KEY UPDATE
+        """,
+        {"spaces": list(spaces)},
     )
 
 

@@ -53,6 +53,14 @@ def lowered(text: str) -> str:
     return low if len(low) == len(text) else text
 
 
+def on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
 def lines(markdown: str) -> list[Line]:
     """The lines that say something, without code, unless code is all there is."""
     return list(_lines(FENCE.sub("\n", markdown))) or list(_lines(BARRIER.sub("", markdown)))

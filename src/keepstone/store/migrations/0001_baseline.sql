@@ -219,6 +219,7 @@ CREATE TABLE spaces (
     -- What it takes of its user's capacity.
     size_bytes      bigint NOT NULL DEFAULT 0,
     memory_count    bigint NOT NULL DEFAULT 0,
+    changed_at      timestamptz NOT NULL DEFAULT now(),     -- when a memory in it was last kept, changed or put away
     -- What BM25 needs to know.
     passages        bigint NOT NULL DEFAULT 0,
     term_total      bigint NOT NULL DEFAULT 0,
@@ -259,7 +260,6 @@ CREATE TABLE entities (
     agent_id    text COLLATE "C",
     app_id      text COLLATE "C",
     run_id      text COLLATE "C",
-    changed_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (account, space),
     CHECK (num_nonnulls(user_id, agent_id, app_id, run_id) > 0),
     FOREIGN KEY (account, space) REFERENCES spaces (account, space) ON DELETE CASCADE
@@ -339,35 +339,39 @@ CREATE UNIQUE INDEX summaries_that_hold ON summaries (account, space, tier, star
 
 -- === What is remembered ==============================================================================================
 
--- What was distilled: a capsule, a chat memory, a node, a landmark, a memory of an entity, an item of a store. The key
--- of an item is its title, its content the value as JSON, `content_hash` stands for namespace and key, and it expires at
--- `valid_to`.
+-- What was distilled: a capsule, a chat memory, a node, a landmark, what agents remember of rooms (semantic) or what is
+-- remembered for an entity, an item of a store.
 CREATE TABLE memories (
     account            int NOT NULL DEFAULT scope_account(),
     space              bigint NOT NULL,
     id                 text COLLATE "C" NOT NULL,
-    kind               text NOT NULL,         -- capsule, chat, node, landmark, entity, item
-    type               text,                  -- within its kind: decision, preference, a node's type
-    title              text,
-    content            text NOT NULL,
+    kind               text NOT NULL,         -- capsule, chat, node, landmark, semantic, entity, item
+    type               text NOT NULL DEFAULT '',            -- within its kind: decision, preference, a node's type
+    title              text NOT NULL DEFAULT '',
+    content            text NOT NULL,         -- of an item: its value as JSON
     summary            text,
     tags               text[] NOT NULL DEFAULT '{}',
     metadata           jsonb NOT NULL DEFAULT '{}',
     visibility         text NOT NULL DEFAULT 'private' CHECK (visibility IN ('public', 'shared', 'private')),
     user_id            text COLLATE "C",
-    agent              text,
-    run_id             text,
+    agent              text,                  -- the agent that remembers it; `*` for all
+    run_id             text NOT NULL DEFAULT '',            -- the room, direct messages, profile or project it is of
     project_id         text COLLATE "C",
-    source_type        text,
+    source_type        text NOT NULL DEFAULT 'user',        -- who or what kept it: user, model, message, auto_research
     source_chat_id     text COLLATE "C",
     source_message_id  text COLLATE "C",
-    namespace          text COLLATE "C",      -- of an item: its labels, each followed by U+001F
-    content_hash       bytea NOT NULL,
+    role               text,                  -- of whoever said what it was taken from
+    actor              text,                  -- and their name
+    immutable          boolean NOT NULL DEFAULT false,
+    path               text COLLATE "C",      -- of an item: the labels of its namespace, each followed by U+001F
+    key                text,                  -- of an item
+    address            bytea,                 -- of an item: stands for its namespace and key
+    content_hash       bytea NOT NULL,        -- the same for what says the same, as its kind sees it
     size_bytes         bigint NOT NULL,
     version            int NOT NULL DEFAULT 1,
     superseded_by      text COLLATE "C",
     valid_from         timestamptz NOT NULL DEFAULT now(),
-    valid_to           timestamptz,
+    valid_to           timestamptz,           -- until when it holds, or is kept
     created_at         timestamptz NOT NULL DEFAULT now(),
     updated_at         timestamptz NOT NULL DEFAULT now(),
     accessed_at        timestamptz NOT NULL DEFAULT now(),
@@ -381,12 +385,11 @@ CREATE INDEX memories_by_time ON memories (account, space, kind, created_at DESC
 CREATE INDEX memories_by_use ON memories (account, space, kind, accessed_at, id)
     WHERE deleted_at IS NULL AND cold_at IS NULL;
 CREATE INDEX memories_by_tag ON memories USING gin (tags) WHERE deleted_at IS NULL AND cold_at IS NULL;
-CREATE INDEX memories_by_hash ON memories (account, space, kind, content_hash)
-    WHERE kind <> 'capsule' AND deleted_at IS NULL;
+CREATE INDEX memories_by_hash ON memories (account, space, kind, content_hash) WHERE deleted_at IS NULL;
 CREATE INDEX memories_in_trash ON memories (account, deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX memories_cold ON memories (account, cold_at) WHERE cold_at IS NOT NULL;
 -- The same capsule saved twice at once is stored once. Memories of other kinds may say the same.
-CREATE UNIQUE INDEX capsules_by_hash ON memories (account, space, content_hash)
+CREATE UNIQUE INDEX capsules_by_hash ON memories (account, space, content_hash, md5(title))
     WHERE kind = 'capsule' AND deleted_at IS NULL AND cold_at IS NULL;
 CREATE INDEX memories_by_chat ON memories (account, source_chat_id, created_at DESC) WHERE kind = 'chat';
 CREATE INDEX landmarks_of_space ON memories (account, space, created_at)
@@ -397,8 +400,8 @@ CREATE INDEX nodes_by_metadata ON memories USING gin (metadata jsonb_path_ops)
     WHERE kind = 'node' AND deleted_at IS NULL;
 CREATE INDEX memories_that_expire ON memories (account, space, valid_to)
     WHERE kind = 'entity' AND valid_to IS NOT NULL;
-CREATE UNIQUE INDEX items_by_address ON memories (account, space, content_hash) WHERE kind = 'item';
-CREATE INDEX items_by_namespace ON memories (account, space, namespace) WHERE kind = 'item' AND deleted_at IS NULL;
+CREATE UNIQUE INDEX items_by_address ON memories (account, space, address) WHERE kind = 'item';
+CREATE INDEX items_by_path ON memories (account, space, path) WHERE kind = 'item' AND deleted_at IS NULL;
 CREATE INDEX items_by_expiry ON memories (account, space, valid_to) WHERE kind = 'item' AND valid_to IS NOT NULL;
 
 CREATE TABLE memory_versions (
@@ -407,7 +410,7 @@ CREATE TABLE memory_versions (
     memory_id   text COLLATE "C" NOT NULL,
     version     int NOT NULL,
     change      text NOT NULL,                -- created, updated, deleted, restored, merged, superseded
-    title       text,
+    title       text NOT NULL DEFAULT '',
     content     text NOT NULL,
     summary     text,
     tags        text[] NOT NULL DEFAULT '{}',

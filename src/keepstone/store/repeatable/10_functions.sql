@@ -191,7 +191,7 @@ AS $$
     noted AS (
         INSERT INTO audit (account, id, via, action, object_id)
         SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job',
-               CASE kind WHEN 'chat' THEN 'memory' ELSE kind END || '.purge', id
+               CASE WHEN kind IN ('chat', 'entity', 'semantic') THEN 'memory' ELSE kind END || '.purge', id
           FROM gone)
     SELECT count(*) FROM gone
 $$;
@@ -290,8 +290,8 @@ BEGIN
        AND p.source_kind = 'memory' AND p.source_id = m.id;
     UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
       FROM (SELECT space, count(*) AS number, sum(size_bytes) AS size FROM memories
-             WHERE account = here AND user_id = wanted AND kind IN ('capsule', 'chat') AND deleted_at IS NULL
-               AND cold_at IS NULL GROUP BY 1) g
+             WHERE account = here AND user_id = wanted AND kind <> 'node' AND deleted_at IS NULL AND cold_at IS NULL
+             GROUP BY 1) g
      WHERE s.account = here AND s.space = g.space;
     DELETE FROM memories WHERE account = here AND user_id = wanted AND kind <> 'node';
     UPDATE memories SET user_id = NULL WHERE account = here AND user_id = wanted;  -- graphs are the account's

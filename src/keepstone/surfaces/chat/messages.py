@@ -78,8 +78,13 @@ async def _events(services: Services, principal: Principal, begun: Begun) -> Asy
 
 def _injected(begun: Begun) -> dict[str, Any]:
     memories = [
-        {"id": memory.id, "category": memory.category, "relevance": memory.relevance, "content": memory.content}
-        for memory in begun.turn.injected
+        {
+            "id": recalled.memory.id,
+            "category": recalled.memory.category,
+            "relevance": recalled.relevance,
+            "content": recalled.memory.content,
+        }
+        for recalled in begun.turn.injected
     ]
     return {"memories": memories, "capsule_ids": list(begun.capsule_ids)}
 

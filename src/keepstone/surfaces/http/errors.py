@@ -31,7 +31,7 @@ STATUS: Mapping[type[errors.KeepstoneError], int] = {
 }
 
 # What the framework itself answers, in our words.
-_FRAMEWORK: Mapping[int, tuple[str, str]] = {
+FRAMEWORK: Mapping[int, tuple[str, str]] = {
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address does not take this method."),
     413: ("too_large", "The request is larger than this server takes (KEEPSTONE_MAX_BODY_BYTES)."),
@@ -69,13 +69,25 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _framework_error)
 
 
-def error_response(request: Request, fault: errors.KeepstoneError) -> JSONResponse:
+def status_and_headers(fault: errors.KeepstoneError) -> tuple[int, dict[str, str]]:
     status = next(STATUS[kind] for kind in type(fault).__mro__ if kind in STATUS)
     headers: dict[str, str] = {}
     if status == 429 or fault.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after or 1)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
+    return status, headers
+
+
+def malformed(fault: RequestValidationError, ending: str = ". Nothing was stored.") -> errors.Malformed:
+    """Each fault with its path; what was sent is not repeated, it may be a password."""
+    details = [{"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in fault.errors()]
+    first = details[0] if details else {"path": "body", "message": "not valid"}
+    return errors.Malformed(f"{first['path']}: {first['message']}{ending}", details=details)
+
+
+def error_response(request: Request, fault: errors.KeepstoneError) -> JSONResponse:
+    status, headers = status_and_headers(fault)
     details = [{"path": f"body.{name}", "message": wrong} for name, wrong in fault.fields.items()] or fault.details
     body = envelope(request_id(request), fault.code, fault.message, details=details, upgrade_url=fault.upgrade_url)
     return JSONResponse(body, status, headers)
@@ -97,15 +109,9 @@ async def _domain_error(request: Request, fault: Exception) -> JSONResponse:
 
 
 async def _malformed(request: Request, fault: Exception) -> JSONResponse:
-    """Each fault with its path; what was sent is not repeated, it may be a password."""
     if not isinstance(fault, RequestValidationError):
         raise fault
-    details = [{"path": ".".join(str(part) for part in item["loc"]), "message": item["msg"]} for item in fault.errors()]
-    first = details[0] if details else {"path": "body", "message": "not valid"}
-    return error_response(
-        request,
-        errors.Malformed(f"{first['path']}: {first['message']}. Nothing was stored.", details=details),
-    )
+    return error_response(request, malformed(fault))
 
 
 async def _framework_error(request: Request, fault: Exception) -> JSONResponse:
@@ -114,7 +120,7 @@ async def _framework_error(request: Request, fault: Exception) -> JSONResponse:
     if fault.status_code == 400:  # what the framework says of a body that is not even JSON text
         details = [{"path": "body", "message": "not JSON in UTF-8, or nested too deeply"}]
         return error_response(request, errors.Malformed("The body can't be read as JSON.", details=details))
-    code, message = _FRAMEWORK.get(
+    code, message = FRAMEWORK.get(
         fault.status_code, (HTTPStatus(fault.status_code).phrase.lower().replace(" ", "_"), str(fault.detail))
     )
     headers = {"Allow": _allowed(request)} if fault.status_code == 405 else fault.headers

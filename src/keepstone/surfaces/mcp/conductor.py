@@ -12,7 +12,8 @@ from typing import Any
 from keepstone.access.rates import RATE_LIMITED, admit
 from keepstone.errors import KeepstoneError
 from keepstone.memory import capsule_search, capsules
-from keepstone.model.capsule import TRASH_DAYS, Capsule, Found, NewCapsule
+from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services

@@ -7,7 +7,6 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -23,7 +22,7 @@ from keepstone.surfaces.mcp.tool import CONDUCTOR
 
 router = APIRouter(prefix="/v1", include_in_schema=False)
 
-_PROTOCOL = "keepstone.surfaces.mcp.protocol"
+Call = Callable[..., Awaitable[dict[str, Any]]]
 
 
 @router.post("/mcp")
@@ -41,14 +40,18 @@ async def graph_mcp(request: Request, services: Used, principal: Caller) -> Resp
     )
 
 
-async def _exchange(
-    request: Request, services: Services, offer: Offer, call: Callable[..., Awaitable[dict[str, Any]]]
-) -> Response:
+async def _exchange(request: Request, services: Services, offer: Offer, call: Call) -> Response:
     body = await request.body()  # here, where one that is too large is refused in our words
-    if _PROTOCOL not in sys.modules:
-        await asyncio.to_thread(import_module, _PROTOCOL)
-    protocol = import_module(_PROTOCOL)
-    return _ProtocolAnswer(partial(protocol.exchange, offer, call, limit=services.settings.max_body_bytes), body)
+    if "keepstone.surfaces.mcp.protocol" not in sys.modules:
+        await asyncio.to_thread(_load_protocol)
+    return _ProtocolAnswer(partial(_load_protocol(), offer, call, limit=services.settings.max_body_bytes), body)
+
+
+def _load_protocol() -> Callable[..., Awaitable[None]]:
+    """Not at the top: the package that speaks MCP takes a second to load, which most servers never need."""
+    from keepstone.surfaces.mcp.protocol import exchange
+
+    return exchange
 
 
 class _ProtocolAnswer(Response):

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import Field
 
 from keepstone import errors
-from keepstone.surfaces.http.errors import ErrorOut, error_response
+from keepstone.surfaces.http.errors import ErrorOut, error_response, malformed
 
 
 class Mem0ErrorOut(ErrorOut):
@@ -30,7 +30,7 @@ class Mem0Route(APIRoute):
             except errors.KeepstoneError as fault:
                 return _detailed(request, fault)
             except RequestValidationError as fault:
-                return _detailed(request, _malformed(fault))
+                return _detailed(request, malformed(fault))
 
         return detailed
 
@@ -39,10 +39,3 @@ def _detailed(request: Request, fault: errors.KeepstoneError) -> Response:
     plain = error_response(request, fault)
     headers = {name: value for name, value in plain.headers.items() if not name.startswith("content-")}
     return JSONResponse(json.loads(bytes(plain.body)) | {"detail": fault.message}, plain.status_code, headers)
-
-
-def _malformed(fault: RequestValidationError) -> errors.Malformed:
-    """Each fault with its path; what was sent is not repeated."""
-    details = [{"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in fault.errors()]
-    first = details[0] if details else {"path": "body", "message": "not valid"}
-    return errors.Malformed(f"{first['path']}: {first['message']}. Nothing was stored.", details=details)

@@ -6,9 +6,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from keepstone.memory.entity_memories import Kept
-from keepstone.model.entity import Entity, EntityMemory, EntityVersion
+from keepstone.model.entity import Entity, EntityMemory
+from keepstone.model.memory import Version
 from keepstone.surfaces.http.wire import Time, Wire
 
+# What happened to a memory, in this client's words.
+EVENTS = {"created": "ADD", "updated": "UPDATE", "known": "NOOP", "deleted": "DELETE", "restored": "ADD"}
 Id = Annotated[str | None, Field(description="Whose memory it is. Any text but `*`, up to 255 characters.")]
 Filters = Annotated[
     dict[str, Any] | None,
@@ -218,26 +221,26 @@ class Mem0MessageOut(BaseModel):
 
 def show(memory: EntityMemory) -> dict[str, Any]:
     return {
-        "id": memory.id, "memory": memory.content, "user_id": memory.user_id, "agent_id": memory.agent_id,
-        "app_id": memory.app_id, "run_id": memory.run_id, "actor_id": memory.actor_id, "role": memory.role,
-        "metadata": memory.metadata, "categories": memory.categories, "immutable": memory.immutable,
+        "id": memory.id, "memory": memory.content, "user_id": memory.for_user, "agent_id": memory.for_agent,
+        "app_id": memory.for_app, "run_id": memory.for_run, "actor_id": memory.actor, "role": memory.role,
+        "metadata": memory.metadata, "categories": memory.tags, "immutable": memory.immutable,
         "expiration_date": memory.expires_on, "created_at": memory.created_at, "updated_at": memory.updated_at,
     }  # fmt: skip
 
 
 def show_kept(kept: Kept) -> Mem0EventOut:
-    return Mem0EventOut(**show(kept.memory), event=kept.event, previous_memory=kept.previous)
+    return Mem0EventOut(**show(kept.memory), event=EVENTS[kept.event], previous_memory=kept.previous)
 
 
-def show_version(memory: EntityMemory, before: EntityVersion | None, version: EntityVersion) -> Mem0VersionOut:
+def show_version(memory: EntityMemory, before: Version | None, version: Version) -> Mem0VersionOut:
     gone = version.change == "deleted"
     was_gone = before is not None and before.change == "deleted"
     return Mem0VersionOut(
         id=f"{memory.id}:{version.version}", memory_id=memory.id,
         old_memory=None if before is None or was_gone else before.content, new_memory=None if gone else version.content,
-        event={"created": "ADD", "deleted": "DELETE", "restored": "ADD"}.get(version.change, "UPDATE"),
-        metadata=version.metadata, categories=version.categories, user_id=memory.user_id, agent_id=memory.agent_id,
-        app_id=memory.app_id, run_id=memory.run_id, created_at=memory.created_at, updated_at=version.changed_at,
+        event=EVENTS[version.change], metadata=version.metadata, categories=version.tags, user_id=memory.for_user,
+        agent_id=memory.for_agent, app_id=memory.for_app, run_id=memory.for_run, created_at=memory.created_at,
+        updated_at=version.changed_at,
         is_deleted=gone,
     )  # fmt: skip
 

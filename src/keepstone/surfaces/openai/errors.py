@@ -1,6 +1,5 @@
 """Errors in OpenAI's envelope, for the routes that its clients call. The rest of the app keeps its own."""
 
-import math
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -15,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from keepstone import errors
 from keepstone.relay.dialects.values import as_text, objects_in
-from keepstone.surfaces.http.errors import STATUS
+from keepstone.surfaces.http.errors import FRAMEWORK, malformed, status_and_headers
 
 _TYPES: Mapping[int, str] = {
     401: "invalid_request_error",
@@ -26,10 +25,6 @@ _TYPES: Mapping[int, str] = {
 }
 _CODES: Mapping[int, str] = {401: "invalid_api_key"}
 _HEADERS: Mapping[str, str] = {"workspace_id": "x-keepstone-workspace", "chat_id": "x-keepstone-chat"}
-_FRAMEWORK: Mapping[int, str] = {
-    405: "This address does not take this method.",
-    413: "The request is larger than this server takes (KEEPSTONE_MAX_BODY_BYTES).",
-}
 
 
 class OpenAIErrorBody(BaseModel):
@@ -57,7 +52,7 @@ class OpenAIRoute(APIRoute):
             except errors.KeepstoneError as fault:
                 return _of_domain(fault)
             except RequestValidationError as fault:
-                return _of_domain(_malformed(fault))
+                return _of_domain(malformed(fault, "."))
             except HTTPException as fault:
                 return _of_framework(fault)
 
@@ -72,28 +67,16 @@ class OpenAIRoute(APIRoute):
 
 def _of_domain(fault: errors.KeepstoneError) -> JSONResponse:
     # They know no 422, and tell a wait for an answer from no answer.
-    status = next(STATUS[kind] for kind in type(fault).__mro__ if kind in STATUS)
+    status, headers = status_and_headers(fault)
     status = 400 if status == 422 else status
     status = 504 if fault.code == "upstream_timeout" else status
-    headers: dict[str, str] = {}
-    if status == 429 or fault.retry_after is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after or 1)))
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
     return _response(status, fault.message, code=_CODES.get(status, fault.code), param=_param(fault), headers=headers)
 
 
 def _of_framework(fault: HTTPException) -> JSONResponse:
-    message = _FRAMEWORK.get(fault.status_code, str(fault.detail))
+    _, message = FRAMEWORK.get(fault.status_code, ("", str(fault.detail)))
     code = HTTPStatus(fault.status_code).phrase.lower().replace(" ", "_")
     return _response(fault.status_code, message, code=code, headers=fault.headers)
-
-
-def _malformed(fault: RequestValidationError) -> errors.Malformed:
-    """Each fault with its path; what was sent is not repeated."""
-    details = [{"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in fault.errors()]
-    first = details[0] if details else {"path": "body", "message": "not valid"}
-    return errors.Malformed(f"{first['path']}: {first['message']}.", details=details)
 
 
 def _param(fault: errors.KeepstoneError) -> str | None:

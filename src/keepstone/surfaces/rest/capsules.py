@@ -100,7 +100,7 @@ class VersionOut(Shown):
     version: int
     change: str
     title: str
-    content_md: str
+    content_md: str = Field(validation_alias="content")
     tags: list[str]
     metadata: dict[str, Any]
     changed_by: str | None
@@ -263,9 +263,9 @@ class ImportedOut(Shown):
 
 
 def _source(capsule: Capsule) -> SourceOut | None:
-    if not capsule.chat_id and not capsule.message_id:
+    if not capsule.source_chat_id and not capsule.source_message_id:
         return None
-    return SourceOut(chat_id=capsule.chat_id, message_id=capsule.message_id)
+    return SourceOut(chat_id=capsule.source_chat_id, message_id=capsule.source_message_id)
 
 
 def _capsule(capsule: Capsule) -> CapsuleOut:

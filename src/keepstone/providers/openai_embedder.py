@@ -1,20 +1,31 @@
 """Any OpenAI-compatible embeddings endpoint, in place of the local models: pooled vectors only.
 
-Retries, backoff and timeouts are the SDK's. Neither the key nor a text is ever part of an error or a log line.
+Neither the key nor a text is ever part of an error or a log line.
 """
 
 import asyncio
-import logging
+import json
 from collections.abc import Sequence
 
 import numpy as np
-from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
+from pydantic import BaseModel, ValidationError
 
 from keepstone.errors import UpstreamError
 from keepstone.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
+from keepstone.providers.openai_upstream import OpenAIUpstream
+from keepstone.providers.patience import post
 
 WINDOW, OVERLAP = 1_500, 150  # characters: under 512 tokens in most scripts, which every such model reads
 BATCH = 128
+
+
+class _Vector(BaseModel):
+    index: int
+    embedding: list[float]
+
+
+class _Answered(BaseModel):
+    data: list[_Vector]
 
 
 class OpenAIEmbedder:
@@ -23,7 +34,7 @@ class OpenAIEmbedder:
     def __init__(
         self,
         base_url: str,
-        api_key: str,
+        api_key: str | None,
         model: str,
         *,
         multilingual: bool = True,
@@ -34,20 +45,19 @@ class OpenAIEmbedder:
         self.dimension = 0
         self.multilingual = multilingual
         self._model = model
-        # At debug level the SDK logs whole requests, and with them the texts.
-        logging.getLogger("openai").setLevel(logging.WARNING)
-        # Servers on one's own machine want no key; the SDK insists on one.
-        self._client = AsyncOpenAI(base_url=base_url, api_key=api_key or "none", timeout=timeout, max_retries=retries)
+        self._timeout = timeout
+        self._retries = retries
+        self._upstream = OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
         self._closing: asyncio.Task[None] | None = None
 
     def cut(self, text: str) -> list[Span]:
         return cut_by_characters(text, WINDOW, OVERLAP)
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        found: list[Embedding] = []
+        embeddings: list[Embedding] = []
         for start in range(0, len(texts), BATCH):
-            found += await self._call(texts[start : start + BATCH])
-        return found
+            embeddings += await self._call(texts[start : start + BATCH])
+        return embeddings
 
     async def probe(self) -> int:
         """Ask once, to learn the dimension and whether the endpoint answers."""
@@ -59,26 +69,27 @@ class OpenAIEmbedder:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # the connections went with their loop
-        self._closing = loop.create_task(self._client.close())
+        self._closing = loop.create_task(self._upstream.close())
 
     async def _call(self, texts: Sequence[str]) -> list[Embedding]:
         # An empty text is refused by most. Floats, because not every server knows base64.
         inputs = [well_formed(text) or " " for text in texts]
+        asked = {"model": self._model, "input": inputs, "encoding_format": "float"}
         try:
-            answer = await self._client.embeddings.create(model=self._model, input=inputs, encoding_format="float")
-            # The SDK believes what it is told, so any shape may come.
-            entries = sorted(answer.data, key=lambda entry: entry.index)
-            rows = [np.array(entry.embedding, np.float32) for entry in entries]
-        except APIStatusError as fault:
-            raise UpstreamError(
-                f"The embeddings endpoint answered {fault.status_code}: {_advice(fault.status_code)}."
-            ) from None
-        except APIConnectionError:
+            status, body = await post(
+                self._upstream, "/embeddings", json.dumps(asked).encode(), retries=self._retries, seconds=self._timeout
+            )
+        except UpstreamError:
             raise UpstreamError(
                 "The embeddings endpoint could not be reached in time: look whether it runs and its address is right."
             ) from None
-        except (AttributeError, OpenAIError, TypeError, ValueError):
+        if not 200 <= status < 300:
+            raise UpstreamError(f"The embeddings endpoint answered {status}: {_advice(status)}.")
+        try:
+            entries = sorted(_Answered.model_validate_json(body).data, key=lambda entry: entry.index)
+        except ValidationError:
             raise UpstreamError("The embeddings endpoint did not answer with embeddings: check its address.") from None
+        rows = [np.array(entry.embedding, np.float32) for entry in entries]
         return self._embeddings(rows, len(texts))
 
     def _embeddings(self, rows: Sequence[Floats], expected: int) -> list[Embedding]:

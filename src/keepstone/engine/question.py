@@ -1,0 +1,67 @@
+"""A question, and what the embedders see in it. They work with no connection held, before the database is asked."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from keepstone.engine.language.scripts import latin
+from keepstone.engine.language.stopwords import guess
+from keepstone.errors import UpstreamError
+from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.services import Services
+from keepstone.store.candidates import Survey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """`speaker` is who asks; `asked_at` is what "yesterday" is counted from. Nothing after `until` is seen."""
+
+    text: str
+    speaker: str | None
+    asked_at: datetime
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedQuestion:
+    """A question as embedders see it, by the name of the model."""
+
+    question: Question
+    embedded: Mapping[str, tuple[Embedder, Embedding]]
+
+
+async def embed_question(services: Services, question: Question) -> EmbeddedQuestion:
+    """By the embedders that it surely needs, so that it can be done while the space is still being looked up. English
+    needs the multilingual model only in a space that has something else.
+    """
+    embedders = services.embedders.active
+    if guess(question.text) == "en" and latin(question.text):
+        embedders = tuple(embedder for embedder in embedders if not embedder.multilingual) or embedders
+    return EmbeddedQuestion(question=question, embedded=await _embed(embedders, question.text))
+
+
+async def embed_for_spaces(services: Services, asked: EmbeddedQuestion, size: Survey) -> EmbeddedQuestion:
+    """The same question, for spaces that may need more embedders than the question itself."""
+    if not size.foreign_text:
+        return asked
+    rest = [embedder for embedder in services.embedders.active if embedder.name not in asked.embedded]
+    return replace(asked, embedded={**asked.embedded, **await _embed(rest, asked.question.text)})
+
+
+async def _embed(embedders: Sequence[Embedder], text: str) -> dict[str, tuple[Embedder, Embedding]]:
+    """The question as each embedder sees it; one that can't be reached is left out."""
+
+    async def by(embedder: Embedder) -> Embedding | None:
+        try:
+            start, end = embedder.cut(text)[0]  # what it reads whole
+            return (await embedder.embed([text[start:end]]))[0]
+        except UpstreamError:
+            return None
+
+    made = await asyncio.gather(*(by(embedder) for embedder in embedders))
+    return {
+        embedder.name: (embedder, embedding)
+        for embedder, embedding in zip(embedders, made, strict=True)
+        if embedding is not None
+    }

@@ -1,0 +1,415 @@
+"""The life of a memory, once for all kinds: kept, changed, put in the trash and brought back; each change a version, a
+line in the audit trail, and another set of passages where the text is another.
+
+A kind of memory is a `Kind`: what is its own in all of this. Whoever changes a memory holds its space's row, so that
+nobody keeps the same at the same moment. What takes time (cutting texts, embedding) is done before, in `prepare`, while
+no connection is held.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Generic
+
+from keepstone.access.audit import record
+from keepstone.access.readscope import account_scope
+from keepstone.engine import dedup
+from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
+from keepstone.engine.index import Source, passages_of
+from keepstone.engine.lookup import nearest
+from keepstone.engine.pack import own_words
+from keepstone.errors import Conflict, Invalid, Malformed, NotFound
+from keepstone.model import ids
+from keepstone.model.memory import LARGEST, LARGEST_METADATA, TRASH_DAYS, Memory, MemoryT, Version
+from keepstone.model.message import NewPassage
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.store import memories, passages, spaces
+from keepstone.store.db import Connection
+from keepstone.store.memories import Shape
+
+_NEAREST = 20
+_VERBS = {
+    "created": "create", "updated": "update", "deleted": "delete", "restored": "restore", "superseded": "supersede",
+    "revived": "revive", "imported": "import",
+}  # fmt: skip
+
+# Finds a memory, whatever its state, or says that there is none such; from then on the transaction reaches it.
+Finder = Callable[[Connection], Awaitable[MemoryT]]
+Finders = Callable[[Connection], Awaitable[Sequence[MemoryT]]]
+Edit = Callable[[MemoryT], MemoryT]
+
+
+def _content(memory: Memory) -> Sequence[str]:
+    return [memory.content]
+
+
+def _content_hash(memory: Memory) -> bytes:
+    return dedup.content_hash(memory.content)
+
+
+def _size(memory: Memory) -> int:
+    return len(memory.content.encode())
+
+
+def _space(memory: Memory) -> int:
+    return memory.space
+
+
+async def _unlimited(conn: Connection, services: Services, principal: Principal, memory: Memory, more: int) -> None:
+    """Nothing is counted against a plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[MemoryT]):
+    """What is a kind's own. `noun` is what the audit trail calls it, and `verbs` what was done to it where that is not
+    what others call it; `text_field` is what its users call its text. With `unique`, two that hold may not be the same.
+    """
+
+    shape: Shape[MemoryT]
+    noun: str
+    prefix: ids.Kind
+    missing: str
+    text_field: str = "content"
+    largest: int = LARGEST
+    unique: bool = True
+    verbs: Mapping[str, str] = field(default_factory=dict[str, str])
+    indexed: Callable[[MemoryT], Sequence[str]] = _content
+    content_hash: Callable[[MemoryT], bytes] = _content_hash
+    size: Callable[[MemoryT], int] = _size
+    found_in: Callable[[MemoryT], int] = _space  # the space of its passages
+    make_room: Callable[[Connection, Services, Principal, MemoryT, int], Awaitable[None]] = _unlimited
+
+    def new(self, at: datetime, **fields: Any) -> MemoryT:
+        """One that is made now."""
+        made: dict[str, Any] = {
+            "id": ids.new_id(self.prefix), "created_at": at, "updated_at": at, "accessed_at": at, "valid_from": at,
+        }  # fmt: skip
+        return self.shape.row(**made | fields)
+
+    def complete(self, memory: MemoryT) -> MemoryT:
+        """With what follows from the rest of it."""
+        return replace(memory, content_hash=self.content_hash(memory), size_bytes=self.size(memory))
+
+    def live(self, memory: MemoryT | None) -> MemoryT:
+        if memory is None or not memory.live:
+            raise self.not_found()
+        return memory
+
+    def not_found(self) -> NotFound:
+        return NotFound(self.missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[MemoryT]):
+    """A memory as it is to be, the passages that it will be found by, and the vector of the first of them. None for
+    passages: those that are there stay.
+    """
+
+    memory: MemoryT
+    passages: Sequence[NewPassage] | None
+    first: FirstVector | None = None
+
+    def moved(self, **fields: Any) -> "Prepared[MemoryT]":
+        """The same with another id, space or the like."""
+        memory = replace(self.memory, **fields)
+        return Prepared(memory, [replace(one, source_id=memory.id) for one in self.passages or []], self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[MemoryT]):
+    """A row that was just written: what happened to it, what it was, and what it is."""
+
+    change: str
+    before: MemoryT | None
+    after: Prepared[MemoryT]
+
+
+# --------------------------------------------------------------------------------------------- what may be kept
+
+
+def check_text(kind: Kind[Any], text: str) -> str:
+    """What may be kept of it: what was recalled and quoted in it is nobody's own words."""
+    kept = own_words(text).strip()
+    if not kept:
+        raise Invalid("There is nothing to remember in this: give a text of its own, not only what was recalled.")
+    check_size(kind, kept)
+    return kept
+
+
+def check_size(kind: Kind[Any], text: str) -> None:
+    if len(text.encode()) > kind.largest:
+        raise _malformed(kind.text_field, f"has more than {kind.largest // 1024} KB: keep what matters, or split it")
+
+
+def check_metadata(metadata: Mapping[str, Any] | None) -> None:
+    if metadata and len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
+        raise _malformed("metadata", f"has more than {LARGEST_METADATA // 1024} KB")
+
+
+def _malformed(name: str, fault: str) -> Malformed:
+    return Malformed(f"{name} {fault}. Nothing was stored.", fields={name: fault})
+
+
+# -------------------------------------------------------------------------------- before the database is asked
+
+
+async def prepare(
+    services: Services, kind: Kind[MemoryT], memory: MemoryT, *, embed: bool = True
+) -> Prepared[MemoryT]:  # fmt: skip
+    """Cut it into passages and embed the first, so that it can be found by meaning as soon as it is stored."""
+    services.embedders.need()
+    cut: list[NewPassage] = []
+    for text in kind.indexed(memory):
+        # Not by its date: nobody who looks for a word wants all that was kept in a month of that name.
+        source = Source(kind="memory", id=memory.id, text=text, at=memory.created_at, dated=False)
+        made = await passages_of([source], services.embedders.active, visibility=memory.visibility)
+        cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
+    return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
+
+
+async def prepare_change(
+    services: Services, kind: Kind[MemoryT], before: MemoryT, after: MemoryT
+) -> Prepared[MemoryT]:  # fmt: skip
+    """The same where something of it is there already, and may still be right."""
+    if (kind.indexed(after), after.created_at) == (kind.indexed(before), before.created_at):
+        return Prepared(kind.complete(after), None)
+    return await prepare(services, kind, after)
+
+
+# ------------------------------------------------------------------- in a transaction that holds the memory's space
+
+
+async def keep(
+    conn: Connection, services: Services, principal: Principal, kind: Kind[MemoryT], new: Prepared[MemoryT],
+    **details: str,
+) -> MemoryT:  # fmt: skip
+    """Store something new; refused when there is no room for it."""
+    await kind.make_room(conn, services, principal, new.memory, new.memory.size_bytes)
+    await memories.insert(conn, kind.shape, new.memory)
+    await settle(conn, services, principal, kind, [Written("created", None, new)], **details)
+    return new.memory
+
+
+async def rewrite(
+    conn: Connection, services: Services, principal: Principal, kind: Kind[MemoryT], before: MemoryT,
+    after: Prepared[MemoryT], change: str = "updated", **details: str,
+) -> MemoryT:  # fmt: skip
+    """Another version of it; refused when there is no room for it, or when it would be the same as another."""
+    memory = replace(after.memory, version=before.version + 1)
+    another = not before.live or (memory.content_hash, memory.title) != (before.content_hash, before.title)
+    if kind.unique and another and memory.live and memory.superseded_by is None:
+        twin = next((one for one in await twins(conn, kind, memory) if one.title == memory.title), None)
+        if twin is not None:
+            raise Conflict(f"Then it would be the same as {twin.id}: change or delete that one instead.")
+    growth = memory.size_bytes - (before.size_bytes if before.live else 0)
+    if growth > 0:
+        await kind.make_room(conn, services, principal, memory, growth)
+    await memories.update(conn, before, memory)
+    written = Written(change, before, Prepared(memory, after.passages, after.first))
+    await settle(conn, services, principal, kind, [written], **details)
+    return memory
+
+
+async def put_away(
+    conn: Connection, principal: Principal, kind: Kind[Any], memory_ids: Sequence[str], change: str = "deleted",
+    **columns: Any,
+) -> None:  # fmt: skip
+    """To the trash or the cold tier: no longer listed, found or counted. There may be tens of thousands."""
+    for space, count, size in await memories.put_away(conn, memory_ids, **columns):
+        await memories.count_in(conn, space, memories=-count, size=-size)
+    await memories.add_version(conn, memory_ids, change, principal.user_id)
+    await passages.delete_of_memories(conn, memory_ids)
+    async with conn.pipeline():
+        for memory_id in memory_ids:
+            await record(conn, principal, _action(kind, change), memory_id)
+
+
+async def settle(
+    conn: Connection, services: Services, principal: Principal, kind: Kind[MemoryT],
+    written: Sequence[Written[MemoryT]], **details: str,
+) -> None:  # fmt: skip
+    """All that follows from rows that were written: their versions, passages and first vectors, the counters of their
+    space, the audit trail, and a job for the other vectors. Each row stands in it once.
+    """
+    for change in dict.fromkeys(one.change for one in written):
+        changed = [one.after.memory.id for one in written if one.change == change]
+        await memories.add_version(conn, changed, change, principal.user_id)
+    outdated = [one.after.memory.id for one in written if one.before is not None and one.after.passages is not None]
+    if outdated:
+        await passages.delete_of_memories(conn, outdated)
+    for space in sorted({kind.found_in(one.after.memory) for one in written}):
+        here = [one.after for one in written if kind.found_in(one.after.memory) == space]
+        if cut := [passage for one in here for passage in one.passages or []]:
+            await passages.insert(conn, space, cut)
+            for one in here:
+                await store_first_vector(conn, space, one.passages or [], one.first)
+            await schedule_indexing(conn, services, principal.account, space)
+    for space in sorted({one.after.memory.space for one in written}):
+        was = [one.before for one in written if one.after.memory.space == space and one.before and one.before.live]
+        now = [one.after.memory for one in written if one.after.memory.space == space and one.after.memory.live]
+        size = sum(one.size_bytes for one in now) - sum(one.size_bytes for one in was)
+        await memories.count_in(conn, space, memories=len(now) - len(was), size=size)
+    for one in written:
+        await record(conn, principal, _action(kind, one.change), one.after.memory.id, **details)
+
+
+async def move(
+    conn: Connection, services: Services, principal: Principal, kind: Kind[MemoryT], moved: Sequence[MemoryT],
+    space: int,
+) -> None:  # fmt: skip
+    """To another space, where they are found and counted from now on. Both are held."""
+    await memories.move(conn, [memory.id for memory in moved], space)
+    live = [memory for memory in moved if memory.live]
+    await passages.delete_of_memories(conn, [memory.id for memory in live])
+    prepared = [await prepare(services, kind, memory, embed=False) for memory in live]
+    if cut := [passage for memory in prepared for passage in memory.passages or ()]:
+        await passages.insert(conn, space, cut)
+        await schedule_indexing(conn, services, principal.account, space)
+    for memory in live:
+        await memories.count_in(conn, memory.space, memories=-1, size=-memory.size_bytes)
+        await memories.count_in(conn, space, memories=1, size=memory.size_bytes)
+
+
+async def schedule_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
+    """A job makes the vectors, unless one is on its way already."""
+    if await spaces.claim_reading(conn, space):
+        await services.queue.add(conn, "read_space", account=account, space=space, one_by_one=f"space {space}")
+
+
+async def twins(conn: Connection, kind: Kind[MemoryT], memory: MemoryT) -> list[MemoryT]:
+    """Others in its space that hold and say exactly the same, the oldest first."""
+    same = await memories.by_hash(conn, kind.shape, memory.space, memory.content_hash)
+    return [one for one in same if one.id != memory.id]
+
+
+async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> list[MemoryT]:
+    """What may say the same: its twins, then what begins nearly like it, the nearest first."""
+    same = await twins(conn, kind, new.memory)
+    near = await nearest(conn, new.memory.space, new.first, above=dedup.WORTH_COMPARING, limit=_NEAREST)
+    close = await memories.by_ids(conn, kind.shape, list(near))
+    return same + [close[name] for name in near if name in close and close[name] not in same]
+
+
+async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> MemoryT | None:
+    """The memory that says this already."""
+    known = await alike(conn, kind, new)
+    return next((one for one in known if dedup.superfluous(new.memory.content, one.content)), None)
+
+
+# ------------------------------------------------------------------------------------------------ whole operations
+
+
+async def get(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> MemoryT:
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        return kind.live(await find(conn))
+
+
+async def history(
+    services: Services, principal: Principal, find: Finder[MemoryT]
+) -> tuple[MemoryT, list[Version]]:  # fmt: skip
+    """The memory, whatever its state, and every version of it, the latest first."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        memory = await find(conn)
+        return memory, await memories.versions(conn, Version, memory.id)
+
+
+async def change(
+    services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT],
+    edit: Edit[MemoryT], **details: str,
+) -> MemoryT:  # fmt: skip
+    """What `edit` makes of it, as another version. One that is as before is no change."""
+    [changed] = await change_all(services, principal, kind, _one(find), edit, **details)
+    return changed
+
+
+async def change_all(
+    services: Services, principal: Principal, kind: Kind[MemoryT], find: Finders[MemoryT],
+    edit: Edit[MemoryT], **details: str,
+) -> list[MemoryT]:  # fmt: skip
+    """All of them or none."""
+    while True:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            before = [kind.live(memory) for memory in await find(conn)]
+        edited = [(memory, edit(memory)) for memory in before]
+        if all(old == new for old, new in edited):
+            return before
+        now = services.clock()
+        prepared = [
+            None if old == new else await prepare_change(services, kind, old, replace(new, updated_at=now))
+            for old, new in edited
+        ]
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            current = [kind.live(memory) for memory in await held(conn, find)]
+            if [memory.version for memory in current] != [memory.version for memory in before]:
+                continue  # somebody was faster: what they changed stays in the history
+            return [
+                old if new is None else await rewrite(conn, services, principal, kind, old, new, **details)
+                for old, new in zip(current, prepared, strict=True)
+            ]
+
+
+async def trash(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> None:
+    """Into the trash, for 30 days."""
+    await trash_all(services, principal, kind, _one(find))
+
+
+async def trash_all(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finders[MemoryT]) -> None:
+    """All of them or none."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        gone = await held(conn, find)
+        if any(memory.deleted_at is not None for memory in gone):
+            raise kind.not_found()
+        await put_away(conn, principal, kind, [memory.id for memory in gone], deleted_at=services.clock())
+
+
+async def restore(
+    services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT], *, change: str = "restored",
+    away_since: Callable[[MemoryT], datetime | None] = lambda memory: memory.deleted_at,
+    edit: Edit[MemoryT] = lambda memory: replace(memory, deleted_at=None),
+) -> MemoryT:  # fmt: skip
+    """Back out of the trash, within 30 days, if there is room for it and the same was not kept again."""
+
+    def away(memory: MemoryT) -> MemoryT:
+        since = away_since(memory)
+        if since is None or too_long(services, since):
+            raise kind.not_found()
+        return memory
+
+    while True:
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            before = away(await find(conn))
+        prepared = await prepare(services, kind, edit(before))
+        async with services.db.transaction(account_scope(principal.account)) as conn:
+            [current] = await held(conn, _one(find))
+            if away(current).version != before.version:
+                continue
+            return await rewrite(conn, services, principal, kind, current, prepared, change)
+
+
+def too_long(services: Services, since: datetime) -> bool:
+    """What was put away then is gone, also while it is still there."""
+    return since < services.clock() - timedelta(days=TRASH_DAYS)
+
+
+async def held(conn: Connection, find: Finders[MemoryT]) -> Sequence[MemoryT]:
+    """What it finds; and until the transaction ends, nobody else changes anything in their spaces."""
+    found = await find(conn)
+    while True:
+        locked = {memory.space for memory in found}
+        await spaces.lock(conn, locked)
+        found = await find(conn)
+        if {memory.space for memory in found} <= locked:  # else one was moved meanwhile
+            return found
+
+
+def _one(find: Finder[MemoryT]) -> Finders[MemoryT]:
+    async def several(conn: Connection) -> Sequence[MemoryT]:
+        return [await find(conn)]
+
+    return several
+
+
+def _action(kind: Kind[Any], change: str) -> str:
+    return f"{kind.noun}.{kind.verbs.get(change) or _VERBS.get(change, change)}"

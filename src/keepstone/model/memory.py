@@ -1,0 +1,76 @@
+"""Memories: what all kinds of them have in common, as the table has it. A kind is a subclass that gives columns the
+names that its own users know, and adds no column.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+TRASH_DAYS = 30  # in which what was deleted can be brought back
+LARGEST = 256 * 1024  # bytes of a memory, unless its kind says otherwise
+LARGEST_METADATA = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """`place` is the name of its space, and no column. `valid_to` is until when it holds, or is kept. `run_id` names
+    the conversation it was taken from. `path`, `key` and `address` are an item's; others have none.
+    """
+
+    id: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    accessed_at: datetime
+    valid_from: datetime
+    space: int = 0
+    place: str = ""
+    type: str = ""
+    title: str = ""
+    summary: str | None = None
+    tags: list[str] = field(default_factory=list[str])
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    visibility: str = "private"
+    user_id: str | None = None
+    agent: str | None = None
+    run_id: str = ""
+    project_id: str | None = None
+    source_type: str = "user"
+    source_chat_id: str | None = None
+    source_message_id: str | None = None
+    role: str | None = None
+    actor: str | None = None
+    immutable: bool = False
+    path: str | None = None
+    key: str | None = None
+    address: bytes | None = None
+    content_hash: bytes = b""
+    size_bytes: int = 0
+    version: int = 1
+    superseded_by: str | None = None
+    valid_to: datetime | None = None
+    deleted_at: datetime | None = None
+    cold_at: datetime | None = None
+
+    @property
+    def live(self) -> bool:
+        """Neither in the trash nor in the cold tier."""
+        return self.deleted_at is None and self.cold_at is None
+
+
+MemoryT = TypeVar("MemoryT", bound=Memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """What a memory was after a change: created, updated, deleted, restored, and what else can happen to its kind."""
+
+    version: int
+    change: str
+    title: str
+    content: str
+    summary: str | None = None
+    tags: list[str]
+    metadata: dict[str, Any]
+    changed_by: str | None
+    changed_at: datetime

@@ -1,0 +1,104 @@
+"""A language model behind an upstream: one question, one answer, whoever the provider is.
+
+Which parameters a model takes is learned by asking. Newer models of OpenAI's refuse `max_tokens` and a temperature of
+0; older ones and most local servers know only `max_tokens`, and ignore or refuse its successor. Neither the key nor a
+text is ever part of an error or a log line.
+"""
+
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from keepstone.errors import UpstreamError
+from keepstone.providers.llm import Completion
+from keepstone.providers.patience import post
+from keepstone.providers.upstream import Upstream
+
+_OLD_LIMIT, _NEW_LIMIT, _TEMPERATURE = "max_tokens", "max_completion_tokens", "temperature"
+_THOUGHT = 2_000  # tokens: models that take the new limit count towards it what they think
+_REFUSED = frozenset({400, 422})
+
+
+class _Said(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Said
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Answered(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
+
+
+class ChatModel:
+    """The model is the upstream's own. `refused` are parameters that it turned out not to take."""
+
+    def __init__(self, upstream: Upstream, *, timeout: float = 60, retries: int = 2) -> None:
+        self.name = upstream.model or ""
+        self._upstream = upstream
+        self._timeout = timeout
+        self._retries = retries
+        self._refused: frozenset[str] = frozenset()
+
+    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+        refused = self._refused
+        while True:
+            sent = _parameters(max_tokens, refused)
+            status, body = await self._ask({"model": self.name, "messages": messages, **sent})
+            named = _named(body, sent) if status in _REFUSED else None
+            if named is None or named == _NEW_LIMIT:
+                break
+            refused |= {named}
+        if not 200 <= status < 300:
+            raise _failed(status)
+        self._refused = refused  # only of what was answered without them
+        try:
+            answered = _Answered.model_validate_json(body)
+        except ValidationError:
+            raise _failed(None) from None
+        usage = answered.usage or _Usage()
+        text = answered.choices[0].message.content or ""
+        return Completion(text=text, tokens_in=usage.prompt_tokens, tokens_out=usage.completion_tokens)
+
+    async def close(self) -> None:
+        await self._upstream.close()
+
+    async def _ask(self, body: dict[str, Any]) -> tuple[int, bytes]:
+        payload = json.dumps(body).encode()
+        try:
+            return await post(
+                self._upstream, "/chat/completions", payload, retries=self._retries, seconds=self._timeout
+            )
+        except UpstreamError:
+            raise _failed(None) from None
+
+
+def _parameters(max_tokens: int, refused: frozenset[str]) -> dict[str, Any]:
+    limit = {_NEW_LIMIT: max_tokens + _THOUGHT} if _OLD_LIMIT in refused else {_OLD_LIMIT: max_tokens}
+    return limit if _TEMPERATURE in refused else {**limit, _TEMPERATURE: 0}
+
+
+def _named(body: bytes, sent: dict[str, Any]) -> str | None:
+    """The parameter of ours that a refusal is about: the one that it names first."""
+    places = {name: re.search(rf"\b{name}\b".encode(), body) for name in sent}
+    named = {name: place.start() for name, place in places.items() if place is not None}
+    return min(named, key=lambda name: named[name]) if named else None
+
+
+def _failed(status: int | None) -> UpstreamError:
+    what = f"answered {status}" if status else "could not be reached"
+    return UpstreamError(
+        f"The language model {what}: look at KEEPSTONE_LLM_BASE_URL, KEEPSTONE_LLM_API_KEY and KEEPSTONE_LLM_MODEL. "
+        "Try again.",
+        retry_after=5,
+    )
