@@ -193,9 +193,10 @@ def _flat(text: str) -> str:
 
 
 def _fields(source: object, names: Iterable[str], **more: Any) -> Answer:
-    """As the schema of the tool names them; times as JSON has them."""
-    shown = {name: getattr(source, name) for name in names if name not in more} | more
-    return {name: _time(value) if isinstance(value, datetime) else value for name, value in shown.items()}
+    """As the schema of the tool names them, when it was made and changed at the end; times as JSON has them."""
+    ordered = sorted({**dict.fromkeys(names), **more}, key=("created_at", "updated_at").count)
+    values = {name: more[name] if name in more else getattr(source, name) for name in ordered}
+    return {name: _time(value) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def _result(recalled: RecalledNode) -> Answer:
