@@ -164,7 +164,7 @@ def _listed(recalled: GraphRecall, *, narrowed: bool) -> str:
         tries = ["Ask a whole question", "set a lower min_relevance"]
         if narrowed:
             tries.insert(1, "leave filters out")
-        return f"Nothing recalled. {', or '.join(tries)}. If it stays so, it is not known. Query {recalled.query_id}."
+        return f"Nothing found. {', or '.join(tries)}. If it stays so, it is not known. Query {recalled.query_id}."
     more = f" of {recalled.total}" if recalled.total > len(recalled.results) else ""
     by_words = " by words alone" if recalled.degraded else ""
     lines = _lines(recalled.results)
