@@ -42,9 +42,9 @@ async def usage(
     """Owners see all of the account's, everybody else their own; a service key that names nobody, its own. What is left
     of the month is the account's, whoever asks.
     """
-    whole = principal.role == "owner"
-    user_id = None if whole else principal.user_id
-    credential_id = None if whole or user_id is not None else principal.credential_id
+    sees_all = principal.role == "owner"
+    user_id = None if sees_all else principal.user_id
+    credential_id = None if sees_all or user_id is not None else principal.credential_id
     since, until = _range(services, since, until)
     now = services.clock()
     async with services.db.transaction(account_scope(principal.account)) as conn:

@@ -50,9 +50,13 @@ def import_from(
     try:
         asyncio.run(work)
     finally:
-        told = {"source": source, "dry_run": dry_run, "seconds": round(time.monotonic() - begun, 1)} | report.as_json()
+        outcome = {
+            "source": source,
+            "dry_run": dry_run,
+            "seconds": round(time.monotonic() - begun, 1),
+        } | report.as_json()
         if report_path is not None:
-            report_path.write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n")
+            report_path.write_text(json.dumps(outcome, ensure_ascii=False, indent=2) + "\n")
         _show(report, dry_run=dry_run)
     return 0
 

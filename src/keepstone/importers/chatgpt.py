@@ -146,7 +146,7 @@ def _turn(
     elif (role == "tool" or to != "all") and not tools:
         chat.leave("said to a tool" if role == "assistant" else "said by a tool")
     else:
-        attached = [str(fields(each).get("name") or "") for each in elements_of(about.get("attachments"))]
+        attached = [str(fields(element).get("name") or "") for element in elements_of(about.get("attachments"))]
         if attached:
             chat.leave("attachment", len(attached))
         assistant = "ChatGPT" if role == "assistant" else named(author.get("name"), "tool")

@@ -149,12 +149,12 @@ def _project(exported: dict[str, Any]) -> Iterator[Item]:
         yield LeftOut(reason="example project", what=name)
         return
     begun, changed = moment(exported.get("created_at")), moment(exported.get("updated_at"))
-    told = [
+    lines = [
         (part, str(exported[part]))
         for part in ("description", "prompt_template")
         if str(exported.get(part) or "").strip()
     ]
-    for part, text in told:
+    for part, text in lines:
         yield Note(
             id=f"project:{project}:{part}",
             title=titled(f"{name}: {part.replace('_', ' ')}", name),
@@ -165,7 +165,7 @@ def _project(exported: dict[str, Any]) -> Iterator[Item]:
             updated_at=changed,
             metadata={"source": "claude", "project": clean(name)},
         )
-    for number, doc in enumerate(fields(each) for each in elements_of(exported.get("docs"))):
+    for number, doc in enumerate(fields(element) for element in elements_of(exported.get("docs"))):
         title, content = str(doc.get("filename") or f"Document {number + 1}"), doc.get("content")
         if not isinstance(content, str) or not content.strip():
             yield LeftOut(reason="document without a text", what=f"{title} in {name}")
@@ -179,10 +179,10 @@ def _project(exported: dict[str, Any]) -> Iterator[Item]:
 
 def _memories(remembered: dict[str, Any], names: dict[str, str]) -> Iterator[Item]:
     account = str(remembered.get("account_uuid") or "")
-    whole = remembered.get("conversations_memory")
-    if isinstance(whole, str) and whole.strip():
+    summary = remembered.get("conversations_memory")
+    if isinstance(summary, str) and summary.strip():
         yield Note(
-            id=f"memory:{account}", title="What Claude remembered", content_md=clean(whole), kind="memory",
+            id=f"memory:{account}", title="What Claude remembered", content_md=clean(summary), kind="memory",
             tags=["claude"], metadata={"source": "claude"},
         )  # fmt: skip
     for project, text in fields(remembered.get("project_memories")).items():

@@ -205,15 +205,15 @@ class Delivery:
         try:
             if len(note.content_md) <= LARGEST_MEMORY:
                 saved = await self.server.post(f"{path}/memories", {"content": note.content_md, "category": note.kind})
-                there = bool(saved.get("deduplicated"))
+                known = bool(saved.get("deduplicated"))
             else:
                 name = named(note.title.replace("/", "-").replace("\\", "-")[:200], "note") + ".md"
                 await self.server.upload(f"{path}/files", name, note.content_md)
-                there = False
+                known = False
         except ServerRefused as fault:
             self.report.leave(f"refused: {fault.message}", note.title)
             return
-        (self.report.already_there if there else self.report.written)["notes"] += 1
+        (self.report.already_there if known else self.report.written)["notes"] += 1
         self.journal.note([(key, seal)])
 
     async def _find_workspace(self) -> None:

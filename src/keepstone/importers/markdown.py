@@ -60,15 +60,15 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _file(path: Path, name: str) -> Iterator[Item]:
-    whole = path.read_bytes().decode("utf-8-sig", "replace")
-    front, body = front_and_body(whole)
+    text = path.read_bytes().decode("utf-8-sig", "replace")
+    front, body = front_and_body(text)
     if front is not None and "keepstone" in front:
         own = archived(front, body)
         yield own or LeftOut(reason="its front matter is no longer that of a capsule", what=name)
         return
     if front is None:
         yield LeftOut(reason="front matter that is no YAML, kept as text", what=name)
-        front, body = {}, whole
+        front, body = {}, text
     if not body.strip():
         yield LeftOut(reason="empty file", what=name)
         return
@@ -77,9 +77,9 @@ def _file(path: Path, name: str) -> Iterator[Item]:
     made = _time(front, _CREATED) or datetime.fromtimestamp(stat.st_mtime, UTC)
     aliases = [clean(str(alias)) for alias in elements_of(front.get("aliases"))]
     about: dict[str, Any] = {"source": "markdown", "path": clean(name)} | ({"aliases": aliases} if aliases else {})
-    rest = {key: value for key, value in front.items() if key not in {"tags", "tag", "title", "kind", "aliases"}}
-    if rest:
-        about["front_matter"] = cleaned(rest)
+    other = {key: value for key, value in front.items() if key not in {"tags", "tag", "title", "kind", "aliases"}}
+    if other:
+        about["front_matter"] = cleaned(other)
     note = Note(
         id=name,
         title=titled(str(front.get("title") or place.stem), place.stem),

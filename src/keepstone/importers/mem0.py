@@ -54,12 +54,12 @@ def _note(memory: dict[str, Any], of: str | None) -> Item:
 
 def _from_postgres(reading: Reading) -> Iterator[dict[str, Any]]:
     with open_tables(reading.path) as tables:
-        there = [name for name in tables.names("id", "payload") if not name.endswith(("_entities", "migrations"))]
-        if reading.table is None and len(there) != 1:
+        present = [name for name in tables.names("id", "payload") if not name.endswith(("_entities", "migrations"))]
+        if reading.table is None and len(present) != 1:
             raise Invalid(
-                f"Name the table of mem0 with --table; with a payload there are: {', '.join(there) or 'none'}."
+                f"Name the table of mem0 with --table; with a payload there are: {', '.join(present) or 'none'}."
             )
-        for row in tables.rows(reading.table or there[0]):
+        for row in tables.rows(reading.table or present[0]):
             payload = row.get("payload")
             try:
                 read_in = fields(json.loads(payload) if isinstance(payload, str) else payload)

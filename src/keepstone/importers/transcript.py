@@ -101,4 +101,4 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, dict):
         return _text(_first(fields(value), _TEXT))
-    return "\n\n".join(text for text in (_text(each) for each in elements_of(value)) if text)
+    return "\n\n".join(text for text in (_text(element) for element in elements_of(value)) if text)

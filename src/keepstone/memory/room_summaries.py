@@ -130,8 +130,10 @@ async def _sessions(
                 following = talks.pop()[0].ts if len(talks) > 1 else said[-1].ts + timedelta(microseconds=1)
             elif talks and now - talks[-1][-1].ts < SILENCE:
                 under_way = talks.pop()[0].ts
-            held = await store.that_hold(conn, room.space, "session", since=begin, until=following)
-        await _keep_sessions(services, account, room, talks, {summary.starts_at: summary for summary in held}, threads)
+            existing = await store.that_hold(conn, room.space, "session", since=begin, until=following)
+        await _keep_sessions(
+            services, account, room, talks, {summary.starts_at: summary for summary in existing}, threads
+        )
         begin = following
     return start, under_way
 
@@ -146,8 +148,8 @@ async def _keep_sessions(
 ) -> None:
     for session in talks:
         ids = [message.id for message in session]
-        there = before.pop(session[0].ts, None)
-        if there is not None and there.source_ids == ids:
+        existing = before.pop(session[0].ts, None)
+        if existing is not None and existing.source_ids == ids:
             continue
         within = {message.thread_id for message in session if message.thread_id in threads}
         parts = [_part(threads[thread]) for thread in threads if thread in within]
@@ -156,7 +158,7 @@ async def _keep_sessions(
             tier="session", thread_id=None, starts_at=session[0].ts, ends_at=session[-1].ts, message_count=len(session),
             source_ids=ids, content=await _of_both(services, account, room, alone, parts, "session"),
         )  # fmt: skip
-        await _keep(services, account, room, made, [there] if there else [])
+        await _keep(services, account, room, made, [existing] if existing else [])
     await _drop(services, account, room, list(before.values()))  # no session begins there any more
 
 
@@ -231,9 +233,9 @@ async def _of_both(
         except UpstreamError:
             pass  # a summary of what was said is better than none
     # In a thread: for a long session it takes a while.
-    told = [await asyncio.to_thread(summarise_parts, parts)] if parts else []
-    told += [await asyncio.to_thread(summarise, lines)] if lines else []
-    return "\n".join(told)
+    summaries = [await asyncio.to_thread(summarise_parts, parts)] if parts else []
+    summaries += [await asyncio.to_thread(summarise, lines)] if lines else []
+    return "\n".join(summaries)
 
 
 async def _keep(services: Services, account: int, room: Room, made: _Made, before: Sequence[Summary]) -> None:

@@ -152,11 +152,11 @@ async def leave(services: Services, principal: Principal, room_id: str, user_id:
         present = await store.participants(conn, room.space)
         if user_id not in {participant.user_id for participant in present}:
             raise NotFound("There is no such participant.")
-        rest = [participant for participant in present if participant.user_id != user_id]
-        if not rest:
+        remaining = [participant for participant in present if participant.user_id != user_id]
+        if not remaining:
             raise Conflict("Nobody would be left in the room: delete it instead.")
-        if not any(participant.role == "owner" for participant in rest):
-            await member_store.put_member(conn, room.space, rest[0].user_id, "owner")
+        if not any(participant.role == "owner" for participant in remaining):
+            await member_store.put_member(conn, room.space, remaining[0].user_id, "owner")
         await member_store.remove_member(conn, room.space, user_id)
         await record(conn, principal, "room.leave", room_id, user=user_id)
 
@@ -348,23 +348,23 @@ async def _say(
     user = await users.get(conn, require_user(principal))
     if user is None:
         raise NotFound("There is no such user.")
-    held = await store.hold(conn, room.space)
+    before = await store.hold(conn, room.space)
     if new.client_id is not None:
-        there = await store.by_client_id(conn, room.space, new.client_id)
-        if there is not None:
-            return None, there
+        existing = await store.by_client_id(conn, room.space, new.client_id)
+        if existing is not None:
+            return None, existing
     said = Utterance(
         id=new_id("msg"), seq=0, user=None if new.agent else user.id, agent=new.agent,
         name=new.agent or user.name or user.email.split("@", maxsplit=1)[0], text=new.text,
         ts=new.ts or services.clock(), thread_id=new.thread_id, attachments=list(new.attachments),
     )  # fmt: skip
     await _in_thread(conn, services, principal, room, said)
-    seq = await store.say(conn, held or room, said, new.client_id)
+    seq = await store.say(conn, before or room, said, new.client_id)
     if await spaces.claim_reading(conn, room.space):
         await services.queue.add(
             conn, "read_room", account=principal.account, one_by_one=f"room {room.space}", space=room.space
         )
-    return (held or room).last_seq, replace(said, seq=seq)
+    return (before or room).last_seq, replace(said, seq=seq)
 
 
 async def _in_thread(conn: Connection, services: Services, principal: Principal, room: Room, said: Utterance) -> None:

@@ -39,18 +39,18 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 def describe(fault: BaseException) -> dict[str, Any]:
     """An exception without its message: type, SQLSTATE and constraint of a database error, and the places."""
-    told: dict[str, Any] = {"error": type(fault).__name__}
+    description: dict[str, Any] = {"error": type(fault).__name__}
     sqlstate: str | None = getattr(fault, "sqlstate", None)
     if sqlstate is not None:
-        told |= {
+        description |= {
             "sqlstate": sqlstate,
             "constraint": getattr(getattr(fault, "diag", None), "constraint_name", None),
         }
     if fault.__cause__ is not None:
-        told["cause"] = type(fault.__cause__).__name__
+        description["cause"] = type(fault.__cause__).__name__
     frames = traceback.extract_tb(fault.__traceback__)
-    told["trace"] = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames[-8:]]
-    return told
+    description["trace"] = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames[-8:]]
+    return description
 
 
 class JsonFormatter(logging.Formatter):

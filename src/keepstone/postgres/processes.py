@@ -55,10 +55,10 @@ def _by_working_folder(data: Path) -> list[int]:
         if not entry.name.isdigit():
             continue
         try:
-            there = os.stat(f"{entry.path}/cwd")  # noqa: PTH116
+            cwd = os.stat(f"{entry.path}/cwd")  # noqa: PTH116
         except OSError:  # gone, a zombie, or somebody else's
             continue
-        if (there.st_dev, there.st_ino) == (wanted.st_dev, wanted.st_ino) and _is_postgres(entry.path):
+        if (cwd.st_dev, cwd.st_ino) == (wanted.st_dev, wanted.st_ino) and _is_postgres(entry.path):
             children.append(int(entry.name))
     return children
 

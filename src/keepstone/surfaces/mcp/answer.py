@@ -62,10 +62,10 @@ async def answered(
     try:
         return await work
     except KeepstoneError as fault:
-        told = refuse(fault)
+        refusal = refuse(fault)
         details = [{"path": name, "message": wrong} for name, wrong in fault.fields.items()] or fault.details
         more = {"details": details, "upgrade_url": fault.upgrade_url, "retry_after": fault.retry_after}
-        return failure(told.code, fault.message, told.advice, **more)
+        return failure(refusal.code, fault.message, refusal.advice, **more)
     except Exception as fault:  # the end of the line: above it is the SDK, which would quote the fault
         log.error("unhandled", extra={"request_id": request_id, **describe(fault)})
         return failure(
@@ -81,8 +81,8 @@ def explained(fault: ValidationError, messages: Mapping[str, str]) -> Malformed:
         ours = messages.get(item["type"]) or (None if item["type"] == "value_error" else messages.get(path))
         message = ours or item["msg"].removeprefix("Value error, ")
         details.append({"path": path, "message": message})
-    told = "; ".join(f"{detail['path']} {detail['message']}".strip() for detail in details)
-    return Malformed(f"{told}. Nothing was done.", details=details)
+    explanation = "; ".join(f"{detail['path']} {detail['message']}".strip() for detail in details)
+    return Malformed(f"{explanation}. Nothing was done.", details=details)
 
 
 def given(raw: Mapping[str, Any]) -> dict[str, Any]:

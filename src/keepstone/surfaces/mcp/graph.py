@@ -179,8 +179,8 @@ def _line(node: Node, *more: str) -> str:
     about = [_flat(node.node_type), f"{node.created_at:%Y-%m-%d}", *more]
     if node.valid_to is not None:
         about.append(f"held until {node.valid_to:%Y-%m-%d}")
-    told = f" {json.dumps(node.metadata, ensure_ascii=False)}" if node.metadata else ""
-    return f"- {node.id} ({', '.join(about)}){told}\n  {node.content}"
+    metadata = f" {json.dumps(node.metadata, ensure_ascii=False)}" if node.metadata else ""
+    return f"- {node.id} ({', '.join(about)}){metadata}\n  {node.content}"
 
 
 def _named(graph: Graph) -> str:

@@ -43,14 +43,14 @@ _MESSAGES = {
 
 def _moment(value: Any) -> datetime:
     """A time of ISO 8601 and nothing else that could be read as one. Without an offset it is in UTC."""
-    told = "must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z"
+    message = "must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z"
     if not isinstance(value, str) or _ISO.fullmatch(value.strip()) is None:
-        raise ValueError(told)
+        raise ValueError(message)
     try:
         at = datetime.fromisoformat(value.strip().upper().replace(",", "."))
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(told) from None
+        raise ValueError(message) from None
 
 
 def _whole(value: Any) -> Any:

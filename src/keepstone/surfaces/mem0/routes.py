@@ -77,8 +77,8 @@ _UNSUPPORTED: Mapping[tuple[str, str], str] = {
     ("GET", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
     ("POST", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
     **{
-        (method, f"/api/v1/{what}/{{rest:path}}"): told
-        for what, told in (
+        (method, f"/api/v1/{what}/{{rest:path}}"): message
+        for what, message in (
             (
                 "orgs",
                 "There are no organisations or projects to set up here: a key is an account's, see /v1/keys.",

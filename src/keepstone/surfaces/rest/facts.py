@@ -62,8 +62,8 @@ async def list_facts(
     scope_id: Annotated[str, Query(min_length=1, max_length=255)] = facts.ANYWHERE,
     as_of: Time | None = None,
 ) -> Response:
-    held = await facts.list_facts(services, principal, scope_kind, _plain(scope_id), as_of=as_of)
-    return _shown('{"items":[' + ",".join(_written(fact) for fact in held) + "]}")
+    listed = await facts.list_facts(services, principal, scope_kind, _plain(scope_id), as_of=as_of)
+    return _shown('{"items":[' + ",".join(_written(fact) for fact in listed) + "]}")
 
 
 @router.put(
@@ -116,10 +116,12 @@ def _given(body: bytes) -> tuple[str, str]:
         if len(value.encode()) > LARGEST:
             raise ValueError("the value has more than 64 KB")
     except (ValueError, RecursionError) as fault:
-        told = (
+        message = (
             str(fault) if isinstance(fault, ValueError) and not isinstance(fault, json.JSONDecodeError) else "not JSON"
         )
-        raise Malformed(f"body: {told}. Nothing was stored.", details=[{"path": "body", "message": told}]) from None
+        raise Malformed(
+            f"body: {message}. Nothing was stored.", details=[{"path": "body", "message": message}]
+        ) from None
     return value, str(visibility)
 
 

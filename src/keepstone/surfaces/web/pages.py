@@ -74,10 +74,10 @@ async def show_link_over(request: Request, fault: Exception) -> HTMLResponse:  #
 
 def _login(words: SimpleNamespace, target: str | None = None, fault: str | None = None) -> str:
     faults = {"wrong": words.wrong, "wait": words.wait}
-    told = f'<p class="fault" role="alert">{faults[fault]}</p>' if fault in faults else ""
+    alert = f'<p class="fault" role="alert">{faults[fault]}</p>' if fault in faults else ""
     return page(
         words.sign_in,
-        f'<h1>{words.title}</h1><form class="card" method="post" action="/login">{told}'
+        f'<h1>{words.title}</h1><form class="card" method="post" action="/login">{alert}'
         f'<input type="hidden" name="next" value="{text(_own_path(target))}">'
         f'<label>{words.email}<input name="email" type="email" autocomplete="username" required autofocus></label>'
         f'<label>{words.password}<input name="password" type="password" autocomplete="current-password" required>'
@@ -107,8 +107,8 @@ async def login_form(request: Request, services: Used) -> Response:
     try:
         made = await log_in(services, email=email[:255], password=password[:1024], browser=browser_of(request))
     except KeepstoneError as fault:
-        told = "wait" if isinstance(fault, RateLimited) else "wrong"
-        return RedirectResponse("/login?" + urlencode({"next": target, "fault": told}), 303)
+        reason = "wait" if isinstance(fault, RateLimited) else "wrong"
+        return RedirectResponse("/login?" + urlencode({"next": target, "fault": reason}), 303)
     response = RedirectResponse(target, 303)
     set_session_cookie(response, request, made)
     return response
