@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from keepstone.engine.curate import Said
+from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
 from keepstone.model.capsule import Capsule, Found, NewCapsule
 from keepstone.model.page import Page
@@ -367,8 +367,8 @@ async def make_title(services: Used, principal: Caller, body: TitleIn) -> TitleO
 @router.post("/capsules/curate", summary="What of a conversation is worth keeping")
 async def curate(services: Used, principal: Caller, body: CurateIn) -> SegmentList:
     said = [
-        Said(speaker=line.speaker or line.role or "user", text=line.content or line.text or "", role=line.role or "")
-        for line in body.messages
+        SpokenMessage(turn.speaker or turn.role or "user", turn.content or turn.text or "", role=turn.role or "")
+        for turn in body.messages
     ]
     segments = await capsule_curation.curate(services, principal, said, refined=body.refine)
     return SegmentList(segments=[SegmentOut.model_validate(segment) for segment in segments])
