@@ -126,13 +126,8 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
 
 
 def _of_holder(holder: Holder, *, via: Via) -> Principal:
+    rate = Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute)
     return Principal(
-        account=holder.account,
-        account_id=holder.account_id,
-        user_id=holder.user_id,
-        role=holder.role,
-        is_admin=holder.is_admin,
-        via=via,
-        credential_id=holder.credential_id,
-        rate=Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute),
-    )
+        account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
+        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate,
+    )  # fmt: skip

@@ -5,8 +5,9 @@ Nothing heavy is imported here: `keepstone mcp` uses it too.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -92,3 +93,14 @@ def given(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _blank(value: Any) -> bool:
     return isinstance(value, str) and not value.strip()
+
+
+def shown(source: object, names: Iterable[str], **more: Any) -> dict[str, Any]:
+    """Fields as the schema of a tool names them, when it was made and changed at the end; times as JSON has them."""
+    ordered = sorted({**dict.fromkeys(names), **more}, key=("created_at", "updated_at").count)
+    values = {name: more[name] if name in more else getattr(source, name) for name in ordered}
+    return {name: _time(value) if isinstance(value, datetime) else value for name, value in values.items()}
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -6,7 +6,6 @@ business.
 
 import html
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.access.rates import RATE_LIMITED, admit
@@ -18,9 +17,10 @@ from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store.capsules import Wanted
-from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result
+from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
 from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
 from keepstone.surfaces.mcp.quotation import quote
+from keepstone.surfaces.mcp.tool import CAPSULE_FIELDS, NAMED_FIELDS
 
 _LOOKED_THROUGH = 100  # when more than one tag is wanted: the search itself knows one
 _ADVICE = {
@@ -134,27 +134,12 @@ def _snippet(hit: Found) -> str:
 
 
 def _shown(capsule: Capsule) -> dict[str, Any]:
-    return {
-        "id": capsule.id,
-        "title": capsule.title,
-        "content_md": capsule.content_md,
-        "kind": capsule.kind,
-        "tags": capsule.tags,
-        "project_id": capsule.project_id,
-        "version": capsule.version,
-        "created_at": _time(capsule.created_at),
-        "updated_at": _time(capsule.updated_at),
-    }
+    return shown(capsule, CAPSULE_FIELDS)
 
 
 def _hit(hit: Found) -> dict[str, Any]:
-    shown = _shown(hit.capsule)
-    brief = {name: shown[name] for name in ("id", "title", "kind", "tags", "project_id", "created_at")}
+    brief = shown(hit.capsule, NAMED_FIELDS)
     return {**brief, "snippet": _snippet(hit), "relevance": hit.relevance}
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _advice(code: str, raw: Mapping[str, Any]) -> str:

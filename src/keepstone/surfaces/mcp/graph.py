@@ -4,8 +4,7 @@ The result of a recall also stands at the top of what the call gives, beside the
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -21,7 +20,7 @@ from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.mcp import graph_arguments as given
 from keepstone.surfaces.mcp import graph_tools
-from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result
+from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
 from keepstone.surfaces.mcp.graph_tools import example
 from keepstone.surfaces.mcp.quotation import quote
 
@@ -72,10 +71,10 @@ async def _recall(services: Services, principal: Principal, asked: given.Recall)
         max_results=asked.max_results, min_relevance=asked.min_relevance,
     )  # fmt: skip
     results = [_result(node) for node in recalled.results]
-    shown: Answer = {"results": results, "total": recalled.total, "query_id": recalled.query_id}
+    answer: Answer = {"results": results, "total": recalled.total, "query_id": recalled.query_id}
     if recalled.degraded:
-        shown["degraded"] = recalled.degraded
-    return {**shown, **result(_listed(recalled, narrowed=bool(wanted.filters)), shown)}
+        answer["degraded"] = recalled.degraded
+    return {**answer, **result(_listed(recalled, narrowed=bool(wanted.filters)), answer)}
 
 
 async def _store(services: Services, principal: Principal, asked: given.StoreNode) -> Answer:
@@ -119,8 +118,8 @@ async def _neighbors(services: Services, principal: Principal, asked: given.Neig
         for near in neighbours
     ]
     said = f"{len(lines)} connected, the nearest first:\n{quote(chr(10).join(lines))}" if lines else "Nothing."
-    shown = [{"node": _shown(near.node), "edge": _edge(near.edge), "steps": near.steps} for near in neighbours]
-    return result(said, {"neighbors": shown})
+    listed = [{"node": _shown(near.node), "edge": _edge(near.edge), "steps": near.steps} for near in neighbours]
+    return result(said, {"neighbors": listed})
 
 
 async def _list(services: Services, principal: Principal, asked: given.ListGraphs) -> Answer:  # noqa: ARG001
@@ -192,28 +191,17 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _fields(source: object, names: Iterable[str], **more: Any) -> Answer:
-    """As the schema of the tool names them, when it was made and changed at the end; times as JSON has them."""
-    ordered = sorted({**dict.fromkeys(names), **more}, key=("created_at", "updated_at").count)
-    values = {name: more[name] if name in more else getattr(source, name) for name in ordered}
-    return {name: _time(value) if isinstance(value, datetime) else value for name, value in values.items()}
-
-
 def _result(recalled: RecalledNode) -> Answer:
-    return _fields(recalled.node, graph_tools.RECALLED, relevance=recalled.relevance)
+    return shown(recalled.node, graph_tools.RECALLED, relevance=recalled.relevance)
 
 
 def _shown(node: Node) -> Answer:
-    return _fields(node, graph_tools.NODE)
+    return shown(node, graph_tools.NODE)
 
 
 def _edge(edge: Edge) -> Answer:
-    return _fields(edge, graph_tools.EDGE, edge_type=edge.type)
+    return shown(edge, graph_tools.EDGE, edge_type=edge.type)
 
 
 def _graph(graph: Graph) -> Answer:
-    return _fields(graph, graph_tools.GRAPH_FIELDS)
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return shown(graph, graph_tools.GRAPH_FIELDS)
