@@ -151,6 +151,12 @@ class Settings:
     database_url: str | None = _setting(
         None, "A Postgres (15 or newer, pgvector 0.7 or newer) to use instead of the embedded one.", _database_url
     )
+    app_database_url: str | None = _setting(
+        None,
+        "How the server logs in to that Postgres, as `keepstone_app`, where its way is another than the owner's: "
+        "through a pooler, or as a role that was made by hand.",
+        _database_url,
+    )
     database_pool: int = _setting(10, "Database connections the server keeps at most; 2 or more.", _at_least(2))
     redis_url: str | None = _setting(
         None,

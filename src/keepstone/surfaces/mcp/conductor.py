@@ -11,7 +11,7 @@ from typing import Any
 from keepstone.access.rates import RATE_LIMITED, admit
 from keepstone.errors import KeepstoneError
 from keepstone.memory import capsule_search, capsules
-from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
@@ -113,7 +113,7 @@ def _nothing(*, narrowed: bool, degraded: bool) -> str:
     return f"Nothing found. {', or '.join(tries)}. If it stays so, it was not saved."
 
 
-def _listed(hits: Sequence[Found], *, degraded: bool) -> str:
+def _listed(hits: Sequence[FoundCapsule], *, degraded: bool) -> str:
     by_words = " by words alone" if degraded else ""
     lines = [f"{_line(hit.capsule)}\n  {_snippet(hit)}" for hit in hits]
     return (
@@ -127,7 +127,7 @@ def _line(capsule: Capsule) -> str:
     return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({capsule.created_at:%Y-%m-%d}; {about})"
 
 
-def _snippet(hit: Found) -> str:
+def _snippet(hit: FoundCapsule) -> str:
     """Without its HTML and marks, and without the title, which stands beside it."""
     plain = html.unescape(hit.snippet.replace("<mark>", "").replace("</mark>", ""))
     return plain.removeprefix(" ".join(hit.capsule.title.split())).strip() or plain
@@ -137,7 +137,7 @@ def _shown(capsule: Capsule) -> dict[str, Any]:
     return shown(capsule, CAPSULE_FIELDS)
 
 
-def _hit(hit: Found) -> dict[str, Any]:
+def _hit(hit: FoundCapsule) -> dict[str, Any]:
     brief = shown(hit.capsule, NAMED_FIELDS)
     return {**brief, "snippet": _snippet(hit), "relevance": hit.relevance}
 

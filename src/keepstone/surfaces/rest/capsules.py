@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
-from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.page import Page
 from keepstone.store.capsules import Wanted
 from keepstone.surfaces.http.caller import Caller, Used
@@ -272,7 +272,7 @@ def _capsule(capsule: Capsule) -> CapsuleOut:
     return CapsuleOut.of(capsule, source=_source(capsule))
 
 
-def _hit(match: Found) -> HitOut:
+def _hit(match: FoundCapsule) -> HitOut:
     return HitOut.of(match.capsule, source=_source(match.capsule), relevance=match.relevance, snippet=match.snippet)
 
 
