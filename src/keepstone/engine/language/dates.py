@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from keepstone.engine.language.calendar import DAYS_OF, MONTHS, NUMBERS, SEASONS, UNITS, WEEKDAYS, number
-from keepstone.engine.language.tables import Finder, load
+from keepstone.engine.language.tables import RuleIndex, load
 
 # How far back "before June" and how wide "recently" reaches, in days.
 BEFORE = 365
@@ -34,7 +34,7 @@ def days_in(text: str, today: date) -> list[Days]:
     lowered = text.lower()
     read_already = bytearray(len(lowered))
     dates: list[Days] = []
-    for rule in _FINDER.near(lowered):
+    for rule in _INDEX.near(lowered):
         read = _READINGS[rule.about["reads"]]
         for match in rule.pattern.finditer(lowered):
             start, end = match.span()
@@ -255,6 +255,6 @@ _READINGS = {
     )
 }
 _WHEN = load("when")
-_FINDER = Finder(_WHEN.rules("expressions"))
+_INDEX = RuleIndex(_WHEN.rules("expressions"))
 _LAST, _NEXT, _EARLY, _MID = (_WHEN.pattern(table) for table in ("last", "next", "early", "mid"))
 _BESIDE_IT, _OPENING, _TOGETHER = (_WHEN.pattern(table) for table in ("beside", "opening", "between_dates"))
