@@ -41,8 +41,8 @@ from keepstone.memory.chat_memories import NewMemory
 from keepstone.memory.entity_memories import NewMemories
 from keepstone.memory.rooms import NewMessage
 from keepstone.model.capsule import OVERHEAD, NewCapsule
-from keepstone.model.entity import Ids, Said
-from keepstone.model.graph import Wanted
+from keepstone.model.entity import EntityMessage, Ids
+from keepstone.model.graph import NodeFilter
 from keepstone.model.item import Delete, Put
 from keepstone.model.page import PageRequest
 from keepstone.relay import turn as turns
@@ -364,7 +364,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
     asked = await graph_recall.recall(
-        services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=Wanted(), min_relevance=0
+        services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=NodeFilter(), min_relevance=0
     )
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
@@ -540,8 +540,8 @@ async def note(services: Services, olga: Person) -> dict[str, str]:
 
     async def one(text: str) -> str:
         new = NewMemories(
-            ids=Ids(user_id=f"{CANARY}-of-mem0"), messages=[Said(role="user", content=f"{CANARY} {text}")], infer=False,
-            metadata={CANARY: 1}, categories=[CANARY],
+            ids=Ids(user_id=f"{CANARY}-of-mem0"), messages=[EntityMessage(role="user", content=f"{CANARY} {text}")],
+            infer=False, metadata={CANARY: 1}, categories=[CANARY],
         )  # fmt: skip
         return (await entity_memories.add(services, olga.principal, new))[0].memory.id
 

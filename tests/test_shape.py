@@ -13,10 +13,10 @@ LONG = {
     "surfaces/rest/rooms.py",
 }  # fmt: skip
 TWICE = {
-    "Answer", "Answered", "Chat", "Chunk", "Cue", "Document", "Found", "Graph", "Kept", "Line", "Model", "Note",
+    "Answer", "Answered", "Chat", "Chunk", "Cue", "Document", "Graph", "Line", "Model", "Note",
     "Page", "Part", "Phrase", "Placed", "Question", "Recalled", "Refusal", "Refused", "Result", "Results",
-    "Rule", "Said", "Section", "Session", "Span", "Store", "Tables", "Tool", "Turn", "Usage", "UsageOut",
-    "Wanted", "_Message", "_Place", "_Read", "_Refusal", "_Said", "_Streamed",
+    "Rule", "Section", "Session", "Store", "Tables", "Tool", "Turn", "UsageOut",
+    "_Message", "_Place", "_Read", "_Refusal", "_Said", "_Streamed",
 }  # fmt: skip
 
 

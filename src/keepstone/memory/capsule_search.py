@@ -15,7 +15,7 @@ from keepstone.engine.snippets import snippet
 from keepstone.engine.terms import terms
 from keepstone.errors import NotFound
 from keepstone.memory.projects import require_project
-from keepstone.model.capsule import Found, Similar
+from keepstone.model.capsule import FoundCapsule, Similar
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -36,12 +36,12 @@ _NEAREST = 200  # among which those of the last week are looked for: that many o
 class Results:
     """`degraded` says `literal` when nothing could be found by meaning."""
 
-    page: Page[Found]
+    page: Page[FoundCapsule]
     degraded: str | None = None
 
 
 async def find(
-    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.Wanted, page: PageRequest
+    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest
 ) -> Results:
     """Literal: every word of it, the newest first, page by page. Semantic and hybrid: the best, on one page."""
     if mode == "literal":
@@ -57,9 +57,11 @@ async def find(
     return Results(page=Page(items=capsules, next_cursor=None), degraded="literal" if degraded else None)
 
 
-async def related(services: Services, principal: Principal, text: str, project_id: str | None = None) -> list[Found]:
+async def related(
+    services: Services, principal: Principal, text: str, project_id: str | None = None
+) -> list[FoundCapsule]:
     """The few that fit to what is being written: for chips above an input."""
-    wanted = store.Wanted(project_id=project_id)
+    wanted = store.CapsuleFilter(project_id=project_id)
     capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, NOTES)
     return [capsule for capsule in capsules if capsule.relevance >= RELATED_FROM]
 
@@ -79,8 +81,8 @@ async def similar_to(conn: Connection, space: int, first: FirstVector | None, *,
 
 
 async def _by_meaning(
-    services: Services, principal: Principal, text: str, wanted: store.Wanted, limit: int, style: Style
-) -> tuple[list[Found], bool]:
+    services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, limit: int, style: Style
+) -> tuple[list[FoundCapsule], bool]:
     question = Question(text=text, speaker=None, asked_at=services.clock())
     asked = await lookup.ask(services, question, _survey(services, principal, wanted))
     if asked.place.empty:
@@ -89,14 +91,14 @@ async def _by_meaning(
         matches = await lookup.find(conn, asked, limit=limit, style=style)
         capsules = await store.by_ids(conn, matches.ids)
     shown = [
-        Found(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
+        FoundCapsule(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in matches.hits
         if hit.source_id in capsules
     ]
     return shown, matches.degraded is not None
 
 
-async def _survey(services: Services, principal: Principal, wanted: store.Wanted) -> SearchPlace:
+async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:
     """The caller's vault, and which of its capsules are meant."""
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -113,8 +115,8 @@ async def _survey(services: Services, principal: Principal, wanted: store.Wanted
 
 
 async def _literal(
-    services: Services, principal: Principal, text: str, wanted: store.Wanted, page: PageRequest
-) -> Page[Found]:
+    services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, page: PageRequest
+) -> Page[FoundCapsule]:
     asked = list(dict.fromkeys(terms(text)))
     place = await _survey(services, principal, wanted)
     space, size = place.space, place.size
@@ -128,7 +130,7 @@ async def _literal(
         scores = await candidates.scores(conn, [space], weights, best, average=size.average)
     full = full_match(frequencies, size.passages)
     shown = [
-        Found(
+        FoundCapsule(
             capsule=capsule,
             relevance=round(min(1.0, scores.get(matched[capsule.id], 0.0) / full), 4),
             snippet=snippet(windows.get(matched[capsule.id], capsule.content_md), text),

@@ -18,9 +18,10 @@ from keepstone.engine.dedup import content_hash, superfluous
 from keepstone.engine.people import statements
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.entity_reading import Found, read_messages, word_for_word
-from keepstone.memory.shelf import Finder, Finders, Kind, Prepared
-from keepstone.model.entity import Entity, EntityMemory, EntityType, Event, Filter, Ids, Said, Wanted
+from keepstone.memory.entity_reading import TextToKeep, read_messages, word_for_word
+from keepstone.memory.kinds import Kind, Prepared, check_metadata
+from keepstone.memory.shelf import Finder, Finders
+from keepstone.model.entity import Entity, EntityFilter, EntityMemory, EntityMessage, EntityType, Event, Filter, Ids
 from keepstone.model.ids import is_id
 from keepstone.model.memory import Version
 from keepstone.model.principal import Principal
@@ -45,7 +46,7 @@ class NewMemories:
     """
 
     ids: Ids
-    messages: Sequence[Said]
+    messages: Sequence[EntityMessage]
     infer: bool
     metadata: dict[str, Any]
     categories: Sequence[str] = ()
@@ -55,7 +56,7 @@ class NewMemories:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Remembered:
     """What became of one thing that was said. `previous` is what an updated memory said before."""
 
     memory: EntityMemory
@@ -78,15 +79,15 @@ class Change:
 # ------------------------------------------------------------------------------------------------------- adding
 
 
-async def add(services: Services, principal: Principal, new: NewMemories) -> list[Kept]:
+async def add(services: Services, principal: Principal, new: NewMemories) -> list[Remembered]:
     """All of it or nothing. What is known already is not kept twice, when it was read out of messages."""
-    shelf.check_metadata(new.metadata)
+    check_metadata(new.metadata)
     if new.infer:
         texts = await read_messages(services, principal, new.ids, new.messages)
     else:
         texts = word_for_word(new.messages)
         if not texts:
-            shelf.check_text(ENTITY_MEMORIES, "")
+            ENTITY_MEMORIES.check_text("")
     prepared = await _prepare(services, principal, new, texts)
     if not prepared:
         return []
@@ -98,12 +99,12 @@ async def add(services: Services, principal: Principal, new: NewMemories) -> lis
 
 
 async def _prepare(
-    services: Services, principal: Principal, new: NewMemories, texts: Sequence[Found]
+    services: Services, principal: Principal, new: NewMemories, texts: Sequence[TextToKeep]
 ) -> list[Prepared[EntityMemory]]:
     now = services.clock()
     made = [
         ENTITY_MEMORIES.new(
-            new.at or now, updated_at=now, content=shelf.check_text(ENTITY_MEMORIES, text.content),
+            new.at or now, updated_at=now, content=ENTITY_MEMORIES.check_text(text.content),
             metadata=new.metadata, tags=list(new.categories) or ([text.category] if text.category else []),
             user_id=principal.user_id, role=text.role, actor=text.name, immutable=new.immutable,
             valid_to=_end_of(new.expires_on), for_user=new.ids.user_id, for_agent=new.ids.agent_id,
@@ -119,11 +120,11 @@ async def _prepare(
 
 async def _keep(
     conn: Connection, services: Services, principal: Principal, prepared: Prepared[EntityMemory], new: NewMemories
-) -> Kept:
+) -> Remembered:
     old = await _known(conn, prepared) if new.infer else None
     if old is None:
         kept = await shelf.keep(conn, services, principal, ENTITY_MEMORIES, prepared, source="entity")
-        return Kept(memory=kept, event="created")
+        return Remembered(memory=kept, event="created")
     memory = prepared.memory
     revised = _revises(memory, old)
     after = replace(
@@ -131,12 +132,12 @@ async def _keep(
         valid_to=memory.valid_to, tags=[*old.tags, *(tag for tag in new.categories if tag not in old.tags)],
     )  # fmt: skip
     if after == old:
-        return Kept(memory=old, event="known")
+        return Remembered(memory=old, event="known")
     after = ENTITY_MEMORIES.complete(replace(after, updated_at=services.clock()))
     cut = [replace(passage, source_id=old.id, at=old.created_at) for passage in prepared.passages or ()]
     change = Prepared(after, cut, prepared.first) if revised else Prepared(after, None)
     written = await shelf.rewrite(conn, services, principal, ENTITY_MEMORIES, old, change)
-    return Kept(memory=written, event="updated", previous=old.content)
+    return Remembered(memory=written, event="updated", previous=old.content)
 
 
 async def _known(conn: Connection, new: Prepared[EntityMemory]) -> EntityMemory | None:
@@ -185,7 +186,7 @@ async def update(services: Services, principal: Principal, changes: Sequence[Cha
     if len(named) < len(changes):
         raise Invalid("A memory is named twice: send one change of each.")
     for change in changes:
-        shelf.check_metadata(change.metadata)
+        check_metadata(change.metadata)
     return await shelf.change_all(
         services, principal, ENTITY_MEMORIES, _finders(principal, list(named)),
         lambda memory: _changed(memory, named[memory.id], services.clock()),
@@ -233,7 +234,7 @@ async def _empty(
 ) -> int:
     await spaces.lock(conn, places)
     await enter(conn, space_scope(principal, *places))
-    all_of_it = Wanted(expired=True) if wanted is None else Wanted(filter=wanted, expired=True)
+    all_of_it = EntityFilter(expired=True) if wanted is None else EntityFilter(filter=wanted, expired=True)
     now, gone = services.clock(), 0
     while rows := await store.page(conn, places, all_of_it, now, limit=_AT_A_TIME, offset=0):
         await shelf.put_away(conn, principal, ENTITY_MEMORIES, [memory.id for memory in rows], deleted_at=now)
@@ -270,7 +271,7 @@ def _finder(principal: Principal, memory_id: str) -> Finder[EntityMemory]:
 def _changed(before: EntityMemory, change: Change, now: datetime) -> EntityMemory:
     if before.immutable:
         raise Conflict("This memory is immutable: delete it and add it anew.")
-    text = before.content if change.text is None else shelf.check_text(ENTITY_MEMORIES, change.text)
+    text = before.content if change.text is None else ENTITY_MEMORIES.check_text(change.text)
     return replace(
         before, content=text, metadata=change.metadata if change.metadata is not None else before.metadata,
         created_at=change.at or before.created_at, updated_at=now,

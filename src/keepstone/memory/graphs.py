@@ -18,8 +18,9 @@ from keepstone.engine.gleanings import revises
 from keepstone.engine.lookup import nearest
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.shelf import Finder, Kind, Prepared
-from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, Wanted
+from keepstone.memory.kinds import Kind, Prepared, check_metadata
+from keepstone.memory.shelf import Finder
+from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import new_id
 from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest, cut_page
@@ -114,8 +115,8 @@ async def store_node(
     valid_from: datetime | None = None,
 ) -> Stored:
     """Keep it. What it says otherwise than an older node of its type, and what it names, it supersedes."""
-    text = shelf.check_text(NODES, content)
-    shelf.check_metadata(metadata)
+    text = NODES.check_text(content)
+    check_metadata(metadata)
     now = services.clock()
     if valid_from is not None and valid_from > now:
         raise Invalid("valid_from is in the future: a node holds from now on, or has held for a while.")
@@ -145,7 +146,7 @@ async def get_node(services: Services, principal: Principal, graph_id: str | Non
 
 
 async def list_nodes(
-    services: Services, principal: Principal, graph_id: str | None, wanted: Wanted, page: PageRequest
+    services: Services, principal: Principal, graph_id: str | None, wanted: NodeFilter, page: PageRequest
 ) -> Page[Node]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
@@ -171,8 +172,8 @@ async def update_node(
     metadata: dict[str, Any] | None = None,
 ) -> Node:
     """Another version; what it was stays in its history. Metadata is replaced as a whole."""
-    text = shelf.check_text(NODES, content) if content is not None else None
-    shelf.check_metadata(metadata)
+    text = NODES.check_text(content) if content is not None else None
+    check_metadata(metadata)
 
     def edit(node: Node) -> Node:
         return replace(
@@ -214,7 +215,7 @@ async def relate(
     valid_to: datetime | None = None,
 ) -> Edge:
     """A typed edge with its own time. `supersedes` also takes the older node out of what holds."""
-    shelf.check_metadata(metadata)
+    check_metadata(metadata)
     if from_id == to_id:
         raise Invalid("An edge needs two different nodes.")
     now = services.clock()

@@ -20,9 +20,9 @@ from keepstone.engine.pack import own_words
 from keepstone.errors import Conflict, NotFound, UpstreamError
 from keepstone.memory import shelf
 from keepstone.memory.agents import find_agent
+from keepstone.memory.kinds import Kind, Prepared
 from keepstone.memory.projects import require_project
 from keepstone.memory.rooms import find_place
-from keepstone.memory.shelf import Kind, Prepared
 from keepstone.model.ids import new_id
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
@@ -99,7 +99,7 @@ async def pin(
     services: Services, principal: Principal, place: str, *, text: str, supersedes: Sequence[str] = ()
 ) -> Landmark:
     """A landmark by hand. What it supersedes stays readable. Pinned again, it is the one that is there."""
-    text = shelf.check_text(LANDMARKS, text)
+    text = LANDMARKS.check_text(text)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place, make=True)
         await rooms.hold(conn, room.space)
@@ -237,7 +237,7 @@ async def _remember(
     user_id: str | None, run_id: str,
 ) -> RoomMemory:  # fmt: skip
     memory = ROOM_MEMORIES.new(
-        services.clock(), content=shelf.check_text(ROOM_MEMORIES, text), type=kind, user_id=user_id,
+        services.clock(), content=ROOM_MEMORIES.check_text(text), type=kind, user_id=user_id,
         agent=agent or EVERYBODY, run_id=run_id, visibility="shared",
     )  # fmt: skip
     prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)

@@ -17,7 +17,7 @@ from keepstone.engine import lookup
 from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.shelf import Kind, Prepared, Written
+from keepstone.memory.kinds import Kind, Prepared, Written
 from keepstone.model.item import (
     Change,
     Delete,

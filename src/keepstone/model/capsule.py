@@ -44,7 +44,7 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundCapsule:
     """A capsule that was searched for: how likely it is meant, and where it says so, with what was asked for marked."""
 
     capsule: Capsule

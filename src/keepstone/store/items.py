@@ -99,20 +99,8 @@ async def passages_of(
     most: int,
 ) -> list[int] | None:
     """The passages of all items that pass; None when those are more items than that."""
-    rows = await conn.execute(
-        f"""
-        WITH passing AS MATERIALIZED (
-            SELECT m.id FROM memories m
-             WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'item' {_WANTED} LIMIT %(most)s + 1)
-        SELECT CASE WHEN (SELECT count(*) FROM passing) <= %(most)s
-                    THEN ARRAY(SELECT p.passage FROM passages p JOIN passing ON passing.id = p.source_id
-                                WHERE p.account = %(account)s AND p.space = %(space)s
-                                  AND p.source_kind = 'memory') END
-        """,
-        _conditions(space, prefix, conditions, now) | {"most": most},
-    )
-    row = await rows.fetchone()
-    return None if row is None else row[0]
+    params = _conditions(space, prefix, conditions, now)
+    return await memories.passages_of(conn, SHAPE, f"{_HERE} {_WANTED}", params, most=most)
 
 
 async def which_pass(
@@ -124,17 +112,8 @@ async def which_pass(
     passages: Sequence[int],
 ) -> set[int]:
     """Those of these passages that are of items that pass."""
-    return set(
-        await fetch_column(
-            conn,
-            f"""
-        SELECT p.passage FROM passages p JOIN memories m ON m.account = p.account AND m.id = p.source_id
-         WHERE p.account = %(account)s AND p.space = %(space)s AND p.passage = ANY(%(passages)s)
-           AND m.space = %(space)s AND m.kind = 'item' {_WANTED}
-        """,
-            _conditions(space, prefix, conditions, now) | {"passages": list(passages)},
-        )
-    )
+    params = _conditions(space, prefix, conditions, now)
+    return await memories.which_pass(conn, SHAPE, f"{_HERE} {_WANTED}", params, spaces=[space], passages=passages)
 
 
 _LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.path, chr(31)), ''), chr(31)), '{}')"

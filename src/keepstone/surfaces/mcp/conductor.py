@@ -12,12 +12,12 @@ from typing import Any
 from keepstone.access.rates import RATE_LIMITED, admit
 from keepstone.errors import KeepstoneError
 from keepstone.memory import capsule_search, capsules
-from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store.capsules import Wanted
+from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.mcp.answer import Refusal, answered, result
 from keepstone.surfaces.mcp.arguments import Arguments, read_arguments
 from keepstone.surfaces.mcp.quotation import quote
@@ -92,7 +92,7 @@ async def _save(services: Services, principal: Principal, asked: Arguments) -> t
 
 async def _search(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
     tags = asked.tags or []
-    wanted = Wanted(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
+    wanted = CapsuleFilter(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
     page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)
     results = await capsule_search.find(services, principal, asked.query or "", "hybrid", wanted, page)
     hits = [one for one in results.page.items if set(tags) <= set(one.capsule.tags)][: asked.limit]
@@ -113,7 +113,7 @@ def _nothing(*, narrowed: bool, degraded: bool) -> str:
     return f"Nothing found. {', or '.join(tries)}. If it stays so, it was not saved."
 
 
-def _listed(hits: Sequence[Found], *, degraded: bool) -> str:
+def _listed(hits: Sequence[FoundCapsule], *, degraded: bool) -> str:
     by_words = " by words alone" if degraded else ""
     lines = [f"{_line(one.capsule)}\n  {_snippet(one)}" for one in hits]
     return (
@@ -127,7 +127,7 @@ def _line(capsule: Capsule) -> str:
     return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({capsule.created_at:%Y-%m-%d}; {about})"
 
 
-def _snippet(found: Found) -> str:
+def _snippet(found: FoundCapsule) -> str:
     """Without its HTML and marks, and without the title, which stands beside it."""
     plain = html.unescape(found.snippet.replace("<mark>", "").replace("</mark>", ""))
     return plain.removeprefix(" ".join(found.capsule.title.split())).strip() or plain
@@ -147,7 +147,7 @@ def _shown(capsule: Capsule) -> dict[str, Any]:
     }
 
 
-def _hit(found: Found) -> dict[str, Any]:
+def _hit(found: FoundCapsule) -> dict[str, Any]:
     shown = _shown(found.capsule)
     brief = {name: shown[name] for name in ("id", "title", "kind", "tags", "project_id", "created_at")}
     return {**brief, "snippet": _snippet(found), "relevance": found.relevance}

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 
 from keepstone.engine.curate import Said, Segment
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
-from keepstone.model.capsule import Capsule, Found, NewCapsule
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.page import PageRequest
-from keepstone.store.capsules import Wanted
+from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, refuse
 
@@ -288,7 +288,7 @@ async def list_capsules(
 ) -> CapsulePage:
     for name, value in (("q", q), ("tag", tag), ("kind", kind)):
         refuse(name, value)
-    wanted = Wanted(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
+    wanted = CapsuleFilter(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
     if q is None or not q.strip():
         found = await capsules.list_capsules(services, principal, wanted, page)
         items = [HitOut(**_fields(capsule)) for capsule in found.items]
@@ -461,7 +461,7 @@ def _fields(capsule: Capsule) -> dict[str, Any]:
     }
 
 
-def _hit(found: Found) -> HitOut:
+def _hit(found: FoundCapsule) -> HitOut:
     return HitOut(**_fields(found.capsule), relevance=found.relevance, snippet=found.snippet)
 
 
