@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepstone.engine.curate import GREY, KEEP, PHRASES, Said, Segment, curate, refine
+from keepstone.engine.curate import GREY, KEEP, PHRASES, Segment, curate, refine
+from keepstone.engine.segments import SpokenMessage
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import Completion
 
@@ -42,8 +43,8 @@ class Model:
     async def close(self) -> None: ...
 
 
-def said(*turns: tuple[str, str]) -> list[Said]:
-    return [Said(speaker, text) for speaker, text in turns]
+def said(*turns: tuple[str, str]) -> list[SpokenMessage]:
+    return [SpokenMessage(speaker, text) for speaker, text in turns]
 
 
 def only(*turns: tuple[str, str]) -> Segment:
@@ -60,7 +61,9 @@ def figures(half: str, language: str | None = None) -> tuple[float, float]:
     right = wrong = missed = 0
     for each in LABELLED:
         if each["half"] == half and language in {None, each["language"]}:
-            found = any(segment.score >= KEEP for segment in curate([Said(*turn) for turn in each["messages"]]))
+            found = any(
+                segment.score >= KEEP for segment in curate([SpokenMessage(*turn) for turn in each["messages"]])
+            )
             right += found and each["keep"]
             wrong += found and not each["keep"]
             missed += each["keep"] and not found
@@ -88,9 +91,9 @@ def test_neither_language_is_left_behind_on_what_was_held_out(language: str) -> 
     assert recall >= 0.85
 
 
-@given(st.lists(st.builds(Said, SPEAKERS, TEXTS), max_size=14))
+@given(st.lists(st.builds(SpokenMessage, SPEAKERS, TEXTS), max_size=14))
 @settings(max_examples=200, deadline=None)
-def test_every_message_is_in_one_segment_and_no_text_is_made_up(messages: list[Said]) -> None:
+def test_every_message_is_in_one_segment_and_no_text_is_made_up(messages: list[SpokenMessage]) -> None:
     segments = curate(messages)
     places = [place for segment in segments for place in segment.messages]
     assert sorted(places) == [place for place, each in enumerate(messages) if each.text.strip()]
@@ -210,13 +213,13 @@ def test_recalled_text_is_not_said_again_but_what_stands_beside_it_is() -> None:
 
 def test_a_role_is_stronger_than_a_name() -> None:
     decided = "I've decided to look at the configuration of the proxy first."
-    assert curate([Said("Robo", decided, role="assistant")])[0].score < KEEP
-    assert curate([Said("assistant", decided, role="user")])[0].score >= KEEP
+    assert curate([SpokenMessage("Robo", decided, role="assistant")])[0].score < KEEP
+    assert curate([SpokenMessage("assistant", decided, role="user")])[0].score >= KEEP
 
 
 def test_two_people_of_one_role_answer_each_other() -> None:
     turns = (("Maria", "Ship on Thursday or wait?"), ("Tom", "Wait for the fix, ship on Monday."))
-    [segment] = curate([Said(speaker, text, role="user") for speaker, text in turns])
+    [segment] = curate([SpokenMessage(speaker, text, role="user") for speaker, text in turns])
     assert segment.messages == (0, 1)
     assert segment.kind == "decision"
 

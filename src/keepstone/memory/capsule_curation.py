@@ -8,6 +8,7 @@ from keepstone.access.meter import metered
 from keepstone.access.require import require_user
 from keepstone.engine import curate as engine
 from keepstone.engine.keyphrases import tags
+from keepstone.engine.segments import SpokenMessage
 from keepstone.errors import UpstreamError
 from keepstone.memory.capsules import make_title
 from keepstone.model.principal import Principal
@@ -27,13 +28,13 @@ async def name(services: Services, principal: Principal, content_md: str) -> Nam
 
 
 async def curate(
-    services: Services, principal: Principal, said: Sequence[engine.Said], *, refined: bool
+    services: Services, principal: Principal, said: Sequence[SpokenMessage], *, refined: bool
 ) -> list[engine.Segment]:
     """By rules; what they are in doubt about by the language model, if there is one and the caller asks."""
     require_user(principal)
-    found = engine.curate(said)
+    segments = engine.curate(said)
     model = metered(services, principal) if refined else None
     if model is not None:
         with suppress(UpstreamError):
-            found = await engine.refine(model, found)
-    return [segment for segment in found if segment.score >= engine.GREY[0]]
+            segments = await engine.refine(model, segments)
+    return [segment for segment in segments if segment.score >= engine.GREY[0]]

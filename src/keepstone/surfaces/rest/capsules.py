@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from keepstone.engine.curate import Said, Segment
+from keepstone.engine.curate import Segment
+from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
 from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.page import PageRequest
@@ -350,8 +351,8 @@ async def make_title(services: Used, principal: Caller, body: TitleIn) -> TitleO
 @router.post("/capsules/curate", summary="What of a conversation is worth keeping")
 async def curate(services: Used, principal: Caller, body: CurateIn) -> SegmentList:
     said = [
-        Said(speaker=one.speaker or one.role or "user", text=one.content or one.text or "", role=one.role or "")
-        for one in body.messages
+        SpokenMessage(turn.speaker or turn.role or "user", turn.content or turn.text or "", role=turn.role or "")
+        for turn in body.messages
     ]
     found = await capsule_curation.curate(services, principal, said, refined=body.refine)
     return SegmentList(segments=[_segment(one) for one in found])
