@@ -7,6 +7,7 @@ reaches nothing can't pass, each request is made once more by the victim and has
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import httpx
@@ -500,8 +501,9 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     alone = await rooms.say_to_agent(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."))
     landmark = await room_memories.pin(services, me, room, text=CANARY)
     await room_memories.pin(services, me, AGENT, text=f"{CANARY} alone")
-    await room_memories.remember_profile(services, me, olga.user.id, text=f"I am {CANARY}", agent=None, kind="fact")
-    await room_memories.remember_project(services, me, project_id, text=CANARY, agent=None, kind="fact")
+    remember = partial(room_memories.remember, services, me, agent=None, kind="fact")
+    await remember("profile", olga.user.id, text=f"I am {CANARY}")
+    await remember("project", project_id, text=CANARY)
     await facts.put(services, me, "user", olga.user.id, CANARY, f'"{CANARY}"')
     graph = (await graphs.create_graph(services, me, name=CANARY)).id
     found |= {"thread_id": thread.id, "said": said.id, "alone": alone.id, "landmark": landmark.id, "graph_id": graph}

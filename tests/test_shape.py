@@ -8,8 +8,8 @@ from test_imports import SOURCE, files, tree
 LONGEST = 450
 # Longer than that, or named twice, before there was this guard: to become fewer, never more.
 LONG = {
-    "engine/gleanings.py", "engine/people.py", "engine/summarise.py", "memory/composer.py", "memory/graphs.py",
-    "memory/stores.py", "providers/parsers.py", "relay/rounds.py", "store/rooms.py", "surfaces/rest/capsules.py",
+    "engine/gleanings.py", "engine/people.py", "engine/summarise.py", "memory/composer.py",
+    "providers/parsers.py", "relay/rounds.py", "store/rooms.py", "surfaces/rest/capsules.py",
     "surfaces/rest/rooms.py",
 }  # fmt: skip
 TWICE = {

@@ -93,7 +93,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
 async def restore_graph(services: Services, principal: Principal, graph_id: str) -> Graph:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await store.get(conn, graph_id, deleted=True)
-        if graph is None:
+        if graph is None or graph.deleted_at is None or shelf.too_long(services, graph.deleted_at):
             raise no_graph()
         await spaces.put_away(conn, graph.space, away=False)
         await record(conn, principal, "graph.restore", graph_id)
@@ -314,11 +314,11 @@ async def find_graph(conn: Connection, principal: Principal, graph_id: str | Non
     return graph
 
 
-async def find_node(conn: Connection, graph: Graph, node_id: str) -> Node:
+async def find_node(conn: Connection, graph: Graph, node_id: str, *, any_state: bool = False) -> Node:
     node = await memories.get(conn, store.SHAPE, node_id)
     if node is None or node.space != graph.space:
         raise NODES.not_found()
-    return NODES.live(node)
+    return node if any_state else NODES.live(node)
 
 
 def no_graph() -> NotFound:
@@ -335,11 +335,7 @@ async def _default(conn: Connection) -> Graph | None:
 
 def _finder(principal: Principal, graph_id: str | None, node_id: str) -> Finder[Node]:
     async def find(conn: Connection) -> Node:
-        graph = await find_graph(conn, principal, graph_id)
-        node = await memories.get(conn, store.SHAPE, node_id)
-        if node is None or node.space != graph.space:
-            raise NODES.not_found()
-        return node
+        return await find_node(conn, await find_graph(conn, principal, graph_id), node_id, any_state=True)
 
     return find
 

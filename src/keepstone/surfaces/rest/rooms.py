@@ -416,32 +416,26 @@ async def compose_direct(services: Used, principal: Caller, slug: str, body: Com
 
 @router.post("/profiles/{user_id:usr}/memories", status_code=201, summary="Let agents know something of you")
 async def remember_profile(services: Used, principal: Caller, user_id: str, body: RoomMemoryIn) -> RoomMemoryOut:
-    made = await room_memories.remember_profile(
-        services, principal, user_id, text=body.text, agent=body.agent, kind=body.type
-    )
-    return _memory(made)
+    return await _remembered(services, principal, "profile", user_id, body)
 
 
 @router.get("/profiles/{user_id:usr}/memories", summary="What agents know of you")
 async def list_profile_memories(
     services: Used, principal: Caller, user_id: str, page: Paging
 ) -> PageOut[RoomMemoryOut]:
-    return show_page(await room_memories.list_profile(services, principal, user_id, page), _memory)
+    return show_page(await room_memories.list_shared(services, principal, "profile", user_id, page), _memory)
 
 
 @router.post("/projects/{project_id:proj}/memories", status_code=201, summary="Let agents know something of a project")
 async def remember_project(services: Used, principal: Caller, project_id: str, body: RoomMemoryIn) -> RoomMemoryOut:
-    made = await room_memories.remember_project(
-        services, principal, project_id, text=body.text, agent=body.agent, kind=body.type
-    )
-    return _memory(made)
+    return await _remembered(services, principal, "project", project_id, body)
 
 
 @router.get("/projects/{project_id:proj}/memories", summary="What agents know of a project")
 async def list_project_memories(
     services: Used, principal: Caller, project_id: str, page: Paging
 ) -> PageOut[RoomMemoryOut]:
-    return show_page(await room_memories.list_project(services, principal, project_id, page), _memory)
+    return show_page(await room_memories.list_shared(services, principal, "project", project_id, page), _memory)
 
 
 def _new(body: UtteranceIn) -> NewMessage:
@@ -461,6 +455,15 @@ def _room(found: Described) -> RoomOut:
 
 def _utterance(said: Utterance) -> UtteranceOut:
     return UtteranceOut.model_validate(said)
+
+
+async def _remembered(
+    services: Used, principal: Caller, place: room_memories.Shared, name: str, body: RoomMemoryIn
+) -> RoomMemoryOut:
+    made = await room_memories.remember(
+        services, principal, place, name, text=body.text, agent=body.agent, kind=body.type
+    )
+    return _memory(made)
 
 
 def _memory(memory: Any) -> RoomMemoryOut:
