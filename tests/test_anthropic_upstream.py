@@ -22,7 +22,7 @@ from keepstone.errors import UpstreamError
 from keepstone.providers.anthropic_request import Unanswerable, question_of
 from keepstone.providers.anthropic_schema import Inexpressible, fitted
 from keepstone.providers.anthropic_upstream import AnthropicUpstream
-from keepstone.providers.upstream import Answer, Upstream
+from keepstone.providers.upstream import Upstream, UpstreamAnswer
 
 Json = dict[str, Any]
 
@@ -273,7 +273,7 @@ def turns(*messages: Json) -> list[Json]:
     return translated(messages=list(messages))["messages"]
 
 
-async def data_of(answer: Answer) -> list[Any]:
+async def data_of(answer: UpstreamAnswer) -> list[Any]:
     """What the events of a streamed answer hold."""
     lines = (await answer.read()).decode().removesuffix("\n\n").split("\n\n")
     assert all(line.startswith("data: ") for line in lines)

@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from capsules import at, audited, rows
 from conftest import Person, World, http
+from fakes import FakeModel
 from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.engine.embed import await_vectors
@@ -27,12 +28,11 @@ from keepstone.memory.distil import distil
 from keepstone.memory.workspace_search import recall
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import Use
 from keepstone.relay.tools import SAVE, run_tool
-from keepstone.relay.turn import Turn, await_distillation, close_turn, open_turn
+from keepstone.relay.turn import ModelTurn, close_turn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import summaries
 from servers import LocalServer
@@ -230,24 +230,6 @@ async def test_any_category_is_kept_as_it_is_and_none_is_made_up(
     assert (await of_chat(client, world.owner.auth, chat))[0]["category"] == category
 
 
-class Model:
-    """A language model that answers with this, or is away."""
-
-    name = "fake"
-
-    def __init__(self, says: str | None) -> None:
-        self.says = says
-        self.asked: list[str] = []
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        await asyncio.sleep(0)
-        self.asked.append(prompt)
-        return Completion(text=self.says or "", tokens_in=1, tokens_out=1)
-
-    async def close(self) -> None:
-        pass
-
-
 LONG = (
     "So, um, I was thinking about this yesterday. We use Clerk instead of our own login, because nobody here wants to "
     "run one. Anyway, it was raining all day and the ferry was late again."
@@ -258,7 +240,7 @@ LONG = (
 async def test_the_essence_is_kept_with_the_text_itself_beside_it(
     services: Services, world: World, database: str, says: str | None
 ) -> None:
-    used = replace(services, llm=Model(says)) if says else services
+    used = replace(services, llm=FakeModel(says)) if says else services
     async with http(make_app(used)) as client:
         chat = await make_chat(client, world.owner.auth)
         message = await say(services, world.owner, chat, LONG)
@@ -331,7 +313,7 @@ async def save_somehow(
     if way == "by people":
         made = await keep(client, who.auth, workspace, text)
         return made["id"], not made["deduplicated"]
-    turn = Turn(workspace_id=workspace, chat_id=chat if way == "in a chat" else None)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat if way == "in a chat" else None)
     told = await run_tool(services, who.principal, turn, SAVE, json.dumps({"content": text}))
     return re.findall(r"mem_\w+", told.text)[0], told.memory_id is not None
 
@@ -532,7 +514,7 @@ async def test_of_what_was_made_in_the_same_moment_no_page_loses_any(services: S
 async def test_rerun_makes_the_summary_that_a_tool_left_out_and_changes_nothing_else(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str
 ) -> None:
-    turn = Turn(workspace_id=workspace, chat_id=chat)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
     saved = await run_tool(
         services, world.owner.principal, turn, SAVE, json.dumps({"content": DEADLINE, "category": "fact"})
     )
@@ -551,7 +533,7 @@ async def test_rerun_makes_the_essence_anew_from_the_text_itself(
 ) -> None:
     auth = world.owner.auth
     made = await remember(client, auth, chat, content=LONG, synthesize=True)
-    later = replace(services, llm=Model("We use Clerk instead of our own login."))
+    later = replace(services, llm=FakeModel("We use Clerk instead of our own login."))
     async with http(make_app(later)) as asking:
         path = f"/workspaces/{workspace}/memories/{made['id']}/rerun-extraction"
         after = await call(asking, auth, "POST", path)
@@ -573,7 +555,7 @@ RECALLED = f"{OPENING}\n- [2026-01-01] The safe is behind the picture.\n{CLOSING
 async def test_nothing_but_what_was_recalled_is_refused(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str, text: str
 ) -> None:
-    auth, turn = world.owner.auth, Turn(workspace_id=workspace, chat_id=chat)
+    auth, turn = world.owner.auth, ModelTurn(workspace_id=workspace, chat_id=chat)
     await call(client, auth, "POST", f"/workspaces/{workspace}/memories", json={"content": text}, expect=400)
     await call(client, auth, "POST", f"/chats/{chat}/memory", json={"content": text}, expect=400)
     message = await say(services, world.owner, chat, text)
@@ -587,7 +569,7 @@ async def test_nothing_but_what_was_recalled_is_refused(
 async def test_of_a_text_with_something_recalled_only_the_rest_is_kept(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str
 ) -> None:
-    auth, turn = world.owner.auth, Turn(workspace_id=workspace, chat_id=chat)
+    auth, turn = world.owner.auth, ModelTurn(workspace_id=workspace, chat_id=chat)
     one = await keep(client, auth, workspace, f"{RECALLED}\nThe ferry leaves at nine.")
     two = await remember(client, auth, chat, content=f"The bakery is closed. {RECALLED} On Sundays.")
     three = await run_tool(
@@ -705,7 +687,11 @@ async def test_another_wording_is_the_memory_that_is_there(
     known = await keep(wise, auth, workspace, again)
     assert (known["id"], known["content"], known["deduplicated"]) == (made["id"], first, True)
     told = await run_tool(
-        knowing, world.owner.principal, Turn(workspace_id=workspace, chat_id=chat), SAVE, json.dumps({"content": again})
+        knowing,
+        world.owner.principal,
+        ModelTurn(workspace_id=workspace, chat_id=chat),
+        SAVE,
+        json.dumps({"content": again}),
     )
     assert told.text == f"Already remembered as {made['id']}."
     assert await count_of(wise, auth, workspace) == 1
@@ -906,7 +892,7 @@ async def awaited(services: Services, who: Person, chat: str, kind: str, source:
     """The space and the number of a distillation."""
     async with services.db.transaction(account_scope(who.principal.account)) as conn:
         _, place = await find_chat(conn, who.principal, chat)
-        number = await await_distillation(conn, services, who.principal, place.space, kind, chat, source)
+        number = await schedule_distillation(conn, services, who.principal, place.space, kind, chat, source)
     assert number is not None
     return place.space, number
 
@@ -937,7 +923,7 @@ async def test_a_turn_with_three_tools_is_read_once(
     await say(
         services, world.owner, chat, SAID, reply="Noted.", tools=["x_recall_memory", "x_save_memory", "x_recall_memory"]
     )
-    turn = Turn(workspace_id=workspace, chat_id=chat)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
     await close_turn(services, world.owner.principal, turn, reply="And more.", model=None, tools=["x_save_memory"])
     assert len((await call(client, world.owner.auth, "GET", f"/workspaces/{workspace}/extractions"))["items"]) == 1
 
@@ -1035,7 +1021,7 @@ async def test_what_is_extracted_is_cut_at_two_thousand_characters(
     text = "I like the red ferry and the blue ferry and the green ferry. " * 60
     message = await say(services, world.owner, chat, text)
     reply = json.dumps([{"content": text, "category": "preference", "summary": "Likes ferries"}])
-    thinking = replace(services, llm=Model(reply))
+    thinking = replace(services, llm=FakeModel(reply))
     where = await awaited(services, world.owner, chat, "tool", message)
     (made,) = await distil(thinking, world.owner.principal.account, *where)
     assert 1_900 < len(made.content) <= 2_000

@@ -16,7 +16,7 @@ from conftest import World, http
 from keepstone.app import make_app
 from keepstone.errors import Forbidden, Malformed, NotFound
 from keepstone.jobs.worker import run_until_empty
-from keepstone.relay.turn import Turn, close_turn, open_turn
+from keepstone.relay.turn import ModelTurn, close_turn, open_turn
 from keepstone.services import Services
 from workspaces import (
     call,
@@ -439,7 +439,7 @@ async def test_an_answer_that_comes_after_the_chat_was_deleted_is_not_kept(
     client: httpx.AsyncClient, services: Services, world: World, database: str
 ) -> None:
     chat = await make_chat(client, world.owner.auth)
-    turn: Turn = await open_turn(services, world.owner.principal, workspace_id=None, chat_id=chat, said="Hello")
+    turn: ModelTurn = await open_turn(services, world.owner.principal, workspace_id=None, chat_id=chat, said="Hello")
     await call(client, world.owner.auth, "DELETE", f"/chats/{chat}", expect=204)
     with pytest.raises(NotFound):
         await close_turn(services, world.owner.principal, turn, reply="Hello.", model=None, tools=[])

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from keepstone.errors import Misconfigured, UpstreamError
-from keepstone.providers.models import CATALOGUE, Model, ModelFile, Progress, fetch, installed
+from keepstone.providers.models import CATALOGUE, ModelFile, Progress, PublishedModel, fetch, installed
 from weights import weights
 
 WEIGHTS, WORDS = b"weights " * 5000, b"words " * 100
 
 
-def small_model(weights: bytes = WEIGHTS) -> Model:
+def small_model(weights: bytes = WEIGHTS) -> PublishedModel:
     def file(name: str, data: bytes) -> ModelFile:
         return ModelFile(name, f"heavy/model/{name}", len(data), hashlib.sha256(data).hexdigest())
 
-    return Model("Small", "heavy", "1.0", 1000, (file("small.bin", weights), file("small.json", WORDS)))
+    return PublishedModel("Small", "heavy", "1.0", 1000, (file("small.bin", weights), file("small.json", WORDS)))
 
 
 @pytest.fixture

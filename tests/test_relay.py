@@ -27,7 +27,7 @@ from keepstone.providers.embedder import Embedding, Span
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.relay.requests import Finished, converse
-from keepstone.relay.turn import Turn, open_turn
+from keepstone.relay.turn import ModelTurn, open_turn
 from keepstone.services import Services
 from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, streamed
 
@@ -308,7 +308,7 @@ async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
 # -------------------------------------------------------------------------------------- for a surface of our own
 
 
-async def conversation(services: Services, world: World, said: str) -> tuple[Turn, AsyncGenerator[str | Finished]]:
+async def conversation(services: Services, world: World, said: str) -> tuple[ModelTurn, AsyncGenerator[str | Finished]]:
     """In a new chat, where something is remembered."""
     chat = await chats.create(services, world.owner.principal, title="a chat", workspace_id=None)
     await save(

@@ -26,7 +26,7 @@ from keepstone.relay.tools import (
     run_tool,
     searched,
 )
-from keepstone.relay.turn import Turn, keep_calls
+from keepstone.relay.turn import ModelTurn, keep_calls
 from keepstone.services import Services
 from keepstone.store.db import Database
 from workspaces import artifact, call, count_of, keep, let_in, listed, make_chat, make_workspace, say, upload
@@ -40,13 +40,13 @@ async def workspace(client: httpx.AsyncClient, world: World) -> str:
 
 
 @pytest.fixture
-async def turn(client: httpx.AsyncClient, services: Services, world: World, workspace: str) -> Turn:
+async def turn(client: httpx.AsyncClient, services: Services, world: World, workspace: str) -> ModelTurn:
     chat = await make_chat(client, world.owner.auth, workspace)
     message = await say(services, world.owner, chat, "Remember how I like it.")
-    return Turn(workspace_id=workspace, chat_id=chat, message_id=message)
+    return ModelTurn(workspace_id=workspace, chat_id=chat, message_id=message)
 
 
-async def use(services: Services, who: Person, turn: Turn, name: str, **arguments: Any) -> ToolResult:
+async def use(services: Services, who: Person, turn: ModelTurn, name: str, **arguments: Any) -> ToolResult:
     return await run_tool(services, who.principal, turn, name, json.dumps(arguments))
 
 
@@ -139,7 +139,7 @@ def test_the_tools_are_described_as_the_document_names_them() -> None:
 
 
 async def test_a_model_saves_and_recalls(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn
 ) -> None:
     saved = await use(
         services,
@@ -168,13 +168,13 @@ async def test_a_model_saves_and_recalls(
 async def test_without_a_chat_a_model_saves_too(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str
 ) -> None:
-    saved = await use(services, world.owner, Turn(workspace_id=workspace, chat_id=None), SAVE, content="Likes tea")
+    saved = await use(services, world.owner, ModelTurn(workspace_id=workspace, chat_id=None), SAVE, content="Likes tea")
     kept = await call(client, world.owner.auth, "GET", f"/workspaces/{workspace}/memories/{saved.memory_id}")
     assert (kept["source_chat_id"], kept["category"]) == (None, None)
 
 
 async def test_five_unless_asked_for_more_twenty_at_most_and_the_rest_by_offset(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn
 ) -> None:
     made = {(await keep(client, world.owner.auth, workspace, f"Ferry number {n} is a ferry"))["id"] for n in range(27)}
 
@@ -199,7 +199,7 @@ async def test_five_unless_asked_for_more_twenty_at_most_and_the_rest_by_offset(
 
 
 async def test_the_search_finds_memories_files_and_artifacts(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn
 ) -> None:
     auth = world.owner.auth
     one = await keep(client, auth, workspace, "The ferry is red.", category="fact")
@@ -216,7 +216,7 @@ async def test_the_search_finds_memories_files_and_artifacts(
 
 @pytest.mark.parametrize("category", ["preference", " with spaces ", "любое", "🥜"])
 async def test_a_category_is_kept_as_the_model_wrote_it(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn, category: str
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn, category: str
 ) -> None:
     saved = await use(services, world.owner, turn, SAVE, content="Likes tea", category=category)
     kept = await call(client, world.owner.auth, "GET", f"/workspaces/{workspace}/memories/{saved.memory_id}")
@@ -245,7 +245,7 @@ BAD = [
 
 
 async def test_bad_arguments_are_told_to_the_model_and_store_nothing(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn
 ) -> None:
     for name, arguments, told in BAD:
         result = await run_tool(services, world.owner.principal, turn, name, arguments)
@@ -269,7 +269,7 @@ async def test_bad_arguments_are_told_to_the_model_and_store_nothing(
     ],
 )
 async def test_what_can_be_kept_of_it_is_kept(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn, arguments: Any
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn, arguments: Any
 ) -> None:
     saved = await use(services, world.owner, turn, SAVE, **arguments)
     assert not saved.failed, saved.text
@@ -280,7 +280,7 @@ async def test_what_can_be_kept_of_it_is_kept(
 
 
 async def test_any_query_gets_an_answer(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn
 ) -> None:
     await keep(client, world.owner.auth, workspace, "The ferry is red.")
     for query in ("\0", "a\0b", "\ud800 ferry", "🥜" * 5000, "' OR 1=1 --", "*", "%", "\\", "\x1b[31m"):
@@ -293,7 +293,7 @@ async def test_any_query_gets_an_answer(
 async def test_who_may_only_read_is_told_so_and_who_left_finds_nothing(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str
 ) -> None:
-    turn = Turn(workspace_id=workspace, chat_id=None)
+    turn = ModelTurn(workspace_id=workspace, chat_id=None)
     await keep(client, world.owner.auth, workspace, "The ferry is red.")
     await let_in(client, world.owner.auth, workspace, world.member, "viewer")
     refused = await use(services, world.member, turn, SAVE, content="Likes tea")
@@ -307,8 +307,8 @@ async def test_who_may_only_read_is_told_so_and_who_left_finds_nothing(
     assert await count_of(client, world.owner.auth, workspace) == 1
 
 
-async def test_only_a_server_out_of_order_is_an_error(services: Services, world: World, turn: Turn) -> None:
-    away = Database("host=127.0.0.1 port=1", size=2, wait_seconds=0.1)
+async def test_only_a_server_out_of_order_is_an_error(services: Services, world: World, turn: ModelTurn) -> None:
+    away = Database("host=127.0.0.1 port=1", owner="", size=2, wait_seconds=0.1)
     with pytest.raises(Unavailable):
         await use(replace(services, db=away), world.owner, turn, RECALL_TOOL, query="ferry")
 
@@ -317,7 +317,7 @@ async def test_only_a_server_out_of_order_is_an_error(services: Services, world:
 
 
 async def test_calls_beside_a_clients_are_kept_and_looked_up_anew(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn, database: str
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn, database: str
 ) -> None:
     auth = world.owner.auth
     red = await keep(client, auth, workspace, "The red ferry leaves at nine.", category="fact")
@@ -366,13 +366,13 @@ async def test_calls_beside_a_clients_are_kept_and_looked_up_anew(
 
 
 async def test_kept_calls_are_found_by_members_of_the_workspace_alone(
-    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: Turn
+    client: httpx.AsyncClient, services: Services, world: World, workspace: str, turn: ModelTurn
 ) -> None:
     own = AnsweredCall(id="own", name=RECALL_TOOL, arguments='{"query": "ferry"}', result="")
     await keep_calls(services, world.owner.principal, turn, ["call_a"], [own])
-    elsewhere = Turn(workspace_id=await make_workspace(client, world.owner.auth), chat_id=None)
+    elsewhere = ModelTurn(workspace_id=await make_workspace(client, world.owner.auth), chat_id=None)
     assert await kept_calls(services, world.owner.principal, elsewhere, ["call_a"]) == {}
-    theirs = Turn(workspace_id=await make_workspace(client, world.stranger.auth), chat_id=None)
+    theirs = ModelTurn(workspace_id=await make_workspace(client, world.stranger.auth), chat_id=None)
     assert await kept_calls(services, world.stranger.principal, theirs, ["call_a"]) == {}
     assert list(await kept_calls(services, world.owner.principal, turn, ["call_a"])) == ["call_a"]
     assert await kept_calls(services, world.owner.principal, turn, []) == {}

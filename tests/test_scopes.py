@@ -358,7 +358,7 @@ async def test_a_turn_said_an_hour_later_begins_a_new_session(services: Services
     start = datetime(2026, 3, 1, 9, tzinfo=UTC)
     times = [0, 10, 50, 115, 120]
     turns = [
-        scopes.Turn(speaker="a", text=f"turn {n}", ts=start + timedelta(minutes=minute))
+        scopes.TranscriptTurn(speaker="a", text=f"turn {n}", ts=start + timedelta(minutes=minute))
         for n, minute in enumerate(times)
     ]
     await scopes.ingest(services, world.owner.principal, "s", turns[:2])

@@ -14,7 +14,7 @@ from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.chats import find_chat
 from keepstone.relay.calls import AnsweredCall
 from keepstone.relay.tools import RECALL_TOOL
-from keepstone.relay.turn import Turn, keep_calls
+from keepstone.relay.turn import ModelTurn, keep_calls
 from keepstone.services import Services
 from keepstone.store import summaries
 from workspaces import (
@@ -66,7 +66,7 @@ async def fill(
             conn, place.space, f"sum_{chat[5:]}", chat, f"They spoke of {word}.", starts_at=NOW, ends_at=NOW,
             source_ids=[message],
         )  # fmt: skip
-    turn = Turn(workspace_id=workspace, chat_id=chat)
+    turn = ModelTurn(workspace_id=workspace, chat_id=chat)
     call_of = AnsweredCall(id=f"own_{word}", name=RECALL_TOOL, arguments="{}", result="")
     await keep_calls(services, who.principal, turn, [f"call_{word}"], [call_of])
     return {

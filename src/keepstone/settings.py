@@ -176,6 +176,13 @@ class Settings:
         "A Postgres (15 or newer, pgvector 0.7 or newer) to use instead of the embedded one.",
         _database_url,
     )
+    app_database_url: str | None = _setting(
+        None,
+        "KEEPSTONE_APP_DATABASE_URL",
+        "How the server logs in to that Postgres, as `keepstone_app`, where its way is another than the owner's: "
+        "through a pooler, or as a role that was made by hand.",
+        _database_url,
+    )
     database_pool: int = _setting(
         10, "KEEPSTONE_DATABASE_POOL", "Database connections the server keeps at most; 2 or more.", _pool
     )

@@ -27,6 +27,7 @@ from keepstone.store import inspect
 from keepstone.store.db import AnyConnection, fetch_value
 from keepstone.store.migrate import pending
 from keepstone.store.requirements import check_server, pgvector_version
+from keepstone.store.roles import ROLES, login_fault, role_conninfo
 
 _SECRETS = ("postgres-password", "jwt-secret", "owner-key")
 _SCARCE = 1024**3
@@ -71,6 +72,7 @@ async def _findings(settings: Settings) -> list[Finding]:
             )  # fmt: skip
             async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10) as conn:
                 findings += [finding async for finding in _database(conn, how)]
+                findings += [finding async for finding in _logins(conninfo, settings.app_database_url)]
     except KeepstoneError as fault:
         findings.append(Finding("database", False, "does not start", fault.message))
     except psycopg.OperationalError:
@@ -148,6 +150,15 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
         "jobs", failed == 0, f"{failed} failed" if failed else "none failed",
         "`keepstone jobs --status failed` shows them, `keepstone jobs retry` runs one again." if failed else "",
     )  # fmt: skip
+
+
+async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding]:
+    for role in ROLES:
+        fault = await login_fault(role_conninfo(conninfo, role, roles_url))
+        yield Finding(
+            "login", fault is None, role if fault is None else f"{role} can't: {fault}",
+            "" if fault is None else "Run `keepstone migrate`; it says what is missing.",
+        )  # fmt: skip
 
 
 def _server(settings: Settings) -> Finding:

@@ -168,8 +168,10 @@ async def purge_memories(services: Services) -> None:
 
 async def drop_unused_indexes(services: Services) -> None:
     """Remove the indexes of spaces that are gone."""
+    async with services.db.unscoped() as conn:
+        names = await vectors.unused_indexes(conn)
     async with services.db.as_owner() as owner:
-        await vectors.drop_unused_indexes(owner)
+        await vectors.drop_indexes(owner, names)
 
 
 async def send_digests(services: Services) -> None:

@@ -46,10 +46,10 @@ async def list_chats(
             places = list((await workspaces.all_of(conn, principal)).values())
         else:
             places = [await workspaces.find(conn, principal, workspace_id)]
-        found = await store.page(
-            conn, [one.space for one in places], after=page.after, limit=page.limit + 1, deleted=deleted
+        chats = await store.page(
+            conn, [workspace.space for workspace in places], after=page.after, limit=page.limit + 1, deleted=deleted
         )
-    return cut_page(found, page, lambda chat: (chat.created_at, chat.id))
+    return cut_page(chats, page, lambda chat: (chat.created_at, chat.id))
 
 
 async def get(services: Services, principal: Principal, chat_id: str) -> Chat:
@@ -125,8 +125,8 @@ async def list_messages(services: Services, principal: Principal, chat_id: str, 
     """In the order in which they were said."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await find_chat(conn, principal, chat_id)
-        found = await store.messages(conn, chat_id, beyond=number_in(page) or 0, limit=page.limit + 1)
-    return cut_page(found, page, lambda message: (message.created_at, str(message.seq)))
+        messages = await store.messages(conn, chat_id, beyond=number_in(page) or 0, limit=page.limit + 1)
+    return cut_page(messages, page, lambda message: (message.created_at, str(message.seq)))
 
 
 # ------------------------------------------------------------------------------------ what other operations share
@@ -151,9 +151,9 @@ async def hold_chat(
 ) -> tuple[Chat, Workspace]:
     """The same; and until the transaction ends it stays where it is, and nobody else says anything in it."""
     while True:
-        found = await find_chat(conn, principal, chat_id, needs=needs)
+        chat_and_workspace = await find_chat(conn, principal, chat_id, needs=needs)
         if await store.hold(conn, chat_id):
-            return found  # else it was moved meanwhile
+            return chat_and_workspace  # else it was moved meanwhile
 
 
 async def find_message(conn: Connection, chat_id: str, message_id: str) -> ChatMessage:

@@ -46,9 +46,9 @@ async def upload(
     digest = hashlib.sha256(data).digest()
     async with services.db.transaction(account_scope(principal.account)) as conn:
         workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
-        there = await store.by_hash(conn, workspace.library, name, digest)
-    if there is not None:
-        return there
+        existing = await store.by_hash(conn, workspace.library, name, digest)
+    if existing is not None:
+        return existing
     parsed = await services.parser.parse(data, name, media_type)
     document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data))
     return await _keep(services, principal, document, parsed.blocks, digest, data)
@@ -119,8 +119,10 @@ async def list_documents(
 ) -> Page[Document]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         workspace = await workspaces.find(conn, principal, workspace_id)
-        found = await store.page(conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted)
-    return cut_page(found, page, lambda one: (one.created_at, one.id))
+        documents = await store.page(
+            conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted
+        )
+    return cut_page(documents, page, lambda document: (document.created_at, document.id))
 
 
 async def get(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> Document:
@@ -222,9 +224,9 @@ async def _keep(
     async with services.db.transaction(account_scope(principal.account)) as conn:
         workspace = await workspaces.find(conn, principal, document.workspace_id, needs="member")
         await workspace_store.hold(conn, workspace.library)
-        there = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
-        if there is not None:  # uploaded twice at the same moment
-            return there
+        existing = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
+        if existing is not None:  # uploaded twice at the same moment
+            return existing
         await store.insert(conn, workspace.library, document, whole_text(blocks), original, sha256)
         await _index(conn, services, principal, workspace, document.id, cut)
         await record(conn, principal, f"{_WHAT[document.kind]}.create", document.id)
@@ -255,11 +257,11 @@ async def _cut(services: Services, document_id: str, name: str, blocks: Sequence
 
 def _passages(document_id: str, name: str, blocks: Sequence[Block], now: datetime) -> list[NewPassage]:
     """A part is also found by the name of its document and the heading it stands under."""
-    found: list[NewPassage] = []
+    passages: list[NewPassage] = []
     for part, chunk in enumerate(chunks(blocks)):
         about = terms(f"{name.rsplit('.', 1)[0]} {chunk.heading or ''}")
         place = {"start": chunk.start, "end": chunk.end, "page": chunk.page, "heading": chunk.heading}
-        found.append(
+        passages.append(
             NewPassage(
                 source_kind="document", source_id=document_id, part=part, speaker=None, at=now, session=None,
                 visibility=VISIBILITY, text=chunk.text, foreign=not latin(chunk.text),
@@ -267,7 +269,7 @@ def _passages(document_id: str, name: str, blocks: Sequence[Block], now: datetim
                 place={key: value for key, value in place.items() if value is not None},
             )
         )  # fmt: skip
-    return found
+    return passages
 
 
 async def _find(
@@ -288,10 +290,10 @@ async def _find(
 
 
 async def _contents(conn: Connection, document_id: str, version: int | None = None) -> Contents:
-    found = await store.contents(conn, document_id, version)
-    if found is None:
+    contents = await store.contents(conn, document_id, version)
+    if contents is None:
         raise NotFound("There is no such version.")
-    return found
+    return contents
 
 
 def _as_blocks(content: str) -> list[Block]:

@@ -18,7 +18,7 @@ from keepstone.engine.dedup import content_hash, superfluous
 from keepstone.engine.people import statements
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.entity_reading import TextToKeep, read_messages, word_for_word
+from keepstone.memory.entity_reading import ExtractedText, read_messages, word_for_word
 from keepstone.memory.kinds import Kind, Prepared, check_metadata
 from keepstone.memory.shelf import Finder, Finders
 from keepstone.model.entity import Entity, EntityFilter, EntityMemory, EntityMessage, EntityType, Event, Filter, Ids
@@ -56,7 +56,7 @@ class NewMemories:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class KeptEntityMemory:
     """What became of one thing that was said. `previous` is what an updated memory said before."""
 
     memory: EntityMemory
@@ -79,7 +79,7 @@ class Change:
 # ------------------------------------------------------------------------------------------------------- adding
 
 
-async def add(services: Services, principal: Principal, new: NewMemories) -> list[Remembered]:
+async def add(services: Services, principal: Principal, new: NewMemories) -> list[KeptEntityMemory]:
     """All of it or nothing. What is known already is not kept twice, when it was read out of messages."""
     check_metadata(new.metadata)
     if new.infer:
@@ -99,7 +99,7 @@ async def add(services: Services, principal: Principal, new: NewMemories) -> lis
 
 
 async def _prepare(
-    services: Services, principal: Principal, new: NewMemories, texts: Sequence[TextToKeep]
+    services: Services, principal: Principal, new: NewMemories, texts: Sequence[ExtractedText]
 ) -> list[Prepared[EntityMemory]]:
     now = services.clock()
     made = [
@@ -120,11 +120,11 @@ async def _prepare(
 
 async def _keep(
     conn: Connection, services: Services, principal: Principal, prepared: Prepared[EntityMemory], new: NewMemories
-) -> Remembered:
+) -> KeptEntityMemory:
     old = await _known(conn, prepared) if new.infer else None
     if old is None:
         kept = await shelf.keep(conn, services, principal, ENTITY_MEMORIES, prepared, source="entity")
-        return Remembered(memory=kept, event="created")
+        return KeptEntityMemory(memory=kept, event="created")
     memory = prepared.memory
     revised = _revises(memory, old)
     after = replace(
@@ -132,12 +132,12 @@ async def _keep(
         valid_to=memory.valid_to, tags=[*old.tags, *(tag for tag in new.categories if tag not in old.tags)],
     )  # fmt: skip
     if after == old:
-        return Remembered(memory=old, event="known")
+        return KeptEntityMemory(memory=old, event="known")
     after = ENTITY_MEMORIES.complete(replace(after, updated_at=services.clock()))
     cut = [replace(passage, source_id=old.id, at=old.created_at) for passage in prepared.passages or ()]
     change = Prepared(after, cut, prepared.first) if revised else Prepared(after, None)
     written = await shelf.rewrite(conn, services, principal, ENTITY_MEMORIES, old, change)
-    return Remembered(memory=written, event="updated", previous=old.content)
+    return KeptEntityMemory(memory=written, event="updated", previous=old.content)
 
 
 async def _known(conn: Connection, new: Prepared[EntityMemory]) -> EntityMemory | None:

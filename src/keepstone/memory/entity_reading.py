@@ -32,7 +32,7 @@ _NO_STATEMENT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextToKeep:
+class ExtractedText:
     """`category` is what it is taken for; without one it was kept as it is."""
 
     content: str
@@ -43,25 +43,25 @@ class TextToKeep:
 
 async def read_messages(
     services: Services, principal: Principal, ids: Ids, messages: Sequence[EntityMessage]
-) -> list[TextToKeep]:
+) -> list[ExtractedText]:
     """What an assistant says is about itself, so it is read only where an agent is remembered for, and no user."""
     heard = {"user"} if ids.user_id is not None or ids.agent_id is None else {"user", "assistant"}
     spoken = [one for one in messages if one.role in heard]
     found = [
-        TextToKeep(content=one.content, category=one.category, role=each.role, name=each.name)
+        ExtractedText(content=one.content, category=one.category, role=each.role, name=each.name)
         for each in spoken
         for one in await _extracted(services, principal, own_words(each.content))
     ]
     if not found and len(messages) == 1 and spoken and is_statement(own_words(spoken[0].content)):
         only = spoken[0]
-        return [TextToKeep(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
+        return [ExtractedText(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
     return found
 
 
-def word_for_word(messages: Sequence[EntityMessage]) -> list[TextToKeep]:
+def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
     """Each message as it is, but for what was recalled and quoted in it. Instructions to a model are no memories."""
     texts = [(each, own_words(each.content).strip()) for each in messages if each.role != "system"]
-    return [TextToKeep(content=text, category=None, role=each.role, name=each.name) for each, text in texts if text]
+    return [ExtractedText(content=text, category=None, role=each.role, name=each.name) for each, text in texts if text]
 
 
 def is_statement(text: str) -> bool:

@@ -191,7 +191,7 @@ async def say(services: Services, principal: Principal, room_id: str, new: NewMe
         if new.agent is not None and new.agent not in await store.agents(conn, room.space):
             raise NotFound("There is no such agent in this room.")
         before, said = await _say(conn, services, principal, room, new)
-    await _put_at_hand(services, principal, room, before, said)
+    await _keep_recent(services, principal, room, before, said)
     return said
 
 
@@ -204,7 +204,7 @@ async def say_to_agent(services: Services, principal: Principal, agent: str, new
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_dm(conn, principal, agent, make=True)
         before, said = await _say(conn, services, principal, room, new)
-    await _put_at_hand(services, principal, room, before, said)
+    await _keep_recent(services, principal, room, before, said)
     return said
 
 
@@ -227,10 +227,10 @@ async def working(services: Services, principal: Principal, place: str) -> list[
     """The last 50 that were said, in order."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place)
-    return await at_hand(services, principal, room)
+    return await recent_messages(services, principal, room)
 
 
-async def at_hand(services: Services, principal: Principal, room: Room) -> list[Utterance]:
+async def recent_messages(services: Services, principal: Principal, room: Room) -> list[Utterance]:
     """From Redis, if there is one and it has all; else from what is stored, and Redis has it again."""
     if services.working is not None:
         found = await services.working.read(principal.account, room.space, room.last_seq)
@@ -385,7 +385,7 @@ async def _in_thread(conn: Connection, services: Services, principal: Principal,
         )  # fmt: skip
 
 
-async def _put_at_hand(
+async def _keep_recent(
     services: Services, principal: Principal, room: Room, before: int | None, said: Utterance
 ) -> None:
     if services.working is not None and before is not None:

@@ -17,7 +17,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept(Message):
+class KeptMessage(Message):
     """A message as it is stored; `seq` is the order in which they came."""
 
     seq: int

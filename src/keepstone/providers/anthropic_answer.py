@@ -268,8 +268,8 @@ def _arguments(given: Json | None) -> str:
 
 
 def _head(message: _Message, kind: str) -> Json:
-    told = f"chatcmpl-{message.id.removeprefix('msg_')}"
-    return {"id": told, "object": kind, "created": int(time.time()), "model": message.model}
+    name = f"chatcmpl-{message.id.removeprefix('msg_')}"
+    return {"id": name, "object": kind, "created": int(time.time()), "model": message.model}
 
 
 def _bytes(made: Json) -> bytes:

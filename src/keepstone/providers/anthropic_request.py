@@ -44,7 +44,7 @@ class _Call(BaseModel):
     function: _Called
 
 
-class _Message(BaseModel):
+class _ChatMessage(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[_Part] | None = None
     tool_calls: list[_Call] | None = None
@@ -86,7 +86,7 @@ class _StreamOptions(BaseModel):
 
 class _Request(BaseModel):
     model: str | None = None
-    messages: list[_Message]
+    messages: list[_ChatMessage]
     tools: list[_Tool] | None = None
     tool_choice: Literal["auto", "none", "required"] | _Choice | None = None
     parallel_tool_calls: bool | None = None
@@ -103,7 +103,7 @@ class _Request(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class MessagesRequest:
     """`sampling` belongs into the body too, for the models that still take it."""
 
     body: Json
@@ -112,7 +112,7 @@ class Question:
     with_usage: bool
 
 
-def question_of(body: bytes, model: str | None) -> Question:
+def question_of(body: bytes, model: str | None) -> MessagesRequest:
     """`model` is the one to ask when the client names none."""
     asked = _parsed(body)
     if asked.n is not None and asked.n > 1:
@@ -140,7 +140,7 @@ def question_of(body: bytes, model: str | None) -> Question:
         made["metadata"] = {"user_id": asked.user}
     if asked.stream:
         made["stream"] = True
-    return Question(
+    return MessagesRequest(
         body=made,
         sampling=_sampling(asked),
         streamed=bool(asked.stream),
@@ -155,7 +155,7 @@ def _parsed(body: bytes) -> _Request:
         faults = fault.errors(include_url=False, include_input=False, include_context=False)
         if faults[0]["type"] == "json_invalid":
             raise Unanswerable("The body is not JSON.") from None
-        deepest = max(faults, key=lambda each: len(each["loc"]))  # of a union, the branch that went furthest
+        deepest = max(faults, key=lambda error: len(error["loc"]))  # of a union, the branch that went furthest
         where = ".".join(str(step) for step in deepest["loc"] if _is_field(step)) or "body"
         raise Unanswerable(f"{where}: {deepest['msg']}.") from None
 
@@ -212,15 +212,15 @@ def _choice(asked: _Request) -> Json:
     return {"tool_choice": made}
 
 
-def _instructs(message: _Message) -> bool:
+def _instructs(message: _ChatMessage) -> bool:
     return message.role in {"system", "developer"}
 
 
-def _texts(message: _Message) -> list[str]:
+def _texts(message: _ChatMessage) -> list[str]:
     return [block["text"] for block in _content(message.content) if block["type"] == "text"]
 
 
-def _turns(messages: list[_Message]) -> list[Json]:
+def _turns(messages: list[_ChatMessage]) -> list[Json]:
     """Turns of the two sides that alternate. Results of tools come first in theirs: Anthropic looks for them there."""
     turns: list[Json] = []
     for message in messages:
@@ -237,7 +237,7 @@ def _place(block: Json) -> bool:
     return block["type"] != "tool_result"
 
 
-def _blocks(message: _Message) -> list[Json]:
+def _blocks(message: _ChatMessage) -> list[Json]:
     blocks = _content(message.content)
     if message.role == "tool":
         if not message.tool_call_id:

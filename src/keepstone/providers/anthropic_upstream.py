@@ -14,14 +14,14 @@ from pydantic import ValidationError
 
 from keepstone.errors import UpstreamError
 from keepstone.providers import anthropic_answer as answers
-from keepstone.providers.anthropic_request import Question, Unanswerable, question_of
+from keepstone.providers.anthropic_request import MessagesRequest, Unanswerable, question_of
 from keepstone.providers.anthropic_schema import Json
 from keepstone.providers.upstream import (
     CONNECT,
     SILENCE,
-    Answer,
     Body,
     Transport,
+    UpstreamAnswer,
     cut_off,
     interrupted,
     let_go,
@@ -60,7 +60,7 @@ class AnthropicUpstream:
         )
         self._unsampled: set[str] = set()  # models that turned out to take no temperature
 
-    async def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
+    async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
         match method.upper(), path.partition("?")[0]:
             case "POST", "/chat/completions":
                 return await self._chat(body or b"")
@@ -69,13 +69,13 @@ class AnthropicUpstream:
             case _:
                 return _told(404, "This provider has no such endpoint: use /v1/chat/completions.", "unknown_url")
 
-    async def release(self, answer: Answer) -> None:
+    async def release(self, answer: UpstreamAnswer) -> None:
         await let_go(answer)
 
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _chat(self, body: bytes) -> Answer:
+    async def _chat(self, body: bytes) -> UpstreamAnswer:
         try:
             question = question_of(body, self.model)
         except Unanswerable as fault:
@@ -90,15 +90,15 @@ class AnthropicUpstream:
             raise _stranger()
         chunks = answers.Chunks(with_usage=question.with_usage)
         headers = {**_kept(response), "content-type": "text/event-stream; charset=utf-8"}
-        return Answer(status=200, headers=headers, body=Body(response, _translated(response, chunks)))
+        return UpstreamAnswer(status=200, headers=headers, body=Body(response, _translated(response, chunks)))
 
-    async def _models(self) -> Answer:
+    async def _models(self) -> UpstreamAnswer:
         response = await self._send("GET", "/v1/models?limit=1000", VERSION)
         if response.status_code != 200:
             return await self._refused(response)
         return _whole(response, answers.listing, await read_whole(response))
 
-    async def _ask(self, question: Question) -> httpx2.Response:
+    async def _ask(self, question: MessagesRequest) -> httpx2.Response:
         """With what the client says of sampling, if the model takes it.
 
         Most no longer do and answer 400. Its words are not to be relied on, so any 400 is asked again without.
@@ -118,19 +118,19 @@ class AnthropicUpstream:
         headers = {"anthropic-version": version, "content-type": "application/json"}
         return await self._transport.send(method, path, None if body is None else json.dumps(body).encode(), headers)
 
-    async def _refused(self, response: httpx2.Response) -> Answer:
+    async def _refused(self, response: httpx2.Response) -> UpstreamAnswer:
         status = response.status_code
         body = await read_whole(response)
         if status < 400:
             raise _stranger()
         status = 503 if status == _OVERLOADED else status
         try:
-            told = answers.refusal(body)
+            shown = answers.refusal(body)
         except ValidationError:  # of something in between
             return _told(status, f"The language model answered {status}.", headers=_kept(response))
         if len(self._key) > 8:  # a shorter one is a placeholder, and may be a word
-            told = told.replace(self._key.encode(), b"***")
-        return Answer(status=status, headers=_kept(response), body=_once(told))
+            shown = shown.replace(self._key.encode(), b"***")
+        return UpstreamAnswer(status=status, headers=_kept(response), body=_once(shown))
 
 
 async def _translated(response: httpx2.Response, chunks: answers.Chunks) -> AsyncGenerator[bytes]:
@@ -157,21 +157,23 @@ async def _once(body: bytes) -> AsyncGenerator[bytes]:
     yield body
 
 
-def _whole(response: httpx2.Response, translate: Callable[[bytes], bytes], body: bytes) -> Answer:
+def _whole(response: httpx2.Response, translate: Callable[[bytes], bytes], body: bytes) -> UpstreamAnswer:
     try:
-        told = translate(body)
+        shown = translate(body)
     except ValidationError:
         raise _stranger() from None
-    return Answer(status=200, headers=_kept(response), body=_once(told))
+    return UpstreamAnswer(status=200, headers=_kept(response), body=_once(shown))
 
 
-def _told(status: int, message: str, code: str | None = None, *, headers: Mapping[str, str] | None = None) -> Answer:
+def _told(
+    status: int, message: str, code: str | None = None, *, headers: Mapping[str, str] | None = None
+) -> UpstreamAnswer:
     kind = "server_error" if status >= 500 else "invalid_request_error"
-    return Answer(status=status, headers=headers or _JSON, body=_once(answers.envelope(message, kind, code)))
+    return UpstreamAnswer(status=status, headers=headers or _JSON, body=_once(answers.envelope(message, kind, code)))
 
 
 def _kept(response: httpx2.Response) -> Mapping[str, str]:
-    return _JSON | {told: response.headers[name] for name, told in _FORWARDED.items() if name in response.headers}
+    return _JSON | {known: response.headers[name] for name, known in _FORWARDED.items() if name in response.headers}
 
 
 def _stranger() -> UpstreamError:

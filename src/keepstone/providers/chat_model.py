@@ -21,22 +21,22 @@ _THOUGHT = 2_000  # tokens: models that take the new limit count towards it what
 _REFUSED = frozenset({400, 422})
 
 
-class _Said(BaseModel):
+class _ChatReply(BaseModel):
     content: str | None = None
 
 
-class _Choice(BaseModel):
-    message: _Said
+class _ChatChoice(BaseModel):
+    message: _ChatReply
 
 
-class _Usage(BaseModel):
+class _TokensUsed(BaseModel):
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
-class _Answered(BaseModel):
-    choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
+class _ChatAnswer(BaseModel):
+    choices: list[_ChatChoice] = Field(min_length=1)
+    usage: _TokensUsed | None = None
 
 
 class ChatModel:
@@ -63,10 +63,10 @@ class ChatModel:
             raise _failed(status)
         self._refused = refused  # only of what was answered without them
         try:
-            answered = _Answered.model_validate_json(body)
+            answered = _ChatAnswer.model_validate_json(body)
         except ValidationError:
             raise _failed(None) from None
-        usage = answered.usage or _Usage()
+        usage = answered.usage or _TokensUsed()
         text = answered.choices[0].message.content or ""
         return Completion(text=text, tokens_in=usage.prompt_tokens, tokens_out=usage.completion_tokens)
 

@@ -63,13 +63,13 @@ def well_formed(text: str) -> str:
 
 def cut_by_characters(text: str, window: int, overlap: int) -> list[Span]:
     """Windows for models whose tokenizer is out of reach: between words where there are spaces."""
-    found: list[Span] = []
+    spans: list[Span] = []
     start = 0
     while len(text) - start > window:
         end = _boundary(text, start + window - overlap, start + window)
-        found.append((start, end))
+        spans.append((start, end))
         start = _boundary(text, end - overlap, end - overlap // 2)
-    return [*found, (start, len(text))]
+    return [*spans, (start, len(text))]
 
 
 def _boundary(text: str, earliest: int, latest: int) -> int:

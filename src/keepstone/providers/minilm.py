@@ -114,7 +114,7 @@ def windows(words: Sequence[int], spans: Sequence[Span], length: int) -> list[Sp
     Together they are the whole text: the space between words belongs to the window that ends there.
     """
     starts, sizes = units(words, spans)
-    found: list[Span] = []
+    runs: list[Span] = []
     first = 0
     while True:
         size, end = 0, first
@@ -123,8 +123,8 @@ def windows(words: Sequence[int], spans: Sequence[Span], length: int) -> list[Sp
             end += 1
         begin = starts[first] if first else 0
         if end == len(sizes):
-            return [*found, (begin, length)]
-        found.append((begin, starts[end]))
+            return [*runs, (begin, length)]
+        runs.append((begin, starts[end]))
         shared, following = 0, end
         while following - 1 > first and shared + sizes[following - 1] <= OVERLAP:
             following -= 1
@@ -168,11 +168,11 @@ def batches(pieces: Sequence[Pieces]) -> Iterator[list[int]]:
 
 def run(session: Any, pieces: Sequence[Pieces]) -> tuple[Floats, Floats]:
     """Pooled vectors [n, 384] and the last layer [n, t, 384]."""
-    ids: NDArray[np.int64] = np.zeros((len(pieces), max(len(each.ids) for each in pieces)), np.int64)
+    ids: NDArray[np.int64] = np.zeros((len(pieces), max(len(piece.ids) for piece in pieces)), np.int64)
     mask = np.zeros_like(ids)
-    for row, each in enumerate(pieces):
-        ids[row, : len(each.ids)] = each.ids
-        mask[row, : len(each.ids)] = 1
+    for row, piece in enumerate(pieces):
+        ids[row, : len(piece.ids)] = piece.ids
+        mask[row, : len(piece.ids)] = 1
     pooled, hidden = session.run(["pooled", "tokens"], {"input_ids": ids, "attention_mask": mask})
     return pooled, hidden
 
@@ -216,11 +216,11 @@ class MiniLM:
 
     def _run(self, pieces: Sequence[Pieces]) -> list[Embedding]:
         pooled, hidden = run(self._session, pieces)
-        rows = np.concatenate([hidden[number, each.rows] for number, each in enumerate(pieces)])
+        rows = np.concatenate([hidden[number, piece.rows] for number, piece in enumerate(pieces)])
         rows = rows @ self._projection
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-        ends = np.cumsum([len(each.rows) for each in pieces])[:-1]
+        ends = np.cumsum([len(piece.rows) for piece in pieces])[:-1]
         return [
-            Embedding(pooled=whole.copy(), tokens=Tokens(vectors=vectors.copy(), spans=tuple(each.spans)))
-            for whole, vectors, each in zip(pooled, np.split(rows, ends), pieces, strict=True)
+            Embedding(pooled=mean.copy(), tokens=Tokens(vectors=vectors.copy(), spans=tuple(piece.spans)))
+            for mean, vectors, piece in zip(pooled, np.split(rows, ends), pieces, strict=True)
         ]

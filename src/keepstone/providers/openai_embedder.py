@@ -24,7 +24,7 @@ class _Vector(BaseModel):
     embedding: list[float]
 
 
-class _Answered(BaseModel):
+class _Embeddings(BaseModel):
     data: list[_Vector]
 
 
@@ -86,7 +86,7 @@ class OpenAIEmbedder:
         if not 200 <= status < 300:
             raise UpstreamError(f"The embeddings endpoint answered {status}: {_advice(status)}.")
         try:
-            entries = sorted(_Answered.model_validate_json(body).data, key=lambda entry: entry.index)
+            entries = sorted(_Embeddings.model_validate_json(body).data, key=lambda entry: entry.index)
         except ValidationError:
             raise UpstreamError("The embeddings endpoint did not answer with embeddings: check its address.") from None
         rows = [np.array(entry.embedding, np.float32) for entry in entries]

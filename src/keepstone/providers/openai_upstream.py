@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from keepstone.providers.upstream import CONNECT, SILENCE, Answer, Body, Transport, let_go
+from keepstone.providers.upstream import CONNECT, SILENCE, Body, Transport, UpstreamAnswer, let_go
 
 BASE = "https://api.openai.com/v1"
 
@@ -29,11 +29,11 @@ class OpenAIUpstream:
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._transport = Transport(base_url or BASE, headers, settings=settings, connect=connect, silence=silence)
 
-    async def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
+    async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
         response = await self._transport.send(method, path, body)
-        return Answer(status=response.status_code, headers=_forwarded(response.headers), body=Body(response))
+        return UpstreamAnswer(status=response.status_code, headers=_forwarded(response.headers), body=Body(response))
 
-    async def release(self, answer: Answer) -> None:
+    async def release(self, answer: UpstreamAnswer) -> None:
         await let_go(answer)
 
     async def close(self) -> None:

@@ -61,7 +61,7 @@ GONE = frozenset({"del", "moveFrom", "Fallback", "pPrChange", "rPrChange"})
 MARKS = {"br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
-class Section(NamedTuple):
+class ParsedSection(NamedTuple):
     """A heading and what stands below it, up to the next one. The heading is the beginning of the text."""
 
     level: int
@@ -70,7 +70,7 @@ class Section(NamedTuple):
     text: str
 
 
-class Refused(Exception):
+class Unparsable(Exception):
     """With the name of the reason, which is all that is said."""
 
 
@@ -78,7 +78,7 @@ class Sections:
     """Collects lines, and cuts them at headings."""
 
     def __init__(self) -> None:
-        self._done: list[Section] = []
+        self._done: list[ParsedSection] = []
         self._level, self._title = 0, ""
         self._lines: list[str] = []
         self._size = 0
@@ -97,7 +97,7 @@ class Sections:
     def line(self, text: str) -> None:
         self._size += len(text.encode(errors="replace")) + 1
         if self._size > MOST_TEXT:
-            raise Refused("large")
+            raise Unparsable("large")
         self._lines.append(text)
 
     def apart(self) -> None:
@@ -105,16 +105,16 @@ class Sections:
         if self._lines and self._lines[-1]:
             self._lines.append("")
 
-    def close(self) -> list[Section]:
+    def close(self) -> list[ParsedSection]:
         self._end()
         if not self._done:
-            raise Refused("empty")
+            raise Unparsable("empty")
         return self._done
 
     def _end(self) -> None:
         text = "\n".join(self._lines).strip()
         if text:
-            self._done.append(Section(self._level, self._title, None, text))
+            self._done.append(ParsedSection(self._level, self._title, None, text))
         self._lines = []
 
 
@@ -129,7 +129,7 @@ class Table:
         self.layout = False
 
 
-class Page:
+class HtmlPage:
     """Takes what the HTML parser finds, in its order, and builds no tree: depth and size of a page cost nothing."""
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class Page:
     def close(self) -> None:
         self._line()
 
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[ParsedSection]:
         return self._found.close()
 
     def _in_rows(self) -> bool:
@@ -252,9 +252,9 @@ class Page:
         return text
 
 
-def html(data: bytes) -> list[Section]:
+def html(data: bytes) -> list[ParsedSection]:
     """The text of a page, which is UTF-8 whatever it says of itself."""
-    page = Page()
+    page = HtmlPage()
     lxml: Any = import_module("lxml.etree")
     _feed(lxml.HTMLParser(target=page, encoding="utf-8", no_network=True, huge_tree=False), data)
     return page.sections()
@@ -263,16 +263,16 @@ def html(data: bytes) -> list[Section]:
 # --- docx -------------------------------------------------------------------------------------------------------------
 
 
-class Part:
+class DocxPart:
     """Takes what the XML parser finds in a part of a docx. None has a document type, where entities would be."""
 
     def doctype(self, *_: object) -> None:
-        raise Refused("damaged")
+        raise Unparsable("damaged")
 
     def close(self) -> None: ...
 
 
-class Styles(Part):
+class Styles(DocxPart):
     """Which level of heading each style stands for; 0 for none."""
 
     def __init__(self) -> None:
@@ -316,7 +316,7 @@ class Paragraph:
         self.item = False
 
 
-class Document(Part):
+class DocxDocument(DocxPart):
     """The paragraphs and rows of a docx in their order, with what stands in text boxes, fields and tracked changes."""
 
     def __init__(self, styles: Styles) -> None:
@@ -364,7 +364,7 @@ class Document(Part):
         if self._text and self._open and not self._hidden:
             self._open[-1].words.append(text)
 
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[ParsedSection]:
         return self._found.close()
 
     def _inside(self, tag: str, given: str) -> None:
@@ -408,18 +408,18 @@ class Document(Part):
                 self._found.line(line)
 
 
-def docx(data: bytes) -> list[Section]:
+def docx(data: bytes) -> list[ParsedSection]:
     with zipfile.ZipFile(BytesIO(data)) as archive:
         _check(archive)
         names = archive.namelist()
         document = next((name for name in sorted(names) if DOCUMENT.fullmatch(name)), None)
         if document is None:
-            raise Refused("mismatch")
+            raise Unparsable("mismatch")
         styles = next((name for name in sorted(names) if STYLES.fullmatch(name)), None)
         known = Styles()
         if styles:
             _feed(_xml(known), _inflated(archive, styles))
-        read = Document(known)
+        read = DocxDocument(known)
         _feed(_xml(read), _inflated(archive, document))
         return read.sections()
 
@@ -428,29 +428,29 @@ def _check(archive: zipfile.ZipFile) -> None:
     """Whether a docx is what it looks like from outside. What it says of itself is held to when it is inflated."""
     entries = archive.infolist()
     if len(entries) > MOST_ENTRIES or sum(entry.file_size for entry in entries) > MOST_INFLATED:
-        raise Refused("bomb")
+        raise Unparsable("bomb")
     for entry in entries:
         if entry.file_size > RATIO_FROM and entry.file_size > MOST_RATIO * max(entry.compress_size, 1):
-            raise Refused("bomb")
+            raise Unparsable("bomb")
         if entry.flag_bits & 1:
-            raise Refused("encrypted")
+            raise Unparsable("encrypted")
         if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-            raise Refused("damaged")
+            raise Unparsable("damaged")
 
 
 def _inflated(archive: zipfile.ZipFile, name: str) -> bytes:
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     size = 0
     with archive.open(name) as stream:
         while piece := stream.read(PIECE):
             size += len(piece)
             if size > MOST_INFLATED:
-                raise Refused("bomb")
-            found.append(piece)
-    return b"".join(found)
+                raise Unparsable("bomb")
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
-def _xml(target: Part) -> Any:
+def _xml(target: DocxPart) -> Any:
     lxml: Any = import_module("lxml.etree")
     return lxml.XMLParser(target=target, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
 
@@ -478,29 +478,29 @@ def _outline(given: str) -> int:
 # --- pdf --------------------------------------------------------------------------------------------------------------
 
 
-def pdf(data: bytes) -> list[Section]:
+def pdf(data: bytes) -> list[ParsedSection]:
     pypdf: Any = import_module("pypdf")
     reader: PdfReader = pypdf.PdfReader(BytesIO(data))
     # Many a PDF is encrypted with the empty password, and opens for everybody.
     if reader.is_encrypted and reader.decrypt("") == pypdf.PasswordType.NOT_DECRYPTED:
-        raise Refused("encrypted")
-    found: list[Section] = []
+        raise Unparsable("encrypted")
+    sections: list[ParsedSection] = []
     size = 0
     for number, page in enumerate(reader.pages, 1):
         text = page.extract_text().strip()
         size += len(text.encode(errors="replace"))
         if size > MOST_TEXT:
-            raise Refused("large")
+            raise Unparsable("large")
         if text:
-            found.append(Section(0, "", number, text))
-    if not found:
-        raise Refused("pictures")
-    return found
+            sections.append(ParsedSection(0, "", number, text))
+    if not sections:
+        raise Unparsable("pictures")
+    return sections
 
 
 # --- the process ------------------------------------------------------------------------------------------------------
 
-READERS: Mapping[str, Callable[[bytes], list[Section]]] = {"html": html, "docx": docx, "pdf": pdf}
+READERS: Mapping[str, Callable[[bytes], list[ParsedSection]]] = {"html": html, "docx": docx, "pdf": pdf}
 
 
 def limit(kind: str) -> None:
@@ -528,7 +528,7 @@ def answer(kind: str, data: bytes) -> Iterable[object]:
     """The sections, or the one reason why there are none."""
     try:
         return READERS[kind](data)
-    except Refused as refusal:
+    except Unparsable as refusal:
         return [str(refusal)]
     except MemoryError:
         return ["costly"]

@@ -72,7 +72,7 @@ UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*$")
 LEAD = re.compile(r" {4}|\t|\s*(?:[-*+>|#=]|\d{1,9}[.)]\s)")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 
-Section = tuple[int, str, int | None, str]  # level and words of its heading, page, and text with the heading in it
+SectionRow = tuple[int, str, int | None, str]  # level and words of its heading, page, and text with the heading in it
 
 _AGAIN = "then upload it again."
 _UNKNOWN = "Keepstone reads txt, md, html, pdf and docx: convert it first, " + _AGAIN
@@ -313,9 +313,9 @@ def _pieces(text: str) -> Iterator[str]:
     return (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
 
 
-def markdown(text: str) -> list[Section]:
+def markdown(text: str) -> list[SectionRow]:
     """The text as it is, cut at its headings."""
-    found: list[Section] = []
+    sections: list[SectionRow] = []
     level, title, fence = 0, "", ""
     front = FRONT.match(text)
     lines = front.group().splitlines() if front else []
@@ -331,12 +331,12 @@ def markdown(text: str) -> list[Section]:
         elif (under := UNDERLINE.match(line)) and _is_alone(lines):
             words = lines.pop()
             depth, begins = 1 if under[1] else 2, [words, line]
-        if depth and len(found) < MOST_SECTIONS:
-            found.append((level, title, None, "\n".join(lines)))
+        if depth and len(sections) < MOST_SECTIONS:
+            sections.append((level, title, None, "\n".join(lines)))
             level, title, lines = depth, _label(words), begins
         else:
             lines += begins
-    return [*found, (level, title, None, "\n".join(lines))]
+    return [*sections, (level, title, None, "\n".join(lines))]
 
 
 def _is_alone(lines: Sequence[str]) -> bool:
@@ -353,17 +353,17 @@ def _label(words: str) -> str:
     return LINK.sub(r"\1", words).replace("**", "").replace("`", "").strip("*_ \t")
 
 
-def _blocks(sections: Iterable[Section]) -> list[Block]:
-    found: list[Block] = []
+def _blocks(sections: Iterable[SectionRow]) -> list[Block]:
+    blocks: list[Block] = []
     path: list[tuple[int, str]] = []
     for level, title, page, raw in sections:
         label = " ".join(cleaned(title[: 2 * LABEL]).split())[:LABEL].strip()
         if label:
-            path = [*(each for each in path if each[0] < level), (level, label)]
+            path = [*(heading_above for heading_above in path if heading_above[0] < level), (level, label)]
         text = cleaned(raw).strip("\n")
         if text.strip():
-            heading = " > ".join(each for _, each in path) or None
-            found.append(Block(text=text, page=page, heading=heading))
-    if not found:
+            heading = " > ".join(name for _, name in path) or None
+            blocks.append(Block(text=text, page=page, heading=heading))
+    if not blocks:
         raise Malformed(_EMPTY)
-    return found
+    return blocks

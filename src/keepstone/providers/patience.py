@@ -4,7 +4,7 @@ import asyncio
 import random
 
 from keepstone.errors import UpstreamError
-from keepstone.providers.upstream import Answer, Upstream
+from keepstone.providers.upstream import Upstream, UpstreamAnswer
 
 _AGAIN = frozenset({408, 409, 429})  # and whatever is the upstream's own fault
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds
@@ -36,7 +36,7 @@ async def post(upstream: Upstream, path: str, body: bytes, *, retries: int, seco
     raise ValueError("retries are at least 0")
 
 
-def _asked_wait(answer: Answer) -> float | None:
+def _asked_wait(answer: UpstreamAnswer) -> float | None:
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(answer.headers[name]) * unit

@@ -46,8 +46,8 @@ async def in_batches(
     made = await asyncio.gather(
         *(loop.run_in_executor(executor, run, [items[number] for number in batch]) for batch in chosen)
     )
-    found = dict(zip(chain(*chosen), chain(*made), strict=True))
-    return [found[number] for number in range(len(items))]
+    by_number = dict(zip(chain(*chosen), chain(*made), strict=True))
+    return [by_number[number] for number in range(len(items))]
 
 
 def in_front(name: str) -> ThreadPoolExecutor:

@@ -56,14 +56,14 @@ _PIECE = re.compile(r" (?=\d)|\d{1,3}|[^\W\d_]+|[^\w\s]|_|\n")
 
 def careful(text: str) -> int:
     """On the safe side, piece by piece: for what must not be too long."""
-    found = 1.0
+    count = 1.0
     for match in _PIECE.finditer(text):
         piece = match.group()
         if piece.isascii():
-            found += 1 + (len(piece) - 1) // 6
+            count += 1 + (len(piece) - 1) // 6
         else:
-            found += 0.7 + sum(_cost(letter) for letter in piece)
-    return int(found)
+            count += 0.7 + sum(_cost(letter) for letter in piece)
+    return int(count)
 
 
 def _cost(letter: str) -> float:

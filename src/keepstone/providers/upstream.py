@@ -19,7 +19,7 @@ SILENCE = 600.0  # seconds between two bytes: a model may think that long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class UpstreamAnswer:
     """What the upstream says, in OpenAI's protocol. `body` can be read once; `release` lets go of it at any time."""
 
     status: int
@@ -45,8 +45,8 @@ class Upstream(Protocol):
 
     model: str | None
 
-    async def send(self, method: str, path: str, body: bytes | None = None) -> Answer: ...
-    async def release(self, answer: Answer) -> None: ...
+    async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer: ...
+    async def release(self, answer: UpstreamAnswer) -> None: ...
     async def close(self) -> None: ...
 
 
@@ -120,7 +120,7 @@ class Body:
         await self._response.aclose()
 
 
-async def let_go(answer: Answer) -> None:
+async def let_go(answer: UpstreamAnswer) -> None:
     """Of an answer that is not read to its end."""
     if isinstance(answer.body, Body):
         await answer.body.aclose()

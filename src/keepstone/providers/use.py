@@ -36,10 +36,12 @@ def _operations() -> str:
     """The library of custom operations. Importing its package would load all of `onnx` for nothing."""
     spec = importlib.util.find_spec("onnxruntime_extensions")
     places = list(spec.submodule_search_locations or []) if spec else []
-    found = [str(path) for place in places for path in Path(place).glob("_extensions_pydll*") if path.suffix != ".pyi"]
-    if not found:
+    libraries = [
+        str(path) for place in places for path in Path(place).glob("_extensions_pydll*") if path.suffix != ".pyi"
+    ]
+    if not libraries:
         raise Misconfigured("The package onnxruntime-extensions is not complete: install it again.")
-    return found[0]
+    return libraries[0]
 
 
 class Use:

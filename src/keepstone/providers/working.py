@@ -56,7 +56,7 @@ class RedisWorking:
             pipeline.get(keys[1])
             messages, end = await cast("Awaitable[Any]", pipeline.execute())
             known = bool(messages) and end is not None and end.startswith(f"{last_seq} ")
-            return [_UTTERANCE.validate_json(one, strict=True) for one in messages] if known else None
+            return [_UTTERANCE.validate_json(message, strict=True) for message in messages] if known else None
         except self._faults as fault:
             self._note(fault)
             return None
@@ -78,9 +78,9 @@ class RedisWorking:
             pipeline = self._redis.pipeline(transaction=True)
             pipeline.delete(*keys)
             if messages:
-                pipeline.rpush(keys[0], *(_written(one) for one in messages))
+                pipeline.rpush(keys[0], *(_written(message) for message in messages))
                 pipeline.expire(keys[0], _KEPT)
-                pipeline.set(keys[1], f"{last_seq} {max(_micros(one.ts) for one in messages)}", ex=_KEPT)
+                pipeline.set(keys[1], f"{last_seq} {max(_micros(message.ts) for message in messages)}", ex=_KEPT)
             await cast("Awaitable[Any]", pipeline.execute())
         except self._faults as fault:
             self._note(fault)

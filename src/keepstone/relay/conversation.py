@@ -22,7 +22,7 @@ from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.relay.requests import converse
-from keepstone.relay.turn import Turn, await_distillation, open_turn
+from keepstone.relay.turn import ModelTurn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import chats as store
 from keepstone.store import summaries
@@ -58,7 +58,7 @@ _COMPACT = (
 class Begun:
     """`turn` has what was injected; `message` is what the user said, kept; `sources` is quoted beside the history."""
 
-    turn: Turn
+    turn: ModelTurn
     message: ChatMessage
     sources: str
     capsule_ids: tuple[str, ...]
@@ -137,7 +137,7 @@ async def _kept(
         reply = await find_message(conn, chat_id, message_id)
         if begun.turn.mode == "chat" or len(reply.content) < LEAST:
             return reply, None
-        number = await await_distillation(
+        number = await schedule_distillation(
             conn, services, principal, workspace.space, begun.turn.mode, chat_id, reply.id, in_seconds=_SAFETY
         )
     return reply, None if number is None else (workspace.space, number)
@@ -197,7 +197,7 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
         )  # fmt: skip
         if len(content) < LEAST:
             return None
-        number = await await_distillation(
+        number = await schedule_distillation(
             conn, services, principal, workspace.space, "compaction", chat_id, summary_id, in_seconds=_SAFETY
         )
     return None if number is None else (workspace.space, number)

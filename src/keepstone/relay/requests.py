@@ -15,16 +15,16 @@ from keepstone.access.principals import act_for
 from keepstone.errors import Invalid, Unavailable
 from keepstone.model.ids import is_id
 from keepstone.model.principal import Principal
-from keepstone.providers.upstream import Answer, Upstream
+from keepstone.providers.upstream import Upstream, UpstreamAnswer
 from keepstone.relay.calls import storable
 from keepstone.relay.dialects.chat import ChatExchange
 from keepstone.relay.dialects.exchange import Exchange
 from keepstone.relay.dialects.responses import ResponsesExchange
 from keepstone.relay.dialects.values import Json, dumped, read_object
-from keepstone.relay.refusals import Refusal, visible_body
+from keepstone.relay.refusals import UpstreamRefusal, visible_body
 from keepstone.relay.rounds import Rounds
 from keepstone.relay.tools import kept_calls
-from keepstone.relay.turn import Turn, open_turn
+from keepstone.relay.turn import ModelTurn, open_turn
 from keepstone.services import Services
 
 Dialect = Literal["chat", "responses"]
@@ -50,7 +50,7 @@ class Relayed:
     the pieces, and has to be closed whatever becomes of the client. `injected` are ids of memories.
     """
 
-    answer: Answer
+    answer: UpstreamAnswer
     body: bytes = b""
     rounds: Rounds | None = None
     injected: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
 
 
 async def converse(
-    services: Services, principal: Principal, turn: Turn, body: Mapping[str, Any]
+    services: Services, principal: Principal, turn: ModelTurn, body: Mapping[str, Any]
 ) -> AsyncGenerator[str | Finished]:
     """The same for a surface of our own: `body` is a request for a chat completion, without what memory adds to it,
     and `turn` is open. It is closed here. The text comes in pieces, then `Finished`; nothing is kept of an answer that
@@ -107,7 +107,7 @@ async def converse(
                 if piece.text:
                     yield piece.text
         if exchange.failed:
-            raise Refusal(answer.status, exchange.error)
+            raise UpstreamRefusal(answer.status, exchange.error)
         yield Finished(message_id=rounds.reply_id, usage=exchange.usage)
     finally:
         await rounds.close()
@@ -133,7 +133,7 @@ async def speaker(services: Services, principal: Principal, user: Any) -> Princi
     return principal
 
 
-async def _open(services: Services, principal: Principal, request: ClientRequest, exchange: Exchange) -> Turn:
+async def _open(services: Services, principal: Principal, request: ClientRequest, exchange: Exchange) -> ModelTurn:
     said = "" if exchange.continues else exchange.said
     turn = await open_turn(
         services, principal, workspace_id=request.workspace_id, chat_id=request.chat_id, said=storable(said),

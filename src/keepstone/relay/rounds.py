@@ -14,14 +14,14 @@ from keepstone.engine.pack import tokens
 from keepstone.errors import KeepstoneError, Unavailable, UpstreamError
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
-from keepstone.providers.upstream import Answer, Upstream, cut_off
+from keepstone.providers.upstream import Upstream, UpstreamAnswer, cut_off
 from keepstone.relay.calls import AnsweredCall, Call, storable
 from keepstone.relay.dialects.exchange import Exchange, Piece
 from keepstone.relay.dialects.values import tokens_of
-from keepstone.relay.refusals import Refusal, refusal_of, visible_body
+from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible_body
 from keepstone.relay.sse import Event, Events
 from keepstone.relay.tools import TOOLS, run_tool
-from keepstone.relay.turn import Turn, close_turn, keep_calls
+from keepstone.relay.turn import ModelTurn, close_turn, keep_calls
 from keepstone.services import Services
 
 log = logging.getLogger(__name__)
@@ -42,9 +42,9 @@ class Rounds:
     principal: Principal
     upstream: Upstream
     exchange: Exchange
-    turn: Turn | None = None
+    turn: ModelTurn | None = None
     reply_id: str | None = None
-    _answer: Answer | None = None
+    _answer: UpstreamAnswer | None = None
     _tools_run: list[str] = field(default_factory=list[str])
     _closing: "asyncio.Task[None] | None" = None
     _sent: int = 0  # bytes, of all rounds that the model has answered
@@ -62,7 +62,7 @@ class Rounds:
         if tools:
             self.exchange.offer(TOOLS)
 
-    async def ask(self) -> Answer:
+    async def ask(self) -> UpstreamAnswer:
         """Send this round's request; returns when the headers of the answer are there."""
         await self._let_go()
         payload = self.exchange.payload
@@ -71,7 +71,7 @@ class Rounds:
             self._sent += len(payload)
         return self._answer
 
-    async def whole(self) -> tuple[Answer, bytes]:
+    async def whole(self) -> tuple[UpstreamAnswer, bytes]:
         """All rounds, where the upstream does not stream: the last one's answer, with the body for the client."""
         try:
             while True:
@@ -92,7 +92,7 @@ class Rounds:
             async with aclosing(self.pieces()) as pieces:
                 async for piece in pieces:
                     yield piece.raw
-        except Refusal as fault:
+        except UpstreamRefusal as fault:
             yield self.exchange.fault(fault.error)
         except KeepstoneError as fault:
             kind = "server_error" if isinstance(fault, UpstreamError | Unavailable) else "invalid_request_error"
@@ -178,7 +178,7 @@ class Rounds:
             self._closing = asyncio.create_task(self._keep_reply(self.turn), name="close turn")
         await asyncio.shield(self._closing)
 
-    async def _keep_reply(self, turn: Turn) -> None:
+    async def _keep_reply(self, turn: ModelTurn) -> None:
         try:
             self.reply_id = await close_turn(
                 self.services, self.principal, turn, reply=storable(self.exchange.text),
@@ -209,7 +209,7 @@ class Rounds:
             await self.upstream.release(answer)
 
 
-async def _events(answer: Answer) -> AsyncGenerator[Event]:
+async def _events(answer: UpstreamAnswer) -> AsyncGenerator[Event]:
     events = Events()
     async for piece in answer.body:
         for event in events.feed(piece):

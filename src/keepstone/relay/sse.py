@@ -34,16 +34,16 @@ class Events:
             if piece.startswith(b"\n"):
                 self._keep(b"\n")
                 piece = piece[1:]
-        held = self._rest + piece
+        unread = self._rest + piece
         place = 0
-        for match in _LINE.finditer(held):
+        for match in _LINE.finditer(unread):
             place = match.end()
             line = match.group()
-            self._after_return = place == len(held) and line.endswith(b"\r")
+            self._after_return = place == len(unread) and line.endswith(b"\r")
             self._lines.append(line)
             if not line.rstrip(b"\r\n"):
                 events.append(self._event())
-        self._rest = held[place:]
+        self._rest = unread[place:]
         return events
 
     def finish(self) -> Event | None:

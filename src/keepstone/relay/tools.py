@@ -14,7 +14,7 @@ from keepstone.memory.chat_memories import NewMemory, save
 from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, RecalledChatMemory, WorkspaceResult, find, recall
 from keepstone.model.principal import Principal
 from keepstone.relay.calls import AnsweredCall, storable
-from keepstone.relay.turn import Turn, calls_beside
+from keepstone.relay.turn import ModelTurn, calls_beside
 from keepstone.services import Services
 
 SAVE, RECALL_TOOL, SEARCH = "x_save_memory", "x_recall_memory", "x_workspace_search"
@@ -100,7 +100,7 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-async def run_tool(services: Services, principal: Principal, turn: Turn, name: str, arguments: str) -> ToolResult:
+async def run_tool(services: Services, principal: Principal, turn: ModelTurn, name: str, arguments: str) -> ToolResult:
     """Whatever a model sends: what is wrong with it is the result. Only a server out of order is an error."""
     try:
         given = _object(arguments)
@@ -117,13 +117,13 @@ async def run_tool(services: Services, principal: Principal, turn: Turn, name: s
     except Unavailable:
         raise
     except (KeepstoneError, ValueError) as fault:
-        told = fault.message if isinstance(fault, KeepstoneError) else str(fault)
-        return ToolResult(text=f"Error: {told}", failed=True)
+        message = fault.message if isinstance(fault, KeepstoneError) else str(fault)
+        return ToolResult(text=f"Error: {message}", failed=True)
     return ToolResult(text=f"Error: there is no tool {name}.", failed=True)
 
 
 async def kept_calls(
-    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str]
+    services: Services, principal: Principal, turn: ModelTurn, client_calls: Sequence[str]
 ) -> dict[str, list[AnsweredCall]]:
     """Ours that stood beside these of the client's, by the client's call. What was found is looked up anew: meanwhile
     it may have been changed or deleted.
@@ -184,7 +184,7 @@ def _shown(text: str) -> str:
     return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} …"
 
 
-async def _save(services: Services, principal: Principal, turn: Turn, given: dict[str, Any]) -> ToolResult:
+async def _save(services: Services, principal: Principal, turn: ModelTurn, given: dict[str, Any]) -> ToolResult:
     content, category = given.get("content"), given.get("category")
     if not isinstance(content, str) or not content.strip():
         raise ValueError("give `content`, a text to remember.")

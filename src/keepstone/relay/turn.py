@@ -29,7 +29,7 @@ MOST_INJECTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ModelTurn:
     """`context` is what is put before the model, quoted and marked; empty when nothing is relevant enough.
     `message_id` is what the user said, kept; None without a chat, or while a turn goes on.
     """
@@ -60,7 +60,7 @@ async def open_turn(
     inject: bool = True,
     but: Sequence[str] = (),
     mode: str = "chat",
-) -> Turn:
+) -> ModelTurn:
     """Before the model is asked. What the user said is kept first, so that nothing is lost when the model is away; said
     again after that, it is not kept twice. `but` are memories that the user does not want to see injected.
     """
@@ -80,7 +80,7 @@ async def open_turn(
         [(recalled.memory.created_at, recalled.memory.category, recalled.memory.content) for recalled in memories],
         max_tokens=services.settings.inject_tokens,
     )
-    return Turn(
+    return ModelTurn(
         workspace_id=place.workspace.id,
         chat_id=chat_id,
         message_id=place.message.id if place.message else None,
@@ -118,7 +118,7 @@ async def _place(
 async def close_turn(
     services: Services,
     principal: Principal,
-    turn: Turn,
+    turn: ModelTurn,
     *,
     reply: str,
     model: str | None,
@@ -142,11 +142,11 @@ async def close_turn(
             reply_id = message.id
         last = turn.message_id or await store.last_said(conn, turn.chat_id)
         if tools and last is not None:
-            await await_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
+            await schedule_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
     return reply_id
 
 
-async def await_distillation(
+async def schedule_distillation(
     conn: Connection,
     services: Services,
     principal: Principal,
@@ -169,7 +169,7 @@ async def await_distillation(
 
 
 async def keep_calls(
-    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str], own: Sequence[AnsweredCall]
+    services: Services, principal: Principal, turn: ModelTurn, client_calls: Sequence[str], own: Sequence[AnsweredCall]
 ) -> None:
     """Ours that stood beside the client's, until it comes back with its results."""
     kept = [
@@ -186,7 +186,7 @@ async def keep_calls(
 
 
 async def calls_beside(
-    services: Services, principal: Principal, turn: Turn, client_calls: Sequence[str]
+    services: Services, principal: Principal, turn: ModelTurn, client_calls: Sequence[str]
 ) -> list[tool_calls.ToolCall]:
     """Ours that stood beside these."""
     async with services.db.transaction(account_scope(principal.account)) as conn:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.message import Kept, Message
+from keepstone.model.message import KeptMessage, Message
 from keepstone.store.db import Connection, fetch_all
 
 
@@ -55,10 +55,10 @@ async def ids_of(conn: Connection, space: int, names: Sequence[str]) -> dict[str
     return dict(rows)
 
 
-async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Kept]:
+async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, KeptMessage]:
     messages = await fetch_all(
         conn,
-        Kept,
+        KeptMessage,
         """
         SELECT id, seq, client_id, speaker, text, at, reply_to, metadata FROM messages
          WHERE account = %(account)s AND id = ANY(%(ids)s)

@@ -14,7 +14,7 @@ from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
-from keepstone.store.db import WORKER_ROLE, Connection, fetch_all, fetch_value, make_pool
+from keepstone.store.db import Connection, fetch_all, fetch_value, make_pool
 
 # What the queue raises while the database does not answer.
 QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
@@ -60,10 +60,10 @@ class _Jobs(JobManager):
 
 
 class Queue:
-    """`app` is procrastinate's; `jobs/` registers the tasks on it and runs the worker."""
+    """Connects as keepstone_worker. `app` is procrastinate's; `jobs/` registers the tasks on it and runs them."""
 
     def __init__(self, conninfo: str, *, size: int = 3) -> None:
-        self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, WORKER_ROLE, size=size)
+        self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, size=size)
         self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
         self.app.job_manager = _Jobs(self.app.connector)
 

@@ -312,8 +312,8 @@ class ChatExchange(Exchange):
 
     def _with_note(self, chunk: Json, *, first: bool = False) -> Json:
         """Told with the first chunk, and with the last if something was saved since."""
-        told = first or (self.note.saved and _choice(chunk).get("finish_reason"))
-        return self._noted(chunk) if told else chunk
+        due = first or (self.note.saved and _choice(chunk).get("finish_reason"))
+        return self._noted(chunk) if due else chunk
 
 
 def _split_end(chunk: Json) -> tuple[Json, Json | None]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from keepstone.memory.entity_memories import Remembered
+from keepstone.memory.entity_memories import KeptEntityMemory
 from keepstone.model.entity import Entity, EntityMemory
 from keepstone.model.memory import Version
 from keepstone.surfaces.http.wire import Time, Wire
@@ -228,7 +228,7 @@ def show(memory: EntityMemory) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show_kept(kept: Remembered) -> Mem0EventOut:
+def show_kept(kept: KeptEntityMemory) -> Mem0EventOut:
     return Mem0EventOut(**show(kept.memory), event=EVENTS[kept.event], previous_memory=kept.previous)
 
 

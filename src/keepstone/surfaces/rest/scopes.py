@@ -98,7 +98,7 @@ class AskOut(BaseModel):
 
 @router.post("/ingest", status_code=202, summary="Append messages to a scope")
 async def ingest(services: Used, principal: Caller, body: IngestIn) -> IngestOut:
-    turns = [scopes.Turn(**turn.model_dump()) for turn in body.transcript]
+    turns = [scopes.TranscriptTurn(**turn.model_dump()) for turn in body.transcript]
     done = await scopes.ingest(services, principal, body.scope_id, turns)
     return IngestOut(scope_id=body.scope_id, ingested=done.new, message_ids=done.message_ids)
 
