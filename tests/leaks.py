@@ -502,8 +502,8 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     landmark = await room_memories.pin(services, me, room, text=CANARY)
     await room_memories.pin(services, me, AGENT, text=f"{CANARY} alone")
     remember = partial(room_memories.remember, services, me, agent=None, kind="fact")
-    await remember("profile", olga.user.id, text=f"I am {CANARY}")
-    await remember("project", project_id, text=CANARY)
+    await remember(olga.user.id, place="profile", text=f"I am {CANARY}")
+    await remember(project_id, place="project", text=CANARY)
     await facts.put(services, me, "user", olga.user.id, CANARY, f'"{CANARY}"')
     graph = (await graphs.create_graph(services, me, name=CANARY)).id
     found |= {"thread_id": thread.id, "said": said.id, "alone": alone.id, "landmark": landmark.id, "graph_id": graph}
