@@ -192,7 +192,7 @@ async def send_digests(services: Services) -> None:
             await services.queue.add(conn, "send_digest", account=account, user_id=user_id)
 
 
-async def _each(places: Iterable[tuple[int, int]], work: Callable[[int, int], Awaitable[None]]) -> None:
+async def _each(places: Iterable[tuple[int, ...]], work: Callable[[int, int], Awaitable[None]]) -> None:
     """Do the work for each account and space, one after the other. A failure is raised when all have had their turn."""
     faults: list[Exception] = []
     for account, space in places:
