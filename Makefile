@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check bench try-model build web lock openapi schema pictures clean
+.PHONY: serve test check coverage bench try-model build web lock openapi schema pictures clean
 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
@@ -16,14 +16,19 @@ serve: $(VENV)/serve.ok
 
 test: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/find_chromium.py
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/dev.ok $(WEB)
-	cd web && node_modules/.bin/biome check .
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/basedpyright
-	$(BIN)/python -m pytest -q tests/test_imports.py
+	$(BIN)/python scripts/build_web.py check
+	$(BIN)/basedpyright --threads 2
+	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_shape.py
+
+# How much of the source the tests in a process run: servers that they start are not counted.
+coverage: $(VENV)/dev.ok $(WEB)
+	$(BIN)/python scripts/find_chromium.py
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 bench: $(VENV)/dev.ok
 	$(BIN)/python -m bench $(BENCH)
@@ -44,8 +49,8 @@ pictures: $(VENV)/dev.ok $(WEB)
 build: $(VENV)/dev.ok $(WEB)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
-	$(BIN)/python scripts/check_wheel.py dist
 	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
+	$(BIN)/python scripts/check_wheel.py dist
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package keepstone-client

@@ -21,9 +21,9 @@ from bench.examples import CHAT, OTHERS, SIZES, WHOLE, Example, Floats, examples
 from bench.figures import Json, Options
 from bench.laboratory import laboratory
 from keepstone.engine import calibrate
-from keepstone.engine.calibrate import QUESTION, RESULT, Logistic, Model, View
+from keepstone.engine.calibrate import QUESTION, RESULT, Logistic, View, ViewModel
 
-Models = dict[View, Model]
+Models = dict[View, ViewModel]
 Judge = Callable[[Example], tuple[float, list[float]]]
 
 TARGET = Path(__file__).parent.parent / "src" / "keepstone" / "engine" / "calibration.json"
@@ -62,7 +62,7 @@ def fit(rows: Floats, gold: Floats, weight: Floats, ridge: float = 0.1, steps: i
 
 def fit_all(examples: Sequence[Example]) -> Models:
     return {
-        view: Model(
+        view: ViewModel(
             fit_result(view, [example for example in examples if VIEW_OF[example.way] == view]),
             fit_question(view, [example for example in examples if VIEW_OF[example.way] == view]),
         )

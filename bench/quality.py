@@ -23,10 +23,10 @@ from bench.laboratory import Laboratory, Loaded, laboratory
 from keepstone.engine import rank
 from keepstone.engine.gather import CANDIDATES, gather
 from keepstone.engine.question import EmbeddedQuestion
-from keepstone.engine.search import Described, best_of, describe, weights_of
+from keepstone.engine.search import CandidateSet, best_of, describe, weights_of
 
 Results = dict[str, dict[str, dict[str, dict[str, float]]]]  # by set, way to rank, category and figure
-Ranker = Callable[[Loaded, EmbeddedQuestion, Described], list[int]]
+Ranker = Callable[[Loaded, EmbeddedQuestion, CandidateSet], list[int]]
 
 STEPS = ("maxsim", "bm25", "pooled", "speaker", "time", "neighbour", "session", "length")
 # Paragraphs of XQuAD have no speakers, dates or neighbours.
@@ -40,18 +40,18 @@ TOP = 50
 def pipeline(*without: str, collapse: bool = True) -> Ranker:
     """As a recall does it, without these steps."""
 
-    def ranker(loaded: Loaded, asked: EmbeddedQuestion, described: Described) -> list[int]:
+    def ranker(loaded: Loaded, asked: EmbeddedQuestion, described: CandidateSet) -> list[int]:
         weights = weights_of(asked, loaded.style).without(*without)
         return best_of(described, rank.scores(described.candidates, weights), TOP, several=not collapse)
 
     return ranker
 
 
-def by_words(_: Loaded, __: EmbeddedQuestion, described: Described) -> list[int]:
+def by_words(_: Loaded, __: EmbeddedQuestion, described: CandidateSet) -> list[int]:
     return rank.order([candidate.bm25 for candidate in described.candidates])
 
 
-def fused(_: Loaded, __: EmbeddedQuestion, described: Described) -> list[int]:
+def fused(_: Loaded, __: EmbeddedQuestion, described: CandidateSet) -> list[int]:
     """Reciprocal ranks of BM25 and of the English pooled vector, together."""
     total = np.zeros(len(described.candidates))
     for feature in ("bm25", "pooled"):

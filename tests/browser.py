@@ -61,7 +61,8 @@ async def open_chromium() -> AsyncGenerator[Browser]:
 def dashboard_server(**environ: str) -> Live:
     """With real embedders; `environ` may name a language model."""
     own: dict[str, Any] = {"KEEPSTONE_EMBEDDINGS_PROVIDER": "builtin", "KEEPSTONE_MODELS_FROM": str(weights())}
-    return Live(**own | environ)
+    own.update(environ)
+    return Live(**own)
 
 
 class Visitor:

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from playwright.async_api import Browser
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from xdist.remote import Producer
 
 from browser import dashboard_server, open_chromium
 from keepstone.access import keys, users
@@ -45,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BySharing:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BySharing:
     return make_scheduler(config, log)
 
 

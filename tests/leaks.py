@@ -359,7 +359,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     service_key, _ = await keys.create_key(services, olga.principal, name=CANARY, service=True)
     browser = sessions.Browser(address="192.0.2.99", user_agent=CANARY)
     login = await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
-    turn = scopes.Turn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
+    turn = scopes.TranscriptTurn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
     said = await scopes.ingest(services, olga.principal, "team", [turn])
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)

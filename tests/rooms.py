@@ -15,7 +15,9 @@ from keepstone.jobs import tasks
 from keepstone.jobs.worker import run_until_empty
 from keepstone.model.ids import is_id
 from keepstone.services import Services
+from keepstone.store.db import WORKER_ROLE
 from keepstone.store.queue import Queue
+from keepstone.store.roles import role_conninfo
 from servers import LocalServer
 from workspaces import Auth, call
 
@@ -39,7 +41,7 @@ class Clock:
 @asynccontextmanager
 async def at_work(services: Services, database: str, **changes: Any) -> AsyncGenerator[Services]:
     """Services with a clock, a language model or a Redis of their own, which their jobs have too."""
-    queue = Queue(database)
+    queue = Queue(role_conninfo(database, WORKER_ROLE))
     made = replace(services, queue=queue, **changes)
     tasks.register_tasks(made)
     await queue.open()

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +36,6 @@ class BySharing(LoadScopeScheduling):
         return file if runs_whole(file) else nodeid
 
 
-def make_scheduler(config: pytest.Config, log: object) -> BySharing:
+def make_scheduler(config: pytest.Config, log: Producer) -> BySharing:
     config.option.loadscopereorder = False  # the queue is in the order of the collection
     return BySharing(config, log)

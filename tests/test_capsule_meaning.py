@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import httpx
 import pytest
 
 from capsules import CAPSULES, at, delete, get, ids, keep, post, rows
 from conftest import World, http
+from fakes import DownEmbedder
 from keepstone.app import make_app
-from keepstone.errors import UpstreamError
 from keepstone.jobs.worker import run_until_empty
-from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.use import Use
@@ -132,27 +131,10 @@ async def test_a_long_capsule_is_found_by_the_meaning_of_its_middle(
     assert "<mark>elephant</mark>" in hit["snippet"]
 
 
-class Down:
-    """The embedder, while it does not answer."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.name, self.dimension, self.multilingual = embedder.name, embedder.dimension, embedder.multilingual
-
-    def cut(self, text: str) -> list[tuple[int, int]]:
-        return [(0, len(text))]
-
-    async def embed(self, texts: Any) -> list[Embedding]:
-        await asyncio.sleep(0)
-        raise UpstreamError("It is down.")
-
-    def close(self) -> None:
-        pass
-
-
 async def test_while_the_embedder_is_down_everything_is_saved_and_found_by_its_words(
     services: Services, world: World, models: tuple[Embedder, ...], kept: dict[str, str]
 ) -> None:
-    down = replace(services, embedders=Embedders(tuple(Down(one) for one in models)))
+    down = replace(services, embedders=Embedders(tuple(DownEmbedder(one) for one in models)))
     async with http(make_app(down)) as client:
         made = await keep(client, world.owner.auth, "A puppy needs a walk", title="Walk")
         assert made["similar"] == []

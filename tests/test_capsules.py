@@ -11,11 +11,10 @@ import pytest
 
 from capsules import CAPSULES, OVERHEAD, at, audited, delete, get, ids, keep, post, rows
 from conftest import World, http
+from fakes import FakeModel
 from keepstone.access import users
 from keepstone.app import make_app
-from keepstone.errors import UpstreamError
 from keepstone.jobs.worker import run_until_empty
-from keepstone.providers.llm import Completion
 from keepstone.services import Services
 
 NOW = datetime.now(UTC)
@@ -63,29 +62,11 @@ async def test_what_has_no_words_has_a_title_too(client: httpx.AsyncClient, worl
     assert made["content_md"] == content
 
 
-class Model:
-    """A language model that gives this title, or none."""
-
-    name = "fake"
-
-    def __init__(self, says: str | None) -> None:
-        self.says = says
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        await asyncio.sleep(0)
-        if self.says is None:
-            raise UpstreamError("It is down.")
-        return Completion(text=self.says, tokens_in=1, tokens_out=1)
-
-    async def close(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize(("says", "title"), [("Why we chose Clerk", "Why we chose Clerk"), (None, "")])
 async def test_a_language_model_makes_the_title_and_may_be_down(
     services: Services, world: World, says: str | None, title: str
 ) -> None:
-    asking = replace(services, llm=Model(says))
+    asking = replace(services, llm=FakeModel(says))
     async with http(make_app(asking)) as client:
         made = await keep(client, world.owner.auth, CLERK)
         named = await post(client, world.owner.auth, f"{CAPSULES}/title", {"content_md": CLERK})

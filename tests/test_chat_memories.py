@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from capsules import at, audited, rows
 from conftest import Person, World, http
+from fakes import FakeModel
 from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.engine.embed import await_vectors
@@ -27,7 +28,6 @@ from keepstone.memory.distil import distil
 from keepstone.memory.workspace_search import recall
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import Use
@@ -230,24 +230,6 @@ async def test_any_category_is_kept_as_it_is_and_none_is_made_up(
     assert (await of_chat(client, world.owner.auth, chat))[0]["category"] == category
 
 
-class Model:
-    """A language model that answers with this, or is away."""
-
-    name = "fake"
-
-    def __init__(self, says: str | None) -> None:
-        self.says = says
-        self.asked: list[str] = []
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        await asyncio.sleep(0)
-        self.asked.append(prompt)
-        return Completion(text=self.says or "", tokens_in=1, tokens_out=1)
-
-    async def close(self) -> None:
-        pass
-
-
 LONG = (
     "So, um, I was thinking about this yesterday. We use Clerk instead of our own login, because nobody here wants to "
     "run one. Anyway, it was raining all day and the ferry was late again."
@@ -258,7 +240,7 @@ LONG = (
 async def test_the_essence_is_kept_with_the_text_itself_beside_it(
     services: Services, world: World, database: str, says: str | None
 ) -> None:
-    used = replace(services, llm=Model(says)) if says else services
+    used = replace(services, llm=FakeModel(says)) if says else services
     async with http(make_app(used)) as client:
         chat = await make_chat(client, world.owner.auth)
         message = await say(services, world.owner, chat, LONG)
@@ -551,7 +533,7 @@ async def test_rerun_makes_the_essence_anew_from_the_text_itself(
 ) -> None:
     auth = world.owner.auth
     made = await remember(client, auth, chat, content=LONG, synthesize=True)
-    later = replace(services, llm=Model("We use Clerk instead of our own login."))
+    later = replace(services, llm=FakeModel("We use Clerk instead of our own login."))
     async with http(make_app(later)) as asking:
         path = f"/workspaces/{workspace}/memories/{made['id']}/rerun-extraction"
         after = await call(asking, auth, "POST", path)
@@ -1039,7 +1021,7 @@ async def test_what_is_extracted_is_cut_at_two_thousand_characters(
     text = "I like the red ferry and the blue ferry and the green ferry. " * 60
     message = await say(services, world.owner, chat, text)
     reply = json.dumps([{"content": text, "category": "preference", "summary": "Likes ferries"}])
-    thinking = replace(services, llm=Model(reply))
+    thinking = replace(services, llm=FakeModel(reply))
     where = await awaited(services, world.owner, chat, "tool", message)
     (made,) = await distil(thinking, world.owner.principal.account, *where)
     assert 1_900 < len(made.content) <= 2_000

@@ -13,7 +13,7 @@ import pytest
 
 from capsules import rows
 from conftest import World, http
-from keepstone.access.readscope import wall_scope
+from keepstone.access.readscope import audience_scope
 from keepstone.app import make_app
 from keepstone.engine.pack import CLOSING, OPENING
 from keepstone.jobs.worker import run_until_empty
@@ -659,7 +659,7 @@ async def test_the_database_filters_even_where_the_code_asks_for_everything(
     await say(client, owner.auth, room, "The code of the shed is 8822.")
     await run_until_empty(services)
     account, space = await space_of(database, room)
-    async with services.db.transaction(wall_scope(owner.principal, [space], private=False)) as conn:
+    async with services.db.transaction(audience_scope(owner.principal, [space], private=False)) as conn:
         found = await (await conn.execute("SELECT text FROM messages")).fetchall()
     assert found == [("The code of the shed is 8822.",)]
     assert account == owner.user.account

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes import FakeModel
 from keepstone.engine.curate import GREY, KEEP, PHRASES, Segment, curate, refine
 from keepstone.engine.segments import SpokenMessage
 from keepstone.errors import UpstreamError
-from keepstone.providers.llm import Completion
 
 LABELLED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "curated.json").read_text(encoding="utf-8"))
 SPEAKERS = st.sampled_from(["user", "assistant", "tool", "system", "Maria", "小李"])
@@ -25,22 +25,6 @@ PIECES = st.sampled_from(
      "<memory>", "</memory>", "I'll send it ", "12,500 € ", "’", "İ", "ok cool", "{\"a\": 1}", "\n", "  ", "or ", "? "]
 )  # fmt: skip
 TEXTS = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=80)
-
-
-class Model:
-    name = "scripted"
-
-    def __init__(self, said: str | None) -> None:
-        self.said = said
-        self.prompts: list[str] = []
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        self.prompts.append(prompt)
-        if self.said is None:
-            raise UpstreamError("The language model could not be reached. Try again.")
-        return Completion(text=self.said, tokens_in=1, tokens_out=1)
-
-    async def close(self) -> None: ...
 
 
 def said(*turns: tuple[str, str]) -> list[SpokenMessage]:
@@ -238,7 +222,7 @@ def grey() -> list[Segment]:
 
 
 async def test_a_model_is_asked_once_and_only_about_the_grey_zone() -> None:
-    model = Model('Here you are: [{"n": 1, "score": 0.9}, {"n": 2, "score": 0.1}]')
+    model = FakeModel('Here you are: [{"n": 1, "score": 0.9}, {"n": 2, "score": 0.1}]')
     before = grey()
     after = await refine(model, before)
     [prompt] = model.prompts
@@ -250,7 +234,7 @@ async def test_a_model_is_asked_once_and_only_about_the_grey_zone() -> None:
 
 
 async def test_without_a_grey_zone_no_model_is_asked() -> None:
-    model = Model("[]")
+    model = FakeModel("[]")
     segments = curate(said(("user", "thanks!")))
     assert await refine(model, segments) == segments
     assert model.prompts == []
@@ -266,9 +250,9 @@ async def test_without_a_grey_zone_no_model_is_asked() -> None:
 )  # fmt: skip
 async def test_on_nonsense_the_rules_score_stays(nonsense: str) -> None:
     before = grey()
-    assert await refine(Model(nonsense), before) == before
+    assert await refine(FakeModel(nonsense), before) == before
 
 
 async def test_a_model_that_fails_is_the_callers_business() -> None:
     with pytest.raises(UpstreamError):
-        await refine(Model(None), grey())
+        await refine(FakeModel(None), grey())

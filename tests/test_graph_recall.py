@@ -7,19 +7,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
 from capsules import rows
 from conftest import World, http
+from fakes import DownEmbedder, WordEmbedder
 from graphs import FIRST, SECOND, clocked, found, make_graph, read, recall, store
 from keepstone.access import operator, plans
 from keepstone.app import make_app
-from keepstone.errors import UpstreamError
 from keepstone.memory import graph_recall
 from keepstone.model.graph import Wanted
 from keepstone.model.plan import Plan
-from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.use import Use
@@ -260,26 +259,10 @@ async def test_without_an_embedder_words_find_and_the_answer_says_so(client: htt
     assert (recalled["total"], recalled["degraded"]) == (2, "terms")
 
 
-class Down:
-    """The embedder, while it does not answer."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.name, self.dimension, self.multilingual = embedder.name, embedder.dimension, embedder.multilingual
-
-    def cut(self, text: str) -> list[tuple[int, int]]:
-        return [(0, len(text))]
-
-    async def embed(self, texts: Any) -> list[Embedding]:
-        raise UpstreamError("It is down.")
-
-    def close(self) -> None:
-        pass
-
-
 async def test_while_the_embedder_is_down_nodes_are_kept_and_found_by_their_words(
     services: Services, knowing: Services, world: World, models: tuple[Embedder, ...]
 ) -> None:
-    down = replace(services, embedders=Embedders(tuple(Down(one) for one in models)))
+    down = replace(services, embedders=Embedders(tuple(DownEmbedder(one) for one in models)))
     async with http(make_app(down)) as client:
         node = await store(client, world.owner.auth, "The boat to the island leaves in June")
         assert (await recall(client, world.owner.auth, "boat island"))["results"][0]["id"] == node["id"]
@@ -368,35 +351,13 @@ SIZE = 3_000
 WORDS = ("walrus", "penguin", "ferry", "budget", "login", "harbour", "puppy", "meeting", "island", "server")
 
 
-class Bag:
-    """Reads a text as the words in it: near in meaning is what shares them."""
-
-    name, dimension, multilingual = "bag", 64, False
-
-    def cut(self, text: str) -> list[tuple[int, int]]:
-        return [(0, len(text))]
-
-    async def embed(self, texts: Any) -> list[Embedding]:
-        return [Embedding(pooled=self._vector(text), tokens=None) for text in texts]
-
-    def _vector(self, text: str) -> Any:
-        found = np.full(self.dimension, 1e-3, dtype=np.float32)
-        for word in text.lower().split():
-            place = np.random.default_rng(abs(sum(map(ord, word)) * 7919)).normal(size=self.dimension)
-            found += place.astype(np.float32)
-        return found / np.linalg.norm(found)
-
-    def close(self) -> None:
-        pass
-
-
 async def fill(client: httpx.AsyncClient, auth: dict[str, str], database: str) -> None:
     """Some thousand nodes past the API, of which two thirds are facts, with their terms and vectors."""
     await store(client, auth, "The first of many", node_type="fact")
     ((account, space),) = await rows(
         database, "SELECT account, space FROM spaces WHERE kind = 'graph' AND part_of IS NULL"
     )
-    chance, embedder = random.Random(1), Bag()
+    chance, embedder = random.Random(1), WordEmbedder()
     ((vector_set,),) = await rows(database, "SELECT vector_set FROM vector_sets WHERE model = 'bag'")
     texts = [" ".join(chance.sample(WORDS, 4)) + f" number{n}" for n in range(SIZE)]
     vectors = [one.pooled for one in await embedder.embed(texts)]
@@ -440,7 +401,7 @@ async def fill(client: httpx.AsyncClient, auth: dict[str, str], database: str) -
 async def test_a_filter_that_most_pass_finds_the_same_best_as_one_that_is_followed_exactly(
     services: Services, world: World, database: str
 ) -> None:
-    reading = replace(services, embedders=Embedders((Bag(),)))
+    reading = replace(services, embedders=Embedders((WordEmbedder(),)))
     async with http(make_app(reading)) as client:
         await fill(client, world.owner.auth, database)
 

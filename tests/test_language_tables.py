@@ -89,9 +89,9 @@ def test_a_rule_knows_letters_without_which_it_does_not_fit(phrase: str, needles
 
 def test_only_rules_whose_letters_are_in_a_text_are_tried() -> None:
     rules = tables.parse("test", "[[cue]]\nen = ['agreed', '#', '(settled|final)']").rules("cue")
-    finder = tables.Finder(rules)
-    assert finder.near("that's final, agreed") == list(rules)
-    assert finder.near("nothing") == [rules[1]]
+    index = tables.RuleIndex(rules)
+    assert index.near("that's final, agreed") == list(rules)
+    assert index.near("nothing") == [rules[1]]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,8 @@ def test_what_is_wrong_in_a_table_is_said_with_its_place(text: str, message: str
         tables.parse("test", text).pattern("spoken")
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in tables.FOLDER.glob("*.toml")))
+# Stop words are bare words, and no phrases.
+@pytest.mark.parametrize("name", sorted({path.stem for path in tables.FOLDER.glob("*.toml")} - {"stopwords"}))
 def test_every_table_of_the_package_can_be_read(name: str) -> None:
     given = tables.load(name)
     for table, entry in given.data.items():

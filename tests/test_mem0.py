@@ -17,6 +17,7 @@ from fastapi import FastAPI
 
 from capsules import rows
 from conftest import World
+from fakes import FakeModel
 from keepstone.access import operator, plans, users
 from keepstone.app import make_app
 from keepstone.engine.pack import CLOSING, OPENING
@@ -28,7 +29,6 @@ from keepstone.model.entity import Comparison, Wanted
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.llm import Completion
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.use import Use
 from keepstone.services import Services
@@ -200,34 +200,16 @@ def test_a_question_an_errand_a_greeting_or_a_secret_is_no_statement(text: str) 
     assert not is_statement(text)
 
 
-class Model:
-    """A language model that answers with this."""
-
-    name = "fake"
-
-    def __init__(self, says: str) -> None:
-        self.says = says
-        self.asked: list[str] = []
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        await asyncio.sleep(0)
-        self.asked.append(prompt)
-        return Completion(text=self.says, tokens_in=3, tokens_out=2)
-
-    async def close(self) -> None:
-        pass
-
-
 async def test_a_language_model_reads_when_there_is_one_and_is_done_without_when_it_babbles(
     services: Services, world: World, database: str
 ) -> None:
     said = "Our deploys happen on Tuesdays, and the weather was lovely."
     entry = {"content": "Deploys happen on Tuesdays.", "category": "fact", "summary": "Deploys"}
-    model = Model(json.dumps([entry]))
+    model = FakeModel([entry], tokens_in=3, tokens_out=2)
     mem0 = await connect(make_app(replace(services, llm=model)), world.owner.key)
     (made,) = await mem0.add(said, user_id="anna")
     assert (made["memory"], made["categories"]) == ("Deploys happen on Tuesdays.", ["fact"])
-    assert said in model.asked[0]
+    assert said in model.prompts[0]
     assert await rows(database, "SELECT sum(tokens_in), sum(tokens_out) FROM usage_ledger WHERE action = 'llm'") == [
         (3, 2)
     ]

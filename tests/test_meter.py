@@ -21,6 +21,7 @@ from fastapi import FastAPI
 
 from capsules import CAPSULES, at, get, rows
 from conftest import Person, World, http
+from fakes import FakeModel
 from keepstone.access import meter, operator, plans
 from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
@@ -30,7 +31,8 @@ from keepstone.providers.llm import Completion
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.replies import Replies
 from keepstone.services import Services
-from keepstone.store.db import Database
+from keepstone.store.db import APP_ROLE, Database
+from keepstone.store.roles import role_conninfo
 from live import Live
 from rooms import at_work, make_agent, make_room, say, sum_up
 from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, events, response, says, streamed
@@ -76,7 +78,7 @@ async def sums(database: str, person: Person) -> tuple[Any, Any]:
 @asynccontextmanager
 async def patient(services: Services, database: str) -> AsyncGenerator[Services]:
     """With connections for which a thousand may wait."""
-    db = Database(database, size=10, wait_seconds=300)
+    db = Database(role_conninfo(database, APP_ROLE), owner=database, size=10, wait_seconds=300)
     await db.open()
     try:
         yield replace(services, db=db)
@@ -413,22 +415,6 @@ async def _ask_all(
 # ------------------------------------------------------------------------------------------------- language models
 
 
-class Model:
-    """A language model that says this, reads seven tokens and writes three."""
-
-    name = "fake"
-
-    def __init__(self, says: str = "A title") -> None:
-        self.says = says
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        await asyncio.sleep(0)
-        return Completion(text=self.says, tokens_in=7, tokens_out=3)
-
-    async def close(self) -> None:
-        pass
-
-
 async def lines(database: str) -> list[tuple[Any, ...]]:
     """Of language models: whose, with what, how much, where."""
     query = """
@@ -440,7 +426,7 @@ async def lines(database: str) -> list[tuple[Any, ...]]:
 async def test_what_a_language_model_reads_and_writes_is_noted_by_user_and_key(
     services: Services, world: World, database: str
 ) -> None:
-    async with http(make_app(replace(services, llm=Model()))) as client:
+    async with http(make_app(replace(services, llm=FakeModel("A title", tokens_in=7, tokens_out=3)))) as client:
         await ingest(client, world.owner.auth)
         await client.post("/v1/ask", headers=world.owner.auth, json={"scope_id": "team", "question": "ferry?"})
         made = await client.post(CAPSULES, headers=world.member.auth, json={"content_md": "We took the early ferry."})
@@ -457,7 +443,7 @@ async def test_what_a_language_model_reads_and_writes_is_noted_by_user_and_key(
 
 
 async def test_what_is_done_for_a_room_is_noted_with_the_room(services: Services, world: World, database: str) -> None:
-    model = Model("[]")
+    model = FakeModel("[]", tokens_in=7, tokens_out=3)
     async with at_work(services, database, llm=model) as working, http(make_app(working)) as client:
         await make_agent(client, world.owner.auth)
         room = await make_room(client, world.owner.auth)
@@ -477,7 +463,7 @@ async def test_a_line_that_cant_be_written_does_not_break_the_call(
 ) -> None:
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
         await conn.execute("ALTER TABLE keepstone.usage_ledger ADD CHECK (action <> 'llm')")
-    async with http(make_app(replace(services, llm=Model()))) as client:
+    async with http(make_app(replace(services, llm=FakeModel("A title", tokens_in=7, tokens_out=3)))) as client:
         made = await client.post(CAPSULES, headers=world.owner.auth, json={"content_md": "We took the early ferry."})
     assert (made.status_code, made.json()["title"]) == (201, "A title")
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == ["tokens not noted"]

@@ -11,8 +11,10 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from conftest import Server
 from keepstone.errors import Misconfigured
 from keepstone.store import migrate as module
+from keepstone.store.db import APP_ROLE, WORKER_ROLE
 from keepstone.store.migrate import migrate, migrations, pending
 from keepstone.store.requirements import check_pgvector_version, check_server_version
+from keepstone.store.roles import login_fault, role_conninfo, role_password
 from schema import RECORDED, describe
 
 ONCE = [migration.name for migration in migrations() if not migration.repeatable]
@@ -72,7 +74,8 @@ async def test_a_migration_that_fails_leaves_nothing_half_done(
         patched.setattr(module, "migrations", lambda: broken)
         with pytest.raises(psycopg.errors.DivisionByZero):
             await migrate(empty_database)
-    assert await applied(empty_database) == {}
+    async with await psycopg.AsyncConnection.connect(empty_database) as conn:
+        assert await (await conn.execute("SELECT to_regnamespace('keepstone')")).fetchone() == (None,)
     assert set(ONCE) <= set(await migrate(empty_database)), "and the next run starts clean"
 
 
@@ -94,6 +97,10 @@ async def test_a_database_from_a_newer_keepstone_is_refused(empty_database: str)
         await migrate(empty_database)
 
 
+def worker_password(password: str | None) -> bytes:
+    return f"ALTER ROLE keepstone_worker PASSWORD '{password}'".encode()
+
+
 async def test_a_user_without_rights_is_told_what_to_run(postgres: Server, empty_database: str) -> None:
     name = str(conninfo_to_dict(empty_database)["dbname"])
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
@@ -104,13 +111,69 @@ async def test_a_user_without_rights_is_told_what_to_run(postgres: Server, empty
             with pytest.raises(Misconfigured, match="CREATE EXTENSION vector"):
                 await migrate(plain)
             await conn.execute("CREATE EXTENSION vector")
-            with pytest.raises(Misconfigured, match="GRANT keepstone_app, keepstone_worker TO"):
+            with pytest.raises(Misconfigured, match=r"ALTER ROLE .* CREATEROLE; or make them yourself"):
                 await migrate(plain)
-            await conn.execute("GRANT keepstone_app, keepstone_worker TO plain")
-            assert set(ONCE) <= set(await migrate(plain)), "an ordinary user with the two roles is enough"
+            by_hand = role_conninfo(empty_database, APP_ROLE)
+            await conn.execute(worker_password(role_password(empty_database, APP_ROLE)))
+            await migrate(plain, roles_url=by_hand)
+            assert set(ONCE) <= set(await applied(empty_database)), "an ordinary user beside the two roles is enough"
+            # Its own tables hold it, unless it says that it means all accounts; the functions answer all the same.
+            async with (
+                await psycopg.AsyncConnection.connect(plain) as owner,
+                await psycopg.AsyncConnection.connect(role_conninfo(plain, APP_ROLE, by_hand)) as app,
+            ):
+                fill = "INSERT INTO keepstone.accounts (account, id, name, plan) VALUES (1, 'acct_a', 'a', 'free')"
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    await owner.execute(fill)
+                await owner.rollback()
+                await owner.execute("SET keepstone.owner = 'on'")
+                await owner.execute(fill)
+                await owner.execute("RESET keepstone.owner")
+                assert await (await owner.execute("SELECT count(*) FROM keepstone.accounts")).fetchone() == (0,)
+                await owner.commit()
+                known = await (await app.execute("SELECT account_of('account', 'acct_a')")).fetchone()
+                assert known == (1,)
         finally:
+            await conn.execute(worker_password(role_password(empty_database, WORKER_ROLE)))
             await conn.execute("DROP OWNED BY plain CASCADE")
             await conn.execute("DROP ROLE plain")
+
+
+async def test_the_roles_log_in_with_passwords_derived_from_the_owners(empty_database: str) -> None:
+    await migrate(empty_database)
+    for role in (APP_ROLE, WORKER_ROLE):
+        own = role_conninfo(empty_database, role)
+        assert own == role_conninfo(empty_database, role), "every server finds the same"
+        assert conninfo_to_dict(own)["user"] == role
+        async with await psycopg.AsyncConnection.connect(own) as conn:
+            state = await conn.execute("SELECT session_user::text, current_setting('TimeZone')")
+            assert await state.fetchone() == (role, "UTC")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await conn.execute("SET ROLE keepstone")
+    passwords = {conninfo_to_dict(role_conninfo(empty_database, role))["password"] for role in (APP_ROLE, WORKER_ROLE)}
+    assert len(passwords) == 2
+    assert conninfo_to_dict(empty_database)["password"] not in passwords
+
+
+async def test_a_role_that_was_changed_can_log_in_again_after_a_start(empty_database: str) -> None:
+    await migrate(empty_database)
+    async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
+        await conn.execute("ALTER ROLE keepstone_worker NOLOGIN")
+    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE)) is not None
+    assert await migrate(empty_database) == []
+    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE)) is None
+
+
+def test_a_connection_string_without_a_password_changes_the_user_alone() -> None:
+    bare = "postgresql://memo@db.example/keepstone"
+    assert conninfo_to_dict(role_conninfo(bare, APP_ROLE)) == {
+        "user": "keepstone_app", "host": "db.example", "dbname": "keepstone"
+    }  # fmt: skip
+    pooled = "postgresql://keepstone_app.ref:secret@pool.example:6543/keepstone"
+    assert conninfo_to_dict(role_conninfo(bare, WORKER_ROLE, pooled)) == {
+        "user": "keepstone_worker.ref", "password": "secret", "host": "pool.example", "port": "6543",
+        "dbname": "keepstone",
+    }  # fmt: skip
 
 
 async def test_a_database_in_another_encoding_is_refused(postgres: Server) -> None:

@@ -1,6 +1,7 @@
 """Coming in and going out: the one-time link of the first start, a password, a wrong one, signing out."""
 
 import re
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -53,7 +54,12 @@ async def test_the_first_start_leads_through_its_link_to_a_password(chromium: Br
 
 async def test_without_script_and_in_chinese_one_comes_in_as_well(chromium: Browser, server: Live) -> None:
     server.cli("users", "create", "li@example.org", "--password-stdin", stdin=PASSWORD)
-    options = {"locale": "zh-CN", "viewport": NARROW, "color_scheme": "dark", "java_script_enabled": False}
+    options: dict[str, Any] = {
+        "locale": "zh-CN",
+        "viewport": NARROW,
+        "color_scheme": "dark",
+        "java_script_enabled": False,
+    }
     async with visiting(chromium, server, **options) as visitor:
         await visitor.context.clear_cookies()
         page = visitor.page

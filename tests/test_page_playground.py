@@ -312,7 +312,7 @@ async def test_without_a_model_it_says_how_to_connect_one_and_memory_works(chrom
 
 
 async def test_on_a_phone_in_chinese_chats_and_memories_are_behind_buttons(chromium: Browser, server: Live) -> None:
-    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
+    phone: dict[str, Any] = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
     async with visiting(chromium, server, locale="zh-CN", color_scheme="dark", **phone) as visitor:
         page = visitor.page
         place = workspace(visitor, "旅行")

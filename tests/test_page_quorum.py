@@ -148,7 +148,7 @@ async def test_two_models_answer_at_once_and_the_better_answer_is_kept_as_a_deci
 
 
 async def test_on_a_phone_in_chinese_one_pane_is_shown_at_a_time(chromium: Browser, server: Live) -> None:
-    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
+    phone: dict[str, Any] = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
     async with visiting(chromium, server, locale="zh-CN", color_scheme="dark", **phone) as visitor:
         page = visitor.page
         await visitor.go("/dashboard/quorum")

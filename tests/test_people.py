@@ -1,13 +1,13 @@
-"""What people say of themselves and of each other is read with few mistakes, and the newest of it holds."""
+"""What people say of themselves and of each other is read with few mistakes."""
 
 import time
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepstone.engine.people import LONGEST, MOST, READ, Statement, current, statements
+from keepstone.engine.people import MOST, READ, statements
+from keepstone.engine.people.clauses import LONGEST
 
 SPEAKERS = ("Maria", "Tom", "Anna Berg", "Oliver")
 
@@ -325,40 +325,18 @@ def test_a_message_gives_a_few_statements_at_most_and_none_twice():
     assert len(statements("Maria", "I love tea. I love tea!")) == 1
 
 
-def _at(day: int, text: str) -> list[tuple[datetime, Statement]]:
-    when = datetime(2024, 1, day, tzinfo=UTC)
-    return [(when, each) for each in statements("Maria", text, SPEAKERS)]
+def _keys(text: str) -> list[tuple[str, str]]:
+    return [(each.subject, each.key) for each in statements("Maria", text, SPEAKERS)]
 
 
-def _texts(found: list[tuple[datetime, Statement]]) -> list[str]:
-    return [each.text for _, each in found]
+def test_a_newer_statement_of_the_same_thing_has_the_key_of_the_older():
+    assert _keys("I live in Rome.") == _keys("I moved to Lisbon.") == [("Maria", "place:home")]
+    assert _keys("I love steak.") == _keys("I don't like steak any more.") == [("Maria", "preference:steak")]
 
 
-def test_a_newer_statement_of_the_same_key_supersedes_and_the_old_stays_readable():
-    found = [*_at(1, "I live in Rome."), *_at(2, "I love tea"), *_at(9, "I moved to Lisbon.")]
-    assert _texts(current(found)) == ["Maria loves tea", "Maria moved to Lisbon"]
-    assert _texts(current(found, datetime(2024, 1, 5, tzinfo=UTC))) == ["Maria lives in Rome", "Maria loves tea"]
-    assert current(found, datetime(2023, 1, 1, tzinfo=UTC)) == []
-
-
-def test_the_order_of_what_comes_in_makes_no_difference():
-    found = [*_at(9, "I moved to Lisbon."), *_at(1, "I live in Rome.")]
-    assert _texts(current(found)) == ["Maria moved to Lisbon"]
-
-
-def test_what_is_said_for_the_future_does_not_hold_yet():
-    later = datetime.now(UTC) + timedelta(days=1)
-    assert current([(later, _at(1, "I live in Rome.")[0][1])]) == []
-
-
-def test_another_key_and_another_subject_supersede_nothing():
-    found = [*_at(1, "I love steak."), *_at(2, "I don't eat meat any more."), *_at(3, "Tom hates steak.")]
-    assert len(current(found)) == 3
-    assert _texts(current([*found, *_at(4, "I don't like steak any more.")])) == [
-        "Maria doesn't eat meat any more",
-        "Tom hates steak",
-        "Maria doesn't like steak any more",
-    ]
+def test_another_thing_and_another_subject_have_another_key():
+    texts = ("I love steak.", "I don't eat meat any more.", "Tom hates steak.")
+    assert len({key for text in texts for key in _keys(text)}) == 3
 
 
 WORDS = st.sampled_from(

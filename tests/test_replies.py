@@ -4,14 +4,8 @@ import asyncio
 
 import pytest
 
+from fakes import Ticks
 from keepstone.replies import Replies
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Work:
@@ -29,14 +23,14 @@ def any_answer(_: object) -> bool:
 
 
 async def test_the_same_is_worked_out_once_also_by_many_at_once() -> None:
-    replies, work = Replies(clock=Clock()), Work()
+    replies, work = Replies(clock=Ticks()), Work()
     assert await asyncio.gather(*(replies.once("a", work, keep=any_answer) for _ in range(5))) == [1] * 5
     assert await replies.once("a", work, keep=any_answer) == 1
     assert await replies.once("b", work, keep=any_answer) == 2
 
 
 async def test_it_is_forgotten_after_its_time_and_when_there_are_too_many() -> None:
-    clock, work = Clock(), Work()
+    clock, work = Ticks(), Work()
     replies = Replies(seconds=10, capacity=2, clock=clock)
     for key in ("a", "b", "c", "d"):
         await replies.once(key, work, keep=any_answer)
@@ -47,7 +41,7 @@ async def test_it_is_forgotten_after_its_time_and_when_there_are_too_many() -> N
 
 
 async def test_what_failed_or_is_too_large_is_not_kept() -> None:
-    replies, work = Replies(clock=Clock()), Work()
+    replies, work = Replies(clock=Ticks()), Work()
 
     async def fail() -> int:
         raise RuntimeError
@@ -61,7 +55,7 @@ async def test_what_failed_or_is_too_large_is_not_kept() -> None:
 
 
 async def test_one_who_goes_away_does_not_take_the_answer_from_the_others() -> None:
-    replies, work = Replies(clock=Clock()), Work()
+    replies, work = Replies(clock=Ticks()), Work()
     first = asyncio.create_task(replies.once("a", work, keep=any_answer))
     second = asyncio.create_task(replies.once("a", work, keep=any_answer))
     await asyncio.sleep(0)

@@ -1,6 +1,5 @@
 """Search by meaning, with the real embedders on the real database."""
 
-import asyncio
 from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,13 +11,13 @@ import pytest
 from psycopg import sql
 
 from conftest import World, http
+from fakes import DownEmbedder, LetterEmbedder, NumberEmbedder
 from keepstone.access.readscope import job_scope, space_scope
 from keepstone.app import make_app
 from keepstone.engine import embed
 from keepstone.engine.features import group_by_source
-from keepstone.errors import UpstreamError
 from keepstone.jobs.worker import run_until_empty
-from keepstone.providers.embedder import Embedder, Embedding
+from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.use import Use
@@ -103,28 +102,10 @@ async def test_vectors_are_made_by_a_job_and_nothing_waits_afterwards(knowing: S
         assert await (await conn.execute("SELECT count(*) FROM keepstone.token_vectors")).fetchone() == (len(TALK),)
 
 
-class Broken:
-    """An embedder that is down."""
-
-    name = "broken/1"
-    dimension = 3
-    multilingual = True
-
-    def cut(self, text: str) -> list[tuple[int, int]]:
-        return [(0, len(text))]
-
-    async def embed(self, texts: Any) -> list[Embedding]:
-        await asyncio.sleep(0)
-        raise UpstreamError("It is down.")
-
-    def close(self) -> None:
-        pass
-
-
 async def test_while_the_embedder_is_down_writes_succeed_and_search_is_by_terms(
     services: Services, world: World, models: tuple[Embedder, ...]
 ) -> None:
-    down = replace(services, embedders=Embedders((Broken(),)))
+    down = replace(services, embedders=Embedders((DownEmbedder(),)))
     async with http(make_app(down)) as client:
         body = {"scope_id": "team", "transcript": [{"speaker": "Ben", "text": TALK[1][1]}]}
         assert (await client.post("/v1/ingest", headers=world.owner.auth, json=body)).status_code == 202
@@ -145,30 +126,10 @@ async def test_while_the_embedder_is_down_writes_succeed_and_search_is_by_terms(
     assert found["evidence"][0]["text"] == TALK[1][1]
 
 
-class Flat:
-    """An embedder of four dimensions: enough to fill a large space in seconds. A text is its own vector."""
-
-    name = "flat/1"
-    dimension = 4
-    multilingual = True
-
-    def cut(self, text: str) -> list[tuple[int, int]]:
-        return [(0, len(text))]
-
-    async def embed(self, texts: Any) -> list[Embedding]:
-        await asyncio.sleep(0)
-        return [
-            Embedding(pooled=np.array(text.split(": ")[-1].split(), dtype=np.float32), tokens=None) for text in texts
-        ]
-
-    def close(self) -> None:
-        pass
-
-
 async def test_a_space_that_grew_large_gets_an_index_of_its_own_and_finds_the_same(
     services: Services, world: World, database: str
 ) -> None:
-    made = replace(services, embedders=Embedders((Flat(),)))
+    made = replace(services, embedders=Embedders((NumberEmbedder(),)))
     async with http(make_app(made)) as client:
         one = {"scope_id": "large", "transcript": [{"speaker": "a", "text": "1 0 0 0"}]}
         other = {"scope_id": "small", "transcript": [{"speaker": "a", "text": "0.9 0.1 0 0"}]}
@@ -232,7 +193,7 @@ async def test_another_model_takes_over_while_the_old_one_serves(
     knowing: Services, services: Services, world: World, models: tuple[Embedder, ...], database: str
 ) -> None:
     """`keepstone reembed` fills the new model's set beside the old one, which goes on serving."""
-    new = replace(services, embedders=Embedders((Letters(),)))
+    new = replace(services, embedders=Embedders((LetterEmbedder(),)))
     async with await psycopg.AsyncConnection.connect(database) as conn:
         row = await (await conn.execute("SELECT account, space FROM keepstone.spaces WHERE name = 'team'")).fetchone()
     assert row is not None
@@ -246,30 +207,10 @@ async def test_another_model_takes_over_while_the_old_one_serves(
     assert (await embed.await_vectors(new)) == 0, "nothing waits after the change"
 
 
-class Letters:
-    """An embedder of another dimension, by the letters of a text."""
-
-    name = "letters/1"
-    dimension = 26
-    multilingual = True
-
-    def cut(self, text: str) -> list[tuple[int, int]]:
-        return [(0, len(text))]
-
-    async def embed(self, texts: Any) -> list[Embedding]:
-        await asyncio.sleep(0)
-        counts = [[text.lower().count(chr(97 + n)) for n in range(26)] for text in texts]
-        made = np.array(counts, dtype=np.float32) + 0.01
-        return [Embedding(pooled=row / np.linalg.norm(row), tokens=None) for row in made]
-
-    def close(self) -> None:
-        pass
-
-
 def test_of_a_long_turn_the_window_is_shown_that_speaks_most_for_it() -> None:
     at = datetime(2026, 5, 1, tzinfo=UTC)
     parts = [
-        candidates.Placed(
+        candidates.PlacedPassage(
             number, 1, "memory", "one", number, None, at, None, f"part {number}", None, False, None, None, None
         )
         for number in range(3)

@@ -1,15 +1,15 @@
 """The life of a memory, the same for every kind that has one: kept, changed, put in the trash and brought back."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 
 from capsules import rows
 from conftest import World
+from fakes import FakeEmbedder
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
 from keepstone.memory import capsules, chat_memories, entity_memories, graphs, stores
 from keepstone.memory.chat_memories import NewMemory
@@ -19,26 +19,11 @@ from keepstone.model.entity import Ids, Said
 from keepstone.model.item import Delete, Get, Put
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
-from keepstone.providers.embedder import Embedding, Span
 from keepstone.providers.embedders import Embedders
 from keepstone.services import Services
 
 ONE, TWO, THREE = "The ferry leaves at nine.", "Max is allergic to nuts.", "Tea is in the blue tin."
 KEY = ["shelf"]
-
-
-class Constant:
-    """Whatever it reads means the same: enough to see whether a vector is there."""
-
-    name, dimension, multilingual = "constant", 4, False
-
-    def cut(self, text: str) -> list[Span]:
-        return [(0, len(text))]
-
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        return [Embedding(np.array([1, 0, 0, 0], dtype=np.float32), None) for _ in texts]
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +152,7 @@ def life(kind: str) -> Life:
 
 @pytest.fixture
 def reading(services: Services) -> Services:
-    return replace(services, embedders=Embedders((Constant(),)))
+    return replace(services, embedders=Embedders((FakeEmbedder(),)))
 
 
 def later(services: Services, days: int) -> Services:

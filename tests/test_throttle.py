@@ -1,17 +1,11 @@
 """The throttle: free at first, then slower and slower, and it forgets."""
 
+from fakes import Ticks
 from keepstone.throttle import Throttle
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_the_wait_doubles_with_each_failure_up_to_a_bound() -> None:
-    clock = Clock()
+    clock = Ticks()
     throttle = Throttle(longest=10, clock=clock)
     waits: list[float] = []
     for _ in range(9):
@@ -24,7 +18,7 @@ def test_the_wait_doubles_with_each_failure_up_to_a_bound() -> None:
 
 
 def test_failures_are_forgiven_and_forgotten() -> None:
-    clock = Clock()
+    clock = Ticks()
     throttle = Throttle(clock=clock, forget_after=100)
     for _ in range(5):
         throttle.failed("max")
@@ -39,7 +33,7 @@ def test_failures_are_forgiven_and_forgotten() -> None:
 
 
 def test_it_remembers_a_bounded_number() -> None:
-    throttle = Throttle(capacity=100, clock=Clock())
+    throttle = Throttle(capacity=100, clock=Ticks())
     for number in range(1000):
         throttle.failed(str(number))
     assert throttle.wait("999", free=1) == 1

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes import FakeModel
 from keepstone.engine.keyphrases import labels, tags, topics
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import lines, sentences, shortened
 from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, title, title_by_model
 from keepstone.errors import UpstreamError
-from keepstone.providers.llm import Completion
 
 MARKED = st.text(
     alphabet=st.sampled_from(list("abAB12 .,!?:#*_`~-|>[]()\n\t。，！：（）中文题目决定é…\"'")), max_size=400
@@ -18,20 +18,6 @@ LONG = (
     "The committee met in Geneva on 14 March 2024 and talked for hours about the budget of the new observatory, "
     "its telescopes, the road to the summit and who should pay for the electricity line"
 )
-
-
-class Model:
-    name = "scripted"
-
-    def __init__(self, said: str | None) -> None:
-        self.said = said
-
-    async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        if self.said is None:
-            raise UpstreamError("The language model could not be reached. Try again.")
-        return Completion(text=self.said, tokens_in=1, tokens_out=1)
-
-    async def close(self) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -164,13 +150,13 @@ def test_nothing_has_no_topics() -> None:
     ],
 )
 async def test_a_model_gives_a_clean_title_or_the_text_its_own(said: str, expected: str) -> None:
-    assert await title_by_model(Model(said), "We chose Postgres.") == expected
+    assert await title_by_model(FakeModel(said), "We chose Postgres.") == expected
 
 
 async def test_a_models_title_is_cut_like_any_other() -> None:
-    assert len(await title_by_model(Model(LONG[:150]), "We chose Postgres.")) <= LIMIT
+    assert len(await title_by_model(FakeModel(LONG[:150]), "We chose Postgres.")) <= LIMIT
 
 
 async def test_a_model_that_fails_is_the_callers_business() -> None:
     with pytest.raises(UpstreamError):
-        await title_by_model(Model(None), "We chose Postgres.")
+        await title_by_model(FakeModel(None), "We chose Postgres.")

@@ -28,9 +28,10 @@ from keepstone.providers.working import RedisWorking
 from keepstone.replies import Replies
 from keepstone.services import Services
 from keepstone.settings import Settings
-from keepstone.store.db import Database
+from keepstone.store.db import APP_ROLE, WORKER_ROLE, Database
 from keepstone.store.migrate import migrate
 from keepstone.store.queue import Queue
+from keepstone.store.roles import role_conninfo
 from keepstone.throttle import Throttle
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervi
 @asynccontextmanager
 async def open_services(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
     """Everything that operations need, on a database that is migrated first."""
-    applied = await migrate(conninfo)
+    applied = await migrate(conninfo, roles_url=settings.app_database_url)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
     services = _make_services(settings, conninfo, hasher)
@@ -93,9 +94,10 @@ async def opened(services: Services) -> AsyncGenerator[None]:
 
 
 def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) -> Services:
+    app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
     return Services(
         settings=settings,
-        db=Database(conninfo, size=settings.database_pool),
+        db=Database(app, owner=conninfo, size=settings.database_pool),
         embedders=Embedders(),
         llm=make_model(settings),
         upstream=make_upstream(settings),
@@ -103,7 +105,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) ->
         parser=Parser(),
         tokenizer=Tokenizer(models_folder(settings)),
         working=RedisWorking(settings.redis_url) if settings.redis_url else None,
-        queue=Queue(conninfo),
+        queue=Queue(worker),
         clock=lambda: datetime.now(UTC),
         throttle=Throttle(),
         rates=Rates(settings.redis_url),

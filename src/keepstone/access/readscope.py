@@ -15,7 +15,7 @@ def space_scope(principal: Principal, *spaces: int) -> ReadScope:
     return ReadScope(account=principal.account, spaces=spaces, visibilities=("public", "shared", "private"))
 
 
-def wall_scope(principal: Principal, spaces: Sequence[int], *, private: bool) -> ReadScope:
+def audience_scope(principal: Principal, spaces: Sequence[int], *, private: bool) -> ReadScope:
     """What an agent may read to answer the caller: in a room what is public or shared, alone with one user also what is
     private to the two, but nothing that is public elsewhere.
     """

@@ -27,6 +27,7 @@ from keepstone.store import inspect
 from keepstone.store.db import AnyConnection, fetch_value
 from keepstone.store.migrate import pending
 from keepstone.store.requirements import check_server, pgvector_version
+from keepstone.store.roles import ROLES, login_fault, role_conninfo
 
 _SECRETS = ("postgres-password", "jwt-secret", "owner-key")
 _SCARCE = 1024**3
@@ -71,6 +72,7 @@ async def _findings(settings: Settings) -> list[Finding]:
             )  # fmt: skip
             async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10) as conn:
                 findings += [finding async for finding in _database(conn, how)]
+                findings += [finding async for finding in _logins(conninfo, settings.app_database_url)]
     except KeepstoneError as fault:
         findings.append(Finding("database", False, "does not start", fault.message))
     except psycopg.OperationalError:
@@ -96,13 +98,15 @@ def _home(settings: Settings) -> list[Finding]:
     if not home.exists():
         return [Finding("home", True, f"{home} (not there yet; `keepstone serve` makes it)")]
     mode = stat.S_IMODE(home.stat().st_mode)
-    found = [Finding("home", mode == 0o700, f"{home}, mode {mode:04o}", "" if mode == 0o700 else f"chmod 700 {home}")]
+    findings = [
+        Finding("home", mode == 0o700, f"{home}, mode {mode:04o}", "" if mode == 0o700 else f"chmod 700 {home}")
+    ]
     for path in (home / name for name in _SECRETS if (home / name).exists()):
         mode = stat.S_IMODE(path.stat().st_mode)
         readable = os.access(path, os.R_OK)
         advice = "" if mode == 0o600 and readable else f"chmod 600 {path}, and run as its owner."
-        found.append(Finding("secret", not advice, f"{path.name}, mode {mode:04o}", advice))
-    return found
+        findings.append(Finding("secret", not advice, f"{path.name}, mode {mode:04o}", advice))
+    return findings
 
 
 def _disk(settings: Settings) -> Finding:
@@ -148,6 +152,15 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
         "jobs", failed == 0, f"{failed} failed" if failed else "none failed",
         "`keepstone jobs --status failed` shows them, `keepstone jobs retry` runs one again." if failed else "",
     )  # fmt: skip
+
+
+async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding]:
+    for role in ROLES:
+        fault = await login_fault(role_conninfo(conninfo, role, roles_url))
+        yield Finding(
+            "login", fault is None, role if fault is None else f"{role} can't: {fault}",
+            "" if fault is None else "Run `keepstone migrate`; it says what is missing.",
+        )  # fmt: skip
 
 
 def _server(settings: Settings) -> Finding:

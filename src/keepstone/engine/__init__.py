@@ -1,5 +1,5 @@
 """How things are found: terms, time, late interaction and rank, as functions of what they are given.
 
-Knows no surface, and nothing in here but what its name says. The modules `terms`, `bm25`, `time`, `late` and `rank` are
-pure: no database, no files, no clock; the harness in `bench/quality.py` and the search call the same functions.
+Knows no surface, and nothing in here but what its name says. The modules `terms`, `bm25`, `when`, `late` and `rank` are
+pure: no database, no files, no clock.
 """

@@ -56,10 +56,10 @@ def make(
     """In this process. `old` are the numbers of those that were on the last map, with their points and labels there."""
     before = {int(index): (float(x), float(y)) for index, (x, y) in zip(old, points, strict=True)}
     placed = layout(vectors, before=before or None)
-    found = clusters(placed, min_size=max(MIN_CLUSTER, len(vectors) // 50))
+    numbers = clusters(placed, min_size=max(MIN_CLUSTER, len(vectors) // 50))
     if len(old):
-        found = renumbered(found, {int(index): int(label) for index, label in zip(old, labels, strict=True)})
-    return Chart(points=placed, labels=found)
+        numbers = renumbered(numbers, {int(index): int(label) for index, label in zip(old, labels, strict=True)})
+    return Chart(points=placed, labels=numbers)
 
 
 def main() -> None:

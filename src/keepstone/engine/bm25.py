@@ -25,12 +25,12 @@ def telling(frequencies: Mapping[str, int], enough: int, common: int = 2_000) ->
     give enough passages already. What has only common terms is not among the best, and counting it takes long.
     """
     chosen: list[str] = []
-    found = 0
+    passages = 0
     for term, frequency in sorted(frequencies.items(), key=lambda item: item[1]):
-        if frequency > common and found >= enough:
+        if frequency > common and passages >= enough:
             break
         chosen.append(term)
-        found += frequency
+        passages += frequency
     return chosen
 
 

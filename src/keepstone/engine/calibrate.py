@@ -74,7 +74,7 @@ class Logistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ViewModel:
     """For a result if the question has an answer, and for the question itself."""
 
     result: Logistic
@@ -94,7 +94,7 @@ def relevance(
 
 
 def judge(
-    models: Mapping[View, Model],
+    models: Mapping[View, ViewModel],
     candidates: Sequence[Candidate],
     scores: Floats,
     order: Sequence[int],
@@ -120,7 +120,7 @@ def judge(
 
 def views(candidates: Sequence[Candidate]) -> list[View]:
     """Those that see any of the candidates. What has no vector yet is seen by its terms alone."""
-    return [view for view in RESULT if any(_sees(view, each) for each in candidates)]
+    return [view for view in RESULT if any(_sees(view, candidate) for candidate in candidates)]
 
 
 def result_features(
@@ -152,14 +152,14 @@ def _shares(view: View, candidates: Sequence[Candidate], terms: Terms) -> Floats
     """How far each of them stands beside the best: 1 where it is as strong."""
     full = _FULL_MATCH * max(terms.total, 1e-9)
     evidence: dict[View, Callable[[Candidate], float]] = {
-        "late": lambda each: each.maxsim if each.latin else 0.0,
-        "pooled": lambda each: _meaning("pooled", each),
-        "terms": lambda each: min(each.bm25 / full, _COVERED),
+        "late": lambda candidate: candidate.maxsim if candidate.latin else 0.0,
+        "pooled": lambda candidate: _meaning("pooled", candidate),
+        "terms": lambda candidate: min(candidate.bm25 / full, _COVERED),
     }
-    found = np.nan_to_num(np.array([evidence[view](each) for each in candidates], dtype=np.float64))
-    lacking = 1.0 - found / max(float(found.max()), 1e-9)
+    strength = np.nan_to_num(np.array([evidence[view](candidate) for candidate in candidates], dtype=np.float64))
+    lacking = 1.0 - strength / max(float(strength.max()), 1e-9)
     weak, strong = _STRONG[view]
-    return np.clip(1.0 - lacking / _NEAR[view], 0.0, 1.0) * np.clip((found - weak) / (strong - weak), 0.0, 1.0)
+    return np.clip(1.0 - lacking / _NEAR[view], 0.0, 1.0) * np.clip((strength - weak) / (strong - weak), 0.0, 1.0)
 
 
 def question_features(view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms) -> Floats:
@@ -179,9 +179,9 @@ def _rows(
     full = _FULL_MATCH * max(terms.total, 1e-9)
     several = len(order)
     columns: dict[str, Sequence[float]] = {
-        "maxsim": [each.maxsim if each.latin else 0.0 for each in chosen],
-        "meaning": [_meaning(view, each) for each in chosen],
-        "covered": [min(each.bm25 / full, _COVERED) for each in chosen],
+        "maxsim": [candidate.maxsim if candidate.latin else 0.0 for candidate in chosen],
+        "meaning": [_meaning(view, candidate) for candidate in chosen],
+        "covered": [min(candidate.bm25 / full, _COVERED) for candidate in chosen],
         "known": [terms.share] * several,
         "place": [math.log1p(place) for place in range(several)],
         "first": [1.0, *[0.0] * (several - 1)],
@@ -213,11 +213,14 @@ def _lead(scores: Floats) -> float:
 
 
 @cache
-def _models() -> Mapping[View, Model]:
+def _models() -> Mapping[View, ViewModel]:
     stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
 
     def part(view: View, name: str, names: Sequence[str]) -> Logistic:
-        found = stored[view][name]
-        return Logistic(float(found["bias"]), np.array([found["weights"][each] for each in names], dtype=np.float64))
+        fitted = stored[view][name]
+        weights = np.array([fitted["weights"][feature] for feature in names], dtype=np.float64)
+        return Logistic(float(fitted["bias"]), weights)
 
-    return {view: Model(part(view, "result", RESULT[view]), part(view, "question", QUESTION[view])) for view in RESULT}
+    return {
+        view: ViewModel(part(view, "result", RESULT[view]), part(view, "question", QUESTION[view])) for view in RESULT
+    }

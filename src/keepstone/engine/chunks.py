@@ -20,7 +20,7 @@ _JOINER = "\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class TextPiece:
     """`start` and `end` are characters of the whole text. Page and heading are of where most of it stands."""
 
     text: str
@@ -35,7 +35,7 @@ def whole_text(blocks: Sequence[Block]) -> str:
     return BETWEEN.join(block.text for block in blocks)
 
 
-def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> list[Chunk]:
+def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> list[TextPiece]:
     """At most `size` characters each, at least 32; what is cut within a paragraph begins again up to `overlap` before.
 
     None spans two pages or two top headings, but where one of them is too short to stand alone.
@@ -44,37 +44,38 @@ def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> l
     starts = _starts(blocks)
     heads = {start for block, start in zip(blocks, starts, strict=True) if block.heading}
     overlap = min(overlap, size // 4)
-    found: list[Chunk] = []
+    pieces: list[TextPiece] = []
     for start, end in _regions(blocks, starts, size // 8):
         for begin, until in _cuts(text, start, end, size, overlap, heads):
             most = _most(blocks, starts, begin, until)
-            found.append(Chunk(text=text[begin:until], start=begin, end=until, page=most.page, heading=most.heading))
-    return found
+            piece = TextPiece(text=text[begin:until], start=begin, end=until, page=most.page, heading=most.heading)
+            pieces.append(piece)
+    return pieces
 
 
 def _starts(blocks: Sequence[Block]) -> list[int]:
-    found = [0]
+    starts = [0]
     for block in blocks:
-        found.append(found[-1] + len(block.text) + len(BETWEEN))
-    return found[:-1]
+        starts.append(starts[-1] + len(block.text) + len(BETWEEN))
+    return starts[:-1]
 
 
 def _regions(blocks: Sequence[Block], starts: Sequence[int], tiny: int) -> list[tuple[int, int]]:
     """What may be one chunk. A region that is tiny takes in the next one, and the last one joins the one before."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     last: tuple[int | None, str] | None = None
     for block, start in zip(blocks, starts, strict=True):
         place = (block.page, (block.heading or "").partition(" > ")[0])
         end = start + len(block.text)
-        if found and (place == last or found[-1][1] - found[-1][0] < tiny):
-            found[-1] = (found[-1][0], end)
+        if spans and (place == last or spans[-1][1] - spans[-1][0] < tiny):
+            spans[-1] = (spans[-1][0], end)
         else:
-            found.append((start, end))
+            spans.append((start, end))
         last = place
-    if len(found) > 1 and found[-1][1] - found[-1][0] < tiny:
-        _, end = found.pop()
-        found[-1] = (found[-1][0], end)
-    return found
+    if len(spans) > 1 and spans[-1][1] - spans[-1][0] < tiny:
+        _, end = spans.pop()
+        spans[-1] = (spans[-1][0], end)
+    return spans
 
 
 def _cuts(text: str, start: int, end: int, size: int, overlap: int, heads: Container[int]) -> Iterator[tuple[int, int]]:

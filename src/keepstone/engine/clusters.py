@@ -35,20 +35,20 @@ class Tree:
 
     def parts(self, node: int) -> list[int]:
         """What a node falls into. All that happens at one distance is one step, as its order would be arbitrary."""
-        found, same = list[int](), [node]
+        children, same = list[int](), [node]
         while same:
             for child in self.children[same.pop()]:
-                (same if self.height[child] == self.height[node] else found).append(child)
-        return found
+                (same if self.height[child] == self.height[node] else children).append(child)
+        return children
 
     def points(self, node: int) -> list[int]:
-        found, rest = list[int](), [node]
+        leaves, rest = list[int](), [node]
         while rest:
             node = rest.pop()
             rest.extend(self.children[node])
             if not self.children[node]:
-                found.append(node)
-        return found
+                leaves.append(node)
+        return leaves
 
 
 @dataclass(slots=True)
@@ -154,8 +154,8 @@ def _tree(edges: list[Edge], points: int) -> Tree:
 
     edges = sorted(edges, key=lambda edge: edge[2])
     least = edges[-1][2] * NEAREST or 1.0
-    for node, (one, other, distance) in enumerate(edges, points):
-        pair = top(one), top(other)
+    for node, (left, other, distance) in enumerate(edges, points):
+        pair = top(left), top(other)
         above[pair[0]] = above[pair[1]] = node
         tree.children.append(pair)
         tree.size.append(tree.size[pair[0]] + tree.size[pair[1]])
@@ -189,8 +189,8 @@ def _chosen(branches: list[Branch]) -> list[Branch]:
     best: dict[int, list[Branch]] = {}
     mass: dict[int, float] = {}
     for branch in reversed(branches):
-        inner = fsum(mass[each.node] for each in branch.inner)
+        inner = fsum(mass[child.node] for child in branch.inner)
         whole = branch is not branches[0] and branch.mass >= inner
         mass[branch.node] = branch.mass if whole else inner
-        best[branch.node] = [branch] if whole else [one for each in branch.inner for one in best[each.node]]
+        best[branch.node] = [branch] if whole else [chosen for child in branch.inner for chosen in best[child.node]]
     return best[branches[0].node]

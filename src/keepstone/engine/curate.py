@@ -4,8 +4,8 @@ Owns the score and its reasons. It must not keep anything by itself, nor reword:
 messages. Rules only, no clock and no database; a language model is asked about the grey zone alone, and only where the
 caller has one.
 
-A cue is a needle and a pattern. The needle is looked for in the whole message, which costs next to nothing; the pattern
-is tried only where it is found. What is asked, supposed or quoted decides nothing.
+Cues are tried only on messages that hold the letters which they need. What is asked, supposed or quoted decides
+nothing.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
-from keepstone.engine.cues import CHOICE, CUES, DODGE, ERRAND, NUMBER, OFFER, OPEN, SMALL_TALK, WAVERS, WORKED, Cue
+from keepstone.engine.cues import CHOICE, DODGE, ERRAND, NUMBER, OFFER, OPEN, SMALL_TALK, WAVERS, WORKED, Cue, cues_near
 from keepstone.engine.keyphrases import tags as tags_of
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
 from keepstone.engine.language.sentences import around, lines, sentences
@@ -172,8 +172,8 @@ def _choice(run: Sequence[Heard]) -> str:
 def _cues_of(message: Heard) -> Iterator[tuple[Cue, int, int]]:
     if JOKE.search(message.low) or len(message.words) < 2:
         return
-    for cue in CUES:
-        if cue.needle in message.low and _may_say(message, cue):
+    for cue in cues_near(message.low):
+        if _may_say(message, cue):
             for match in cue.pattern.finditer(message.low):
                 start, end = around(message.low, match.start())
                 if _asserted(message.low[start:end], match.start() - start):

@@ -67,10 +67,12 @@ def _words(text: str, language: str) -> Iterator[_Word]:
     """What carries something, in its order."""
     last, begun = "", -1
     for word in words(text, language):
+        if word.start == begun:
+            continue  # an identifier comes whole first, then by its parts
         raw = text[word.start : word.end]
         low = raw.casefold()
-        if word.start == begun or low in FILLERS:
-            continue  # an identifier comes whole first, then by its parts
+        if low in FILLERS:
+            continue
         begun = word.start
         key = _key(low, word.term)
         if key in _ALIKE and _ALIKE[key] == last:

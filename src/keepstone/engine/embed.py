@@ -31,12 +31,7 @@ class FirstVector:
     embedding: Embedding
 
 
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    """What an embedder has still to read."""
-
-    embedder: Embedder
-    wanted: list[Pending]
+_Gap = tuple[Embedder, list[Pending]]  # what an embedder has still to read
 
 
 async def embed_space(services: Services, scope: ReadScope, space: int) -> int:
@@ -67,7 +62,7 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
         if not batch:
             return made
         await _close(services, scope, space, gaps)
-        made += sum(len(gap.wanted) for gap in gaps)
+        made += sum(len(wanted) for _, wanted in gaps)
         last = batch[-1].passage
 
 
@@ -135,7 +130,7 @@ async def _gaps(conn: Connection, services: Services, space: int, waiting: Seque
             missing = await vectors.without_vectors(conn, space, sets[embedder.name], ids)
             wanted = [item for item in waiting if item.passage in missing]
         if wanted:
-            gaps.append(_Gap(embedder, wanted))
+            gaps.append((embedder, wanted))
     return gaps
 
 
@@ -143,15 +138,14 @@ async def _close(
     services: Services, scope: ReadScope, space: int, gaps: Sequence[_Gap], *, done_with: Sequence[Pending] = ()
 ) -> None:
     """Embed and store. What one embedder has made is kept when another fails; then nothing is done with."""
-    texts = [[spoken(item.speaker, item.text) for item in gap.wanted] for gap in gaps]
-    work = [gap.embedder.embed(some) for gap, some in zip(gaps, texts, strict=True)]
+    work = [embedder.embed([spoken(item.speaker, item.text) for item in wanted]) for embedder, wanted in gaps]
     results = await asyncio.gather(*work, return_exceptions=True)
     faults = [result for result in results if isinstance(result, BaseException)]
     async with services.db.transaction(scope) as conn:
-        for gap, made in zip(gaps, results, strict=True):
+        for (embedder, wanted), made in zip(gaps, results, strict=True):
             if not isinstance(made, BaseException):
-                numbers = [item.passage for item in gap.wanted]
-                await store_embeddings(conn, space, gap.embedder.name, list(zip(numbers, made, strict=True)))
+                numbers = [item.passage for item in wanted]
+                await store_embeddings(conn, space, embedder.name, list(zip(numbers, made, strict=True)))
         if done_with and not faults:
             await passages.mark_embedded(conn, space, [item.passage for item in done_with])
     if faults:

@@ -29,7 +29,7 @@ _FEW, _SHORT = 20, 20_000  # messages and characters that are cut in a few milli
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class TalkSession:
     """Where the conversation stands: when somebody last spoke, and in which session."""
 
     at: datetime
@@ -61,13 +61,13 @@ async def passages_of(sources: Sequence[Source], embedders: Sequence[Embedder], 
 
 
 def _passages(sources: Sequence[Source], embedders: Sequence[Embedder], visibility: str) -> list[NewPassage]:
-    found: list[NewPassage] = []
+    passages: list[NewPassage] = []
     for source in sources:
         dated = terms(date_words(source.at)) if source.dated else []
         own = own_words(source.text)
         for part, (start, end) in enumerate(windows(own, embedders) if own else []):
             window = own[start:end]
-            found.append(
+            passages.append(
                 NewPassage(
                     source_kind=source.kind,
                     source_id=source.id,
@@ -81,13 +81,13 @@ def _passages(sources: Sequence[Source], embedders: Sequence[Embedder], visibili
                     frequencies=dict(Counter([*terms(spoken(source.speaker, window)), *dated])),
                 )
             )
-    return found
+    return passages
 
 
 def in_place(
     passages: Sequence[NewPassage],
     messages: Sequence[Message],
-    last: Session | None,
+    last: TalkSession | None,
     answered: Mapping[str, str],
 ) -> list[NewPassage]:
     """The passages of these messages, which follow on `last`: each in its session and with what it is an answer to.
@@ -107,14 +107,14 @@ def in_place(
     ]
 
 
-def session_of(message: Message, last: Session | None) -> Session:
+def session_of(message: Message, last: TalkSession | None) -> TalkSession:
     """The session that the message names, else the one under way, else, after an hour's silence, a new one."""
     named = message.metadata.get("session_id") or message.metadata.get("session")
     if isinstance(named, str | int) and named:
-        return Session(message.at, f"named:{named}"[:255])
+        return TalkSession(message.at, f"named:{named}"[:255])
     if last is not None and not last.name.startswith("named:") and abs(message.at - last.at) <= SILENCE:
-        return Session(max(message.at, last.at), last.name)
-    return Session(message.at, message.id)
+        return TalkSession(max(message.at, last.at), last.name)
+    return TalkSession(message.at, message.id)
 
 
 def windows(text: str, embedders: Sequence[Embedder]) -> list[Span]:
@@ -144,15 +144,9 @@ async def note_people(services: Services, scope: ReadScope, space: int) -> int:
 def _noted(unread: Sequence[Unread], speakers: Sequence[str]) -> list[Noted]:
     return [
         Noted(
-            message_id=message.id,
-            part=part,
-            subject=statement.subject,
-            kind=statement.kind,
-            key=statement.key,
-            text=statement.text,
-            at=message.at,
-            visibility=message.visibility,
+            message_id=message.id, part=part, subject=statement.subject, kind=statement.kind, key=statement.key,
+            text=statement.text, at=message.at, visibility=message.visibility,
         )
         for message in unread
         for part, statement in enumerate(statements(message.speaker, own_words(message.text), speakers))
-    ]
+    ]  # fmt: skip

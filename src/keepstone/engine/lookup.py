@@ -7,32 +7,25 @@ there is already that says about the same.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.gather import CANDIDATES, TALK, Passes, SearchPlace, Style
-from keepstone.engine.question import EmbeddedQuestion, Question, embed_for_spaces, embed_question
-from keepstone.engine.search import Matches, search
+from keepstone.engine.gather import CANDIDATES, Passes, SearchPlace
+from keepstone.engine.question import Question, embed_for_spaces, embed_question
+from keepstone.engine.search import AskedOf, find
 from keepstone.model.principal import ReadScope
 from keepstone.services import Services
 from keepstone.store import candidates
 from keepstone.store.db import Connection
 
+__all__ = ["AskedOf", "ask", "find", "narrowed", "nearest", "question", "survey"]
+
 FEW = 5_000  # passages that pass a filter, up to which each of them is looked at
 _READ = 4_000  # characters of a long question
 
 Place = TypeVar("Place", bound=SearchPlace)
-Place_co = TypeVar("Place_co", bound=SearchPlace, covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class AskedOf(Generic[Place_co]):
-    """A question, embedded as the place needs it, and the place."""
-
-    place: Place_co
-    question: EmbeddedQuestion
 
 
 def question(text: str, *, asked_at: datetime, speaker: str | None = None) -> Question:
@@ -46,22 +39,6 @@ async def ask(services: Services, asked: Question, survey: Awaitable[Place]) -> 
     if not place.empty:
         embedded = await embed_for_spaces(services, embedded, place.size)
     return AskedOf(place, embedded)
-
-
-async def find(
-    conn: Connection,
-    asked: AskedOf[SearchPlace],
-    *,
-    limit: int,
-    floor: float | None = None,
-    style: Style = TALK,
-    count: int | None = None,
-    enough: int = CANDIDATES,
-) -> Matches:
-    """The best, at most `limit`, none below the relevance `floor`. The transaction has the place's scope."""
-    return await search(
-        conn, asked.place, asked.question, limit=limit, floor=floor, style=style, count=count, enough=enough
-    )
 
 
 async def survey(conn: Connection, scope: ReadScope) -> SearchPlace:

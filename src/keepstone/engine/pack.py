@@ -67,8 +67,8 @@ def context(
         spent += cost
     for item in evidence:
         for wanted in ([item.before, item] if item.before else [item], [item]):
-            new = {one.message_id: one for one in wanted if one and one.message_id not in kept}
-            cost = sum(tokens(line(one)) + 1 for one in new.values())
+            new = {turn.message_id: turn for turn in wanted if turn and turn.message_id not in kept}
+            cost = sum(tokens(line(turn)) + 1 for turn in new.values())
             if max_tokens is None or spent + cost <= max_tokens:
                 kept |= new
                 spent += cost

@@ -1,8 +1,8 @@
 """Rank: from what is known of each candidate to an order.
 
 Owns the formula, its weights, who is named in a question, and what counts as the same thing said twice. It must not
-fetch: candidates come with their features, from the database or from the harness in `bench/quality.py`. The weights are
-set by hand; rankers that were learned did better on one set and worse on the others.
+fetch: candidates come with their features. The weights are set by hand; rankers that were learned did better on one set
+and worse on the others.
 """
 
 import re
@@ -110,7 +110,7 @@ def z(values: npt.ArrayLike) -> Floats:
 
 def base(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
     """What each candidate is worth by itself."""
-    latin = np.array([each.latin for each in candidates], dtype=bool)
+    latin = np.array([candidate.latin for candidate in candidates], dtype=bool)
     score = np.zeros(len(candidates), dtype=np.float64)
     words = z(_column(candidates, "bm25"))
     score += weights.bm25 * words
@@ -154,23 +154,24 @@ def scores(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Float
 
 def neighbours(candidates: Sequence[Candidate], alone: Floats) -> Floats:
     """The best of the turns before and after and of those linked to it, among the candidates; 0, the mean, for none."""
-    place = {(each.session, each.position): index for index, each in enumerate(candidates)}
+    place = {(candidate.session, candidate.position): index for index, candidate in enumerate(candidates)}
     values = alone.tolist()
     best = np.zeros(len(candidates), dtype=np.float64)
-    for index, each in enumerate(candidates):
-        beside = (place.get((each.session, each.position - 1)), place.get((each.session, each.position + 1)))
-        found = [values[other] for other in (*beside, *each.links) if other is not None]
-        if found:
-            best[index] = max(found)
+    for index, candidate in enumerate(candidates):
+        session, position = candidate.session, candidate.position
+        beside = (place.get((session, position - 1)), place.get((session, position + 1)))
+        around = [values[other] for other in (*beside, *candidate.links) if other is not None]
+        if around:
+            best[index] = max(around)
     return best
 
 
 def in_session(candidates: Sequence[Candidate], alone: Floats) -> Floats:
     """The best of the session that each candidate is from."""
     best: dict[Hashable, float] = {}
-    for each, value in zip(candidates, alone, strict=True):
-        best[each.session] = max(best.get(each.session, -np.inf), float(value))
-    return np.array([best[each.session] for each in candidates], dtype=np.float64)
+    for candidate, value in zip(candidates, alone, strict=True):
+        best[candidate.session] = max(best.get(candidate.session, -np.inf), float(value))
+    return np.array([best[candidate.session] for candidate in candidates], dtype=np.float64)
 
 
 def order(values: npt.ArrayLike) -> list[int]:
@@ -198,13 +199,13 @@ def named(question: str, speakers: Collection[str], asker: str | None = None) ->
     # In a question without capitals nobody is written with one.
     capitals = any(word[0].isupper() for word in said[1:]) or not any(word.islower() for word in said)
     names = {word.casefold() for word in said if _may_be_name(word, capitals)}
-    found = {speaker for speaker in speakers if _in_full(speaker, said, question)}
+    about = {speaker for speaker in speakers if _in_full(speaker, said, question)}
     # "Professor E" is not about Professor B.
-    names -= {part.casefold() for speaker in found for part in _NAME.findall(speaker)}
-    found |= {speaker for speaker in speakers if _in_part(speaker, names)}
+    names -= {part.casefold() for speaker in about for part in _NAME.findall(speaker)}
+    about |= {speaker for speaker in speakers if _in_part(speaker, names)}
     if asker is not None and asker in speakers and _FIRST_PERSON.search(question):
-        found.add(asker)
-    return frozenset(found)
+        about.add(asker)
+    return frozenset(about)
 
 
 def _may_be_name(word: str, capitals: bool) -> bool:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from keepstone.engine import rank, terms
 from keepstone.engine.bm25 import idf
@@ -20,6 +20,8 @@ from keepstone.engine.late import maxsim
 from keepstone.engine.question import EmbeddedQuestion
 from keepstone.engine.when import freshness, timeprox, windows
 from keepstone.store.db import Connection
+
+Place_co = TypeVar("Place_co", bound=SearchPlace, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +55,16 @@ class Matches:
         return [hit.source_id for hit in self.hits]
 
 
+@dataclass(frozen=True, slots=True)
+class AskedOf(Generic[Place_co]):
+    """A question, embedded as the place needs it, and the place."""
+
+    place: Place_co
+    question: EmbeddedQuestion
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class CandidateSet:
     """The candidates with their features, and the passages of each. `late`, `bm25` and `near` are by passage; `near`
     also by whether the model is multilingual.
     """
@@ -66,10 +76,9 @@ class Described:
     near: Mapping[bool, Mapping[int, float]]
 
 
-async def search(
+async def find(
     conn: Connection,
-    place: SearchPlace,
-    asked: EmbeddedQuestion,
+    asked_of: AskedOf[SearchPlace],
     *,
     limit: int,
     floor: float | None = None,
@@ -83,6 +92,7 @@ async def search(
     their meaning: twice the limit if nothing is said. Under a filter that many pass, `enough` of those are wanted that
     do.
     """
+    place, asked = asked_of.place, asked_of.question
     if place.empty:
         return Matches(hits=[])
     gathered = await gather(conn, place, asked, style, count=max(CANDIDATES, count or 2 * limit), enough=enough)
@@ -100,7 +110,7 @@ async def search(
     return Matches(hits=hits, answerable=answerable, degraded=None if gathered.by_meaning else "terms")
 
 
-def describe(asked: EmbeddedQuestion, gathered: Gathered) -> Described:
+def describe(asked: EmbeddedQuestion, gathered: Gathered) -> CandidateSet:
     """Each candidate with all that `rank` and `calibrate` go by."""
     question, groups = asked.question, group_by_source(gathered.passages)
     at = [windows[0].at.timestamp() for windows in groups.windows]
@@ -118,7 +128,7 @@ def describe(asked: EmbeddedQuestion, gathered: Gathered) -> Described:
         fresh=freshness(question.text, at),
     )
     speakers = {passage.speaker or "" for passage in gathered.passages}
-    return Described(
+    return CandidateSet(
         groups=groups,
         candidates=candidates(groups, features, rank.named(question.text, speakers, question.speaker)),
         bm25=gathered.bm25,
@@ -127,7 +137,7 @@ def describe(asked: EmbeddedQuestion, gathered: Gathered) -> Described:
     )
 
 
-def best_of(described: Described, scores: rank.Floats, limit: int, *, several: bool) -> list[int]:
+def best_of(described: CandidateSet, scores: rank.Floats, limit: int, *, several: bool) -> list[int]:
     """The places of the best candidates, in order. Unless `several` may answer, the same thing said twice takes one
     place.
     """
@@ -174,7 +184,7 @@ def _late(asked: EmbeddedQuestion, gathered: Gathered) -> dict[int, float]:
     return dict(zip(packed, map(float, values), strict=True))
 
 
-def _hit(described: Described, index: int, score: float, believed: float) -> Hit:
+def _hit(described: CandidateSet, index: int, score: float, believed: float) -> Hit:
     groups, candidate = described.groups, described.candidates[index]
     first, near = groups.windows[index][0], described.near
     features = {
@@ -187,15 +197,9 @@ def _hit(described: Described, index: int, score: float, believed: float) -> Hit
         "freshness": candidate.fresh,
     }
     return Hit(
-        source_kind=first.source_kind,
-        source_id=first.source_id,
-        speaker=first.speaker,
-        at=first.at,
-        session=first.session,
-        text=groups.text(index),
+        source_kind=first.source_kind, source_id=first.source_id, speaker=first.speaker, at=first.at,
+        session=first.session, text=groups.text(index),
         window=groups.telling(index, described.bm25, described.late, near[True], near[False]),
-        score=score,
-        relevance=believed,
+        score=score, relevance=believed, place=first.place,
         why={name: round(value, 4) for name, value in features.items() if not math.isnan(value)},
-        place=first.place,
-    )
+    )  # fmt: skip

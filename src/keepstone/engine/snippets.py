@@ -15,12 +15,12 @@ def snippet(text: str, question: str, length: int = LENGTH) -> str:
     """Where most of the question's different words stand close together; the beginning when none does."""
     text = text[:_LONGEST_SEARCHED]
     wanted = set(terms(question))
-    found = [word for word in words(text) if word.term in wanted]
-    start = _best_start(found, length)
+    matching = [word for word in words(text) if word.term in wanted]
+    start = _best_start(matching, length)
     begin, end = _whole_words(text, start, start + length)
     parts: list[str] = []
     place = begin
-    for word in found:
+    for word in matching:
         if word.start < place or word.end > end:
             continue
         parts += [html.escape(text[place : word.start]), f"<mark>{html.escape(text[word.start : word.end])}</mark>"]
@@ -29,10 +29,10 @@ def snippet(text: str, question: str, length: int = LENGTH) -> str:
     return ("… " if begin else "") + " ".join("".join(parts).split()) + (" …" if end < len(text) else "")
 
 
-def _best_start(found: list[Word], length: int) -> int:
+def _best_start(matching: list[Word], length: int) -> int:
     best, most = 0, 0
-    for index, first in enumerate(found):
-        inside = {word.term for word in found[index:] if word.end <= first.start + length}
+    for index, first in enumerate(matching):
+        inside = {word.term for word in matching[index:] if word.end <= first.start + length}
         if len(inside) > most:
             best, most = first.start, len(inside)
     # A little of what stands before makes it readable.

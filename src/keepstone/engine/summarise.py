@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import heapify, heappop, heappush, nlargest
 
-from keepstone.engine.cues import CHATTER, CUES, NOISE, NUMBER, SMALL_TALK, without_blocks
+from keepstone.engine.cues import CHATTER, NOISE, NUMBER, SMALL_TALK, cues_near, without_blocks
 from keepstone.engine.extract.passed_over import NAMED
-from keepstone.engine.gleanings import glean, is_landmark, revises
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import FENCE, has_words, lines, lowered, on_one_line, sentences, shortened
 from keepstone.engine.language.tables import load
 from keepstone.engine.pack import depends, own_words
 from keepstone.engine.rank import normalised
+from keepstone.engine.takeaways import is_landmark, revises, takeaways
 from keepstone.engine.terms import terms
 
 READ = 8_000
@@ -171,7 +171,7 @@ def _weighed(said: Sequence[_Sentence], people: Sequence[str]) -> list[_Sentence
     telling = (sentence for sentence in said if sentence.score > 0)
     best = nlargest(WEIGHED, telling, key=lambda sentence: (sentence.score, sentence.place))
     for sentence in best:
-        sentence.score += _gleaned(sentence, people)
+        sentence.score += _taken_away(sentence, people)
     best.sort(key=lambda sentence: sentence.place)
     _give_way(best)
     return best
@@ -188,7 +188,7 @@ def _worth(sentence: _Sentence) -> float:
     low = sentence.low
     if sentence.is_chatter or not sentence.terms or SMALL_TALK.search(low):
         return 0.0
-    settled = [cue.weight * _WORTH_OF[cue.code] for cue in CUES if cue.needle in low and cue.pattern.search(low)]
+    settled = [cue.weight * _WORTH_OF[cue.code] for cue in cues_near(low) if cue.pattern.search(low)]
     numbers = len(NUMBER.findall(low)) or bool(_DIGIT.search(low))
     names = len(set(NAMED.findall(sentence.text)))
     score = 0.1 + max(settled, default=0.0) + 0.3 * min(numbers, 2) + 0.15 * min(names, 2) + 0.3 * sentence.about
@@ -203,14 +203,14 @@ def _worth(sentence: _Sentence) -> float:
     return score * (0.6 if few else 1.0)
 
 
-def _gleaned(sentence: _Sentence, people: Sequence[str]) -> float:
+def _taken_away(sentence: _Sentence, people: Sequence[str]) -> float:
     """What more it is worth when it holds a decision, something to do, or a fact. Slow: asked of the best."""
-    gleaned = glean(sentence.speaker, sentence.text, people)
-    if not gleaned:
+    kept = takeaways(sentence.speaker, sentence.text, people)
+    if not kept:
         return 0.0
-    if is_landmark(gleaned[0], sentence.text):
+    if is_landmark(kept[0], sentence.text):
         return 1.0
-    return {"decision": 0.7, "action_item": 0.7, "fact": 0.5}[gleaned[0].type]
+    return {"decision": 0.7, "action_item": 0.7, "fact": 0.5}[kept[0].type]
 
 
 def _give_way(best: Sequence[_Sentence]) -> None:

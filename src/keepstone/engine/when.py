@@ -25,7 +25,7 @@ from keepstone.engine.language.calendar import (
     WEEKDAYS,
     number,
 )
-from keepstone.engine.language.tables import Finder, load
+from keepstone.engine.language.tables import RuleIndex, load
 
 DAY = 86400.0
 GRACE = 7.0
@@ -316,7 +316,7 @@ _READINGS = {
     )
 }
 _WHEN = load("when")
-_FINDER = Finder(_WHEN.rules("expressions"))
+_FINDER = RuleIndex(_WHEN.rules("expressions"))
 _LAST, _NEXT, _EARLY, _MID = (_WHEN.pattern(table) for table in ("last", "next", "early", "mid"))
 _NOW = _WHEN.pattern("now")
 _BESIDE_IT, _OPENING, _TOGETHER = (_WHEN.pattern(table) for table in ("beside", "opening", "between_dates"))

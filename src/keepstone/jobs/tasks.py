@@ -168,8 +168,10 @@ async def purge_memories(services: Services) -> None:
 
 async def drop_unused_indexes(services: Services) -> None:
     """Remove the indexes of spaces that are gone."""
+    async with services.db.unscoped() as conn:
+        names = await vectors.unused_indexes(conn)
     async with services.db.as_owner() as owner:
-        await vectors.drop_unused_indexes(owner)
+        await vectors.drop_indexes(owner, names)
 
 
 async def send_digests(services: Services) -> None:
@@ -183,7 +185,7 @@ async def send_digests(services: Services) -> None:
             await services.queue.add(conn, "send_digest", account=account, user_id=user_id)
 
 
-async def _each(places: Iterable[tuple[int, int]], work: Callable[[int, int], Awaitable[None]]) -> None:
+async def _each(places: Iterable[tuple[int, ...]], work: Callable[[int, int], Awaitable[None]]) -> None:
     """Do the work for each account and space, one after the other. A failure is raised when all have had their turn."""
     faults: list[Exception] = []
     for account, space in places:

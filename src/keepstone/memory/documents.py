@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keepstone.access.audit import record
-from keepstone.access.readscope import account_scope
 from keepstone.engine.chunks import chunks, whole_text
 from keepstone.engine.language.scripts import latin
 from keepstone.engine.terms import terms
@@ -44,11 +43,10 @@ async def upload(
 ) -> Document:
     """The very same file again is the one that is there already."""
     digest = hashlib.sha256(data).digest()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
-        there = await store.by_hash(conn, workspace.library, name, digest)
-    if there is not None:
-        return there
+    async with workspaces.inside(services, principal, workspace_id, needs="member") as (conn, workspace):
+        existing = await store.by_hash(conn, workspace.library, name, digest)
+    if existing is not None:
+        return existing
     parsed = await services.parser.parse(data, name, media_type)
     document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data))
     return await _keep(services, principal, document, parsed.blocks, digest, data)
@@ -58,8 +56,8 @@ async def create_artifact(
     services: Services, principal: Principal, workspace_id: str, *, name: str, content: str, media_type: str
 ) -> Document:
     data = _checked(content)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+    async with workspaces.inside(services, principal, workspace_id, needs="member") as (_, workspace):
+        pass  # refused before anything is cut
     document = _new(services, principal, workspace, "artifact", name, media_type, len(data))
     return await _keep(services, principal, document, _as_blocks(content), hashlib.sha256(data).digest(), None)
 
@@ -78,14 +76,12 @@ async def update_artifact(
     """Another version. The earlier ones stay."""
     data = _checked(content) if content is not None else None
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            workspace = await workspaces.find(conn, principal, workspace_id)
+        async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             before = await _find(conn, workspace, "artifact", artifact_id)
             workspaces.require_change(principal, workspace, before.created_by)
             text = content if content is not None else (await _contents(conn, artifact_id)).content
         cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            workspace = await workspaces.find(conn, principal, workspace_id)
+        async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             await workspace_store.hold(conn, workspace.library)
             current = await _find(conn, workspace, "artifact", artifact_id)
             workspaces.require_change(principal, workspace, current.created_by)
@@ -117,15 +113,16 @@ async def revert_artifact(
 async def list_documents(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, page: PageRequest, *, deleted: bool = False
 ) -> Page[Document]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
-        found = await store.page(conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted)
-    return cut_page(found, page, lambda one: (one.created_at, one.id))
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        documents = await store.page(
+            conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted
+        )
+    return cut_page(documents, page, lambda document: (document.created_at, document.id))
 
 
 async def get(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> Document:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        return await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        return await _find(conn, workspace, kind, document_id)
 
 
 async def contents(
@@ -138,8 +135,8 @@ async def contents(
     version: int | None = None,
 ) -> Contents:
     """The text and, of a file, the bytes as they were uploaded."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        await _find(conn, workspace, kind, document_id)
         return await _contents(conn, document_id, version)
 
 
@@ -147,23 +144,22 @@ async def list_chunks(
     services: Services, principal: Principal, workspace_id: str, document_id: str, *, beyond: int, limit: int
 ) -> Sequence[Chunk]:
     """The parts of a file as they are found, each with its place."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _find(conn, await workspaces.find(conn, principal, workspace_id), "file", document_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        await _find(conn, workspace, "file", document_id)
         return await store.chunks(conn, document_id, beyond=beyond, limit=limit)
 
 
 async def versions(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str
 ) -> Sequence[DocumentVersion]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id, any_state=True)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        await _find(conn, workspace, kind, document_id, any_state=True)
         return await store.versions(conn, document_id)
 
 
 async def delete(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> None:
     """Into the trash, for 30 days."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         await workspace_store.hold(conn, workspace.library)
         document = await _find(conn, workspace, kind, document_id)
         workspaces.require_change(principal, workspace, document.created_by)
@@ -178,8 +174,7 @@ async def restore(
 ) -> Document:
     """Back out of the trash: read anew from the bytes that were uploaded."""
     oldest = services.clock() - timedelta(days=TRASH_DAYS)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         if document.deleted_at is None or document.deleted_at < oldest:
             raise _not_found(kind)
@@ -189,8 +184,7 @@ async def restore(
     if kept.original is not None:
         blocks = (await services.parser.parse(kept.original, kept.name, kept.media_type)).blocks
     cut = await _cut(services, document_id, document.name, blocks)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         await workspace_store.hold(conn, workspace.library)
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         await store.update(conn, document_id, {"deleted_at": None, "version": document.version + 1})
@@ -219,12 +213,11 @@ async def _keep(
     original: bytes | None,
 ) -> Document:
     cut = await _cut(services, document.id, document.name, blocks)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, document.workspace_id, needs="member")
+    async with workspaces.inside(services, principal, document.workspace_id, needs="member") as (conn, workspace):
         await workspace_store.hold(conn, workspace.library)
-        there = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
-        if there is not None:  # uploaded twice at the same moment
-            return there
+        existing = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
+        if existing is not None:  # uploaded twice at the same moment
+            return existing
         await store.insert(conn, workspace.library, document, whole_text(blocks), original, sha256)
         await _index(conn, services, principal, workspace, document.id, cut)
         await record(conn, principal, f"{_WHAT[document.kind]}.create", document.id)
@@ -255,11 +248,11 @@ async def _cut(services: Services, document_id: str, name: str, blocks: Sequence
 
 def _passages(document_id: str, name: str, blocks: Sequence[Block], now: datetime) -> list[NewPassage]:
     """A part is also found by the name of its document and the heading it stands under."""
-    found: list[NewPassage] = []
+    passages: list[NewPassage] = []
     for part, chunk in enumerate(chunks(blocks)):
         about = terms(f"{name.rsplit('.', 1)[0]} {chunk.heading or ''}")
         place = {"start": chunk.start, "end": chunk.end, "page": chunk.page, "heading": chunk.heading}
-        found.append(
+        passages.append(
             NewPassage(
                 source_kind="document", source_id=document_id, part=part, speaker=None, at=now, session=None,
                 visibility=VISIBILITY, text=chunk.text, foreign=not latin(chunk.text),
@@ -267,7 +260,7 @@ def _passages(document_id: str, name: str, blocks: Sequence[Block], now: datetim
                 place={key: value for key, value in place.items() if value is not None},
             )
         )  # fmt: skip
-    return found
+    return passages
 
 
 async def _find(
@@ -288,10 +281,10 @@ async def _find(
 
 
 async def _contents(conn: Connection, document_id: str, version: int | None = None) -> Contents:
-    found = await store.contents(conn, document_id, version)
-    if found is None:
+    contents = await store.contents(conn, document_id, version)
+    if contents is None:
         raise NotFound("There is no such version.")
-    return found
+    return contents
 
 
 def _as_blocks(content: str) -> list[Block]:

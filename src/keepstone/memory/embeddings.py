@@ -67,16 +67,16 @@ def _embedder(services: Services, model: str | None) -> Embedder:
         services.embedders.need()
         raise Unavailable("The embedding models are being loaded. Try again.", code="loading", retry_after=5)
     if not model:
-        return next((one for one in active if not one.multilingual), active[0])
-    found = [one for one in active if one.name == model]
-    if not found:
-        known = ", ".join(one.name for one in active)
+        return next((embedder for embedder in active if not embedder.multilingual), active[0])
+    named = [embedder for embedder in active if embedder.name == model]
+    if not named:
+        known = ", ".join(embedder.name for embedder in active)
         raise NotFound(
             f"There is no such embedding model here: ask for {known}.",
             code="model_not_found",
             details=[{"path": "model", "message": "not here"}],
         )
-    return found[0]
+    return named[0]
 
 
 def _together(vectors: Sequence[Floats], weights: Sequence[int]) -> Floats:

@@ -15,8 +15,8 @@ from keepstone.access.meter import metered
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, job_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.gleanings import Gleaned, glean, glean_by_model, is_landmark, revises
 from keepstone.engine.pack import own_words
+from keepstone.engine.takeaways import Takeaway, is_landmark, revises, takeaways, takeaways_by_model
 from keepstone.errors import Conflict, NotFound, UpstreamError
 from keepstone.memory import shelf
 from keepstone.memory.agents import find_agent
@@ -139,13 +139,13 @@ async def read_room(services: Services, account: int, space: int) -> None:
         if room is None or not unread:
             return
         for message in unread:
-            gleaned = await _gleaned(services, account, room, message, people)
-            await _give(services, account, room, message, gleaned)
+            kept = await _takeaways(services, account, room, message, people)
+            await _give(services, account, room, message, kept)
 
 
-async def _gleaned(
+async def _takeaways(
     services: Services, account: int, room: Room, message: Utterance, people: Sequence[str]
-) -> list[Gleaned]:  # fmt: skip
+) -> list[Takeaway]:  # fmt: skip
     """Of what people say; an agent's own words are no evidence."""
     text = own_words(message.text)
     if message.user is None or not text.strip():
@@ -153,13 +153,13 @@ async def _gleaned(
     model = metered(services, worker_for(account, message.user), room=room.id)
     if model is not None:
         try:
-            return await glean_by_model(model, message.name, text, people)
+            return await takeaways_by_model(model, message.name, text, people)
         except UpstreamError:
             pass  # what comes after it would wait for this one message
-    return glean(message.name, text, people)
+    return takeaways(message.name, text, people)
 
 
-async def _give(services: Services, account: int, room: Room, message: Utterance, gleaned: Sequence[Gleaned]) -> None:
+async def _give(services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway]) -> None:
     """To every agent that was in the room then; and what is firm becomes a landmark. In one transaction with the mark
     that it was read.
     """
@@ -171,18 +171,23 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
         await shelf.prepare(services, ROOM_MEMORIES, memory, embed=False)
         for memory in (
             ROOM_MEMORIES.new(
-                message.ts, content=one.text, type=one.type, run_id=room.run_id, metadata=_metadata(one), **origin
+                message.ts,
+                content=takeaway.text,
+                type=takeaway.type,
+                run_id=room.run_id,
+                metadata=_metadata(takeaway),
+                **origin,
             )
-            for one in gleaned
+            for takeaway in kept
         )
     ]
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
         agents = [room.agent] if room.agent else await rooms.agents_then(conn, room.space, message.id)
-        for one in gleaned:
-            if is_landmark(one, message.text):
-                landmark = LANDMARKS.new(message.ts, content=one.text, space=room.space, **origin)
+        for takeaway in kept:
+            if is_landmark(takeaway, message.text):
+                landmark = LANDMARKS.new(message.ts, content=takeaway.text, space=room.space, **origin)
                 await _decide(conn, services, worker, landmark)
         await rooms.gleaned(conn, room.space, message.seq)
         for slug in agents if prepared else []:
@@ -278,6 +283,6 @@ async def _keep_unknown(
     return True
 
 
-def _metadata(gleaned: Gleaned) -> dict[str, Any]:
-    given = {"assignee": gleaned.assignee, "due": gleaned.due}
+def _metadata(takeaway: Takeaway) -> dict[str, Any]:
+    given = {"assignee": takeaway.assignee, "due": takeaway.due}
     return {name: value for name, value in given.items() if value is not None}

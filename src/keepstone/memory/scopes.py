@@ -14,7 +14,7 @@ from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.answer import answer
 from keepstone.engine.gather import SearchPlace
-from keepstone.engine.index import Session, Source, in_place, passages_of
+from keepstone.engine.index import Source, TalkSession, in_place, passages_of
 from keepstone.engine.pack import Evidence, context, depends, quoted
 from keepstone.engine.question import Question
 from keepstone.engine.rank import named
@@ -77,7 +77,7 @@ class ScopeRecall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ScopeAnswer:
     answer: str
     evidence: list[Evidence]
     abstained: bool
@@ -102,26 +102,29 @@ async def ingest(
         )
         for turn in transcript
     ]
-    sources = [Source(kind="message", id=one.id, text=one.text, at=one.at, speaker=one.speaker) for one in messages]
+    sources = [
+        Source(kind="message", id=message.id, text=message.text, at=message.at, speaker=message.speaker)
+        for message in messages
+    ]
     passages = await passages_of(sources, services.embedders.active, visibility=_VISIBILITY)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        held = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
-        await enter(conn, space_scope(principal, held.space))
-        stored = await message_store.insert(conn, held.space, messages, visibility=_VISIBILITY)
+        scope = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        await enter(conn, space_scope(principal, scope.space))
+        stored = await message_store.insert(conn, scope.space, messages, visibility=_VISIBILITY)
         # Only what was there before, or is replied to, has to be looked up.
         wanted = {message.client_id for message in messages if message.id not in stored}
         wanted |= {message.reply_to for message in messages}
-        known = await message_store.ids_of(conn, held.space, [name for name in wanted if name is not None])
+        known = await message_store.ids_of(conn, scope.space, [name for name in wanted if name is not None])
         new = [message for message in messages if message.id in stored]
         if new:
-            last = await passage_store.last_session(conn, held.space)
-            made = in_place(passages, new, Session(*last) if last else None, known)
+            last = await passage_store.last_session(conn, scope.space)
+            made = in_place(passages, new, TalkSession(*last) if last else None, known)
             if made:
-                await passage_store.insert(conn, held.space, made)
-            if not held.awaits_reading:
-                await spaces.await_reading(conn, held.space, awaited=True)
+                await passage_store.insert(conn, scope.space, made)
+            if not scope.awaits_reading:
+                await spaces.await_reading(conn, scope.space, awaited=True)
                 await services.queue.add(
-                    conn, "read_space", account=principal.account, space=held.space, one_by_one=f"space {held.space}"
+                    conn, "read_space", account=principal.account, space=scope.space, one_by_one=f"space {scope.space}"
                 )
     return Ingested(
         new=len(new),
@@ -178,15 +181,15 @@ async def ask(
     as_of: datetime | None = None,
     max_tokens: int | None = None,
     request_id: str | None = None,
-) -> Answer:
+) -> ScopeAnswer:
     """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
     _check_length(question)
     wanted = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
 
-    async def work(call_id: str) -> Answer:
+    async def work(call_id: str) -> ScopeAnswer:
         asked = await lookup.ask(services, wanted, _survey(services, principal, scope_id, "ask", call_id))
         if asked.place.empty:
-            return Answer(answer="", evidence=[], abstained=True, credits=0)
+            return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=ASK_LIMIT)
             # A model judges by itself what is in the evidence; without one the features of the search have to. By
@@ -202,7 +205,7 @@ async def ask(
             evidence = [evidence[number] for number in answered.cited] or evidence if text else []
         async with services.db.transaction(asked.place.scope) as conn:
             cost = await charge(services, conn, principal, "ask", call_id)
-        return Answer(answer=text, evidence=evidence, abstained=not text, credits=cost)
+        return ScopeAnswer(answer=text, evidence=evidence, abstained=not text, credits=cost)
 
     parameters = ["ask", scope_id, question, as_of, max_tokens]
     return await once(services, principal, request_id, parameters, work, keep=_is_short)
@@ -228,19 +231,12 @@ async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
 
     def shown(message: KeptMessage, hit: Hit | None, earlier: KeptMessage | None = None) -> Evidence:
         return Evidence(
-            message_id=message.id,
-            id=message.client_id,
-            speaker=message.speaker,
-            text=message.text,
-            ts=message.at,
-            order=message.seq,
-            relevance=hit.relevance if hit else 0.0,
-            session=hit.session if hit else None,
-            metadata=message.metadata,
-            why=hit.why if hit else {},
+            message_id=message.id, id=message.client_id, speaker=message.speaker, text=message.text, ts=message.at,
+            order=message.seq, metadata=message.metadata, relevance=hit.relevance if hit else 0.0,
+            session=hit.session if hit else None, why=hit.why if hit else {},
             excerpt=hit.text if hit and len(message.text) > LONG else None,
             before=shown(earlier, None) if earlier else None,
-        )
+        )  # fmt: skip
 
     return [
         shown(said[hit.source_id], hit, said.get(before.get(hit.source_id, "")))
@@ -259,11 +255,11 @@ async def _people(conn: Connection, space: int, question: Question, evidence: Se
     ]
     subjects = [subject for subject in dict.fromkeys(concerned) if subject in known]
     noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
-    facts = {subject: [one.text for one in noted if one.subject == subject] for subject in subjects}
+    facts = {subject: [row.text for row in noted if row.subject == subject] for subject in subjects}
     return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
 
 
-def _is_short(answer: ScopeRecall | Answer) -> bool:
+def _is_short(answer: ScopeRecall | ScopeAnswer) -> bool:
     """Whether it may be kept in memory in case it is asked for again."""
     return sum(len(item.text) for item in answer.evidence) <= KEPT_CHARACTERS
 

@@ -4,7 +4,8 @@ workspace.
 What is in them is its members', each as their role permits; to everybody else it is not there.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from keepstone.access.audit import record
@@ -38,7 +39,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Work
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await store.create(conn, workspace_id, name, user_id)
         await record(conn, principal, "workspace.create", workspace_id)
-        return _there(await store.get(conn, workspace_id, user_id))
+        return _existing(await store.get(conn, workspace_id, user_id))
 
 
 async def list_workspaces(
@@ -48,20 +49,19 @@ async def list_workspaces(
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await default_workspace(conn, principal)
-        found = await (store.in_trash if deleted else store.of_user)(conn, user_id)
-    found = sorted(found, key=_position, reverse=True)
-    rest = [one for one in found if page.after is None or _position(one) < page.after]
+        workspaces = await (store.in_trash if deleted else store.of_user)(conn, user_id)
+    workspaces = sorted(workspaces, key=_position, reverse=True)
+    rest = [workspace for workspace in workspaces if page.after is None or _position(workspace) < page.after]
     return cut_page(rest[: page.limit + 1], page, _position)
 
 
 async def get(services: Services, principal: Principal, workspace_id: str) -> Workspace:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        return await find(conn, principal, workspace_id)
+    async with inside(services, principal, workspace_id) as (_, workspace):
+        return workspace
 
 
 async def rename(services: Services, principal: Principal, workspace_id: str, *, name: str) -> Workspace:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id, needs="owner")
+    async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         await store.rename(conn, workspace.space, name)
         await record(conn, principal, "workspace.rename", workspace_id)
         return await find(conn, principal, workspace_id)
@@ -69,8 +69,7 @@ async def rename(services: Services, principal: Principal, workspace_id: str, *,
 
 async def delete(services: Services, principal: Principal, workspace_id: str) -> None:
     """Into the trash with all that is in it, for 30 days."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id, needs="owner")
+    async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         if workspace.is_default:
             raise Conflict("This is the default workspace, where chats without one are kept: delete what is in it.")
         await spaces.put_away(conn, workspace.space, away=True)
@@ -92,8 +91,7 @@ async def restore(services: Services, principal: Principal, workspace_id: str) -
 
 
 async def list_members(services: Services, principal: Principal, workspace_id: str) -> Sequence[Member]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id)
+    async with inside(services, principal, workspace_id) as (conn, workspace):
         return await store.members(conn, workspace.space)
 
 
@@ -101,28 +99,26 @@ async def put_member(
     services: Services, principal: Principal, workspace_id: str, user: str, role: Role
 ) -> Sequence[Member]:
     """Let somebody of the account in, or change what they may. `user` is an id or an e-mail address."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id, needs="owner")
+    async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         if workspace.is_default:
             raise Conflict("Your default workspace is yours alone: make another one to share, and move chats there.")
         await store.hold(conn, workspace.space)
-        found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-        if found is None:
+        person = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
+        if person is None:
             raise NotFound("There is no such user in this account.")
-        await _keep_an_owner(conn, workspace, found.id, role)
-        await store.put_member(conn, workspace.space, found.id, role)
-        await record(conn, principal, "workspace.member", workspace_id, user=found.id, role=role)
+        await _keep_an_owner(conn, workspace, person.id, role)
+        await store.put_member(conn, workspace.space, person.id, role)
+        await record(conn, principal, "workspace.member", workspace_id, user=person.id, role=role)
         return await store.members(conn, workspace.space)
 
 
 async def remove_member(services: Services, principal: Principal, workspace_id: str, user_id: str) -> None:
     """An owner may send anybody away; everybody may leave."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id)
+    async with inside(services, principal, workspace_id) as (conn, workspace):
         if user_id != principal.user_id:
             require_role(workspace, "owner")
         await store.hold(conn, workspace.space)
-        if user_id not in {one.user_id for one in await store.members(conn, workspace.space)}:
+        if user_id not in {member.user_id for member in await store.members(conn, workspace.space)}:
             raise NotFound("There is no such member.")
         await _keep_an_owner(conn, workspace, user_id, None)
         await store.remove_member(conn, workspace.space, user_id)
@@ -130,6 +126,15 @@ async def remove_member(services: Services, principal: Principal, workspace_id: 
 
 
 # --------------------------------------------------------------------- what the operations on what is in them share
+
+
+@asynccontextmanager
+async def inside(
+    services: Services, principal: Principal, workspace_id: str | None, *, needs: Role = "viewer"
+) -> AsyncGenerator[tuple[Connection, Workspace]]:
+    """A transaction in the workspace, if the caller is in it and may do that."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        yield conn, await find(conn, principal, workspace_id, needs=needs)
 
 
 async def find(
@@ -141,8 +146,8 @@ async def find(
     if workspace_id is None:
         workspace = await default_workspace(conn, principal)
     else:
-        found = await store.get(conn, workspace_id, require_user(principal))
-        workspace = _there(None if found is None or found.deleted_at is not None else found)
+        stored = await store.get(conn, workspace_id, require_user(principal))
+        workspace = _existing(None if stored is None or stored.deleted_at is not None else stored)
     require_role(workspace, needs)
     await enter(conn, scope_of(principal, workspace))
     return workspace
@@ -150,18 +155,18 @@ async def find(
 
 async def all_of(conn: Connection, principal: Principal) -> dict[str, Workspace]:
     """Every workspace that the caller is in, by its id. From here on the transaction reaches what is in any of them."""
-    found = await store.of_user(conn, require_user(principal))
-    await enter(conn, space_scope(principal, *(space for one in found for space in (one.space, one.library))))
-    return {workspace.id: workspace for workspace in found}
+    workspaces = await store.of_user(conn, require_user(principal))
+    await enter(conn, space_scope(principal, *(space for each in workspaces for space in (each.space, each.library))))
+    return {workspace.id: workspace for workspace in workspaces}
 
 
 async def default_workspace(conn: Connection, principal: Principal) -> Workspace:
     user_id = require_user(principal)
-    found = await store.default_of(conn, user_id)
-    if found is None:
+    workspace = await store.default_of(conn, user_id)
+    if workspace is None:
         await store.ensure_default(conn, new_id("ws"), DEFAULT_NAME, user_id)
-        found = await store.default_of(conn, user_id)
-    return _there(found)
+        workspace = await store.default_of(conn, user_id)
+    return _existing(workspace)
 
 
 def scope_of(principal: Principal, workspace: Workspace) -> ReadScope:
@@ -183,7 +188,7 @@ async def _keep_an_owner(conn: Connection, workspace: Workspace, user_id: str, r
     if role == "owner":
         return
     members = await store.members(conn, workspace.space)
-    if not any(one.role == "owner" for one in members if one.user_id != user_id):
+    if not any(member.role == "owner" for member in members if member.user_id != user_id):
         raise Conflict("This is the workspace's only owner: make somebody else an owner first, or delete it.")
 
 
@@ -191,7 +196,7 @@ def _position(workspace: Workspace) -> Position:
     return (workspace.created_at, workspace.id)
 
 
-def _there(workspace: Workspace | None) -> Workspace:
+def _existing(workspace: Workspace | None) -> Workspace:
     if workspace is None:
         raise NotFound("There is no such workspace.")
     return workspace

@@ -1,6 +1,6 @@
 """The pool of connections, and the one way to a transaction: with a read scope.
 
-Connections work as `keepstone_app`, which owns nothing. `transaction` tells the database the account, the spaces and
+Connections log in as `keepstone_app`, which owns nothing. `transaction` tells the database the account, the spaces and
 the visibilities; the policies hold every statement to them, and outside of it a query on any table fails. Every
 statement also names its account itself, as `%(account)s`, which the connection fills in from the scope.
 """
@@ -70,9 +70,10 @@ class Connection(psycopg.AsyncConnection[Any]):
 class Database:
     """Open it once, hand it to everything, close it last."""
 
-    def __init__(self, conninfo: str, *, size: int = 10, wait_seconds: float = 5) -> None:
-        self._conninfo = conninfo
-        self._pool = make_pool(conninfo, APP_ROLE, size=size, wait_seconds=wait_seconds)
+    def __init__(self, conninfo: str, *, owner: str, size: int = 10, wait_seconds: float = 5) -> None:
+        """`conninfo` is that of keepstone_app, `owner` that of the owner of the tables."""
+        self._owner = owner
+        self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
     async def open(self) -> None:
         await self._pool.open(wait=True, timeout=30)
@@ -104,7 +105,7 @@ class Database:
     @asynccontextmanager
     async def as_owner(self) -> AsyncGenerator[Connection]:
         """A connection of its own that owns the tables, outside of any transaction: to make indexes, never to read."""
-        async with await Connection.connect(self._conninfo, autocommit=True) as conn:
+        async with await Connection.connect(self._owner, autocommit=True) as conn:
             await conn.execute(f"SET search_path = {SEARCH_PATH}")
             yield conn
 
@@ -141,16 +142,12 @@ class _Persistent(Connection):
             await asyncio.sleep(0.05)
 
 
-def make_pool(
-    conninfo: str, role: LiteralString, *, size: int, wait_seconds: float = 5
-) -> AsyncConnectionPool[Connection]:
-    """A pool whose connections work as `role` and are checked before use, so that a restarted server is not felt."""
+def make_pool(conninfo: str, *, size: int, wait_seconds: float = 5) -> AsyncConnectionPool[Connection]:
+    """A pool whose connections are checked before use, so that a restarted server is not felt.
 
-    async def configure(conn: Connection) -> None:
-        await conn.set_autocommit(True)
-        await conn.execute(f"SET search_path = {SEARCH_PATH}")
-        await conn.execute("SET TIME ZONE 'UTC'")
-        await conn.execute(f"SET ROLE {role}")
+    Nothing is set in a session, where a pooler between us and Postgres would lose it: the role has its settings, and
+    the rest is said with each transaction.
+    """
 
     async def check(conn: Connection) -> None:
         """Where one is dead, all are: the pool would find them one by one, and wait 1 s, 2 s, 4 s in between."""
@@ -169,9 +166,8 @@ def make_pool(
         max_idle=60,
         reconnect_timeout=2,
         open=False,
-        configure=configure,
         check=check,
-        kwargs={"connect_timeout": 5, "application_name": "keepstone"},
+        kwargs={"autocommit": True, "connect_timeout": 5, "application_name": "keepstone"},
     )
     return pool
 

@@ -4,13 +4,14 @@ from keepstone.store.db import APP_ROLE, AnyConnection, fetch_value
 
 
 async def unguarded_tables(conn: AnyConnection) -> list[str]:
-    """Tables of Keepstone's on which row-level security is off or no policy stands."""
+    """Tables of Keepstone's on which row-level security is off, for others or for their owner, or no policy stands."""
     rows = await (
         await conn.execute(
             """
             SELECT c.relname FROM pg_class c
              WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relkind IN ('r', 'p')
-               AND (NOT c.relrowsecurity OR NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid))
+               AND (NOT c.relrowsecurity OR NOT c.relforcerowsecurity
+                    OR NOT EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid))
              ORDER BY 1
             """
         )
@@ -19,13 +20,14 @@ async def unguarded_tables(conn: AnyConnection) -> list[str]:
 
 
 async def app_role_is_held(conn: AnyConnection) -> bool:
-    """Whether the role the server works as is one that row-level security applies to."""
+    """Whether the role the server logs in as is one that row-level security applies to, and can't become another."""
     return bool(
         await fetch_value(
             conn,
             """
             SELECT NOT rolsuper AND NOT rolbypassrls
-                   AND NOT EXISTS (SELECT FROM pg_class c
+                   AND NOT EXISTS (SELECT 1 FROM pg_auth_members m WHERE m.member = r.oid)
+                   AND NOT EXISTS (SELECT 1 FROM pg_class c
                                     WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relowner = r.oid)
               FROM pg_roles r WHERE rolname = %(role)s
             """,

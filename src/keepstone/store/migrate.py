@@ -2,7 +2,8 @@
 
 `migrations/*.sql` run once each, in the order of their names. `repeatable/*.sql` (functions, rights, policies) run
 again whenever their text, or anything before them, has changed. The queue's tables come from procrastinate, with its
-own migrations. Each file is one transaction with the line that records it.
+own migrations. What one run applies is one transaction, with
+the lines that record it.
 """
 
 import hashlib
@@ -13,11 +14,11 @@ from pathlib import Path
 
 import psycopg
 from procrastinate.schema import SchemaManager
-from psycopg import sql
 
 from keepstone.errors import Misconfigured
-from keepstone.store.db import APP_ROLE, SEARCH_PATH, WORKER_ROLE, AnyConnection, Connection, fetch_value
-from keepstone.store.requirements import check_server, extension_not_allowed, roles_missing, schema_not_allowed
+from keepstone.store.db import SEARCH_PATH, AnyConnection, Connection, fetch_value
+from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
+from keepstone.store.roles import ensure_logins, ensure_roles
 
 _LOCK = 0x6B65_6570_7374  # "keepst"; advisory, so it dies with its holder
 
@@ -39,16 +40,25 @@ def migrations() -> list[Migration]:
     return [*_folder("migrations"), *_folder("repeatable", repeatable=True)]
 
 
-async def migrate(conninfo: str, *, upto: str | None = None) -> list[str]:
-    """Apply what is missing and return its names. `upto` stops after that migration (for tests of upgrades)."""
+async def migrate(conninfo: str, *, roles_url: str | None = None, upto: str | None = None) -> list[str]:
+    """Apply what is missing and return its names; then the server's roles can log in. `upto` stops after that
+    migration (for tests of upgrades).
+    """
     async with await _connect(conninfo) as conn:
         await check_server(conn)
         recorded = await _recorded(conn)
         _refuse_unknown(recorded)
-        if upto is None and not _missing(recorded):
-            return []
-        await conn.execute("SELECT pg_advisory_lock(%(lock)s)", {"lock": _LOCK})
-        await _prepare(conn)
+        applied = await _migrate(conn, conninfo, upto) if upto or _missing(recorded) else []
+        if upto is None:
+            await ensure_logins(conn, conninfo, roles_url)
+        return applied
+
+
+async def _migrate(conn: Connection, conninfo: str, upto: str | None) -> list[str]:
+    """One transaction, so that it needs no session of its own: a pooler may stand between. Its lock ends with it."""
+    async with conn.transaction():
+        await conn.execute("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": _LOCK})
+        await _prepare(conn, conninfo)
         return await _apply(conn, upto)
 
 
@@ -81,43 +91,23 @@ async def _recorded(conn: AnyConnection) -> dict[str, str]:
     return dict(rows)
 
 
-async def _prepare(conn: Connection) -> None:
+async def _prepare(conn: Connection, conninfo: str) -> None:
     """What the migrations stand on: the schema, the extension, the two roles and the record."""
     try:
         await conn.execute("CREATE SCHEMA IF NOT EXISTS keepstone")
     except psycopg.errors.InsufficientPrivilege:
         raise schema_not_allowed() from None
-    await conn.execute(f"SET search_path = {SEARCH_PATH}")
+    # Whoever owns the tables is held by their policies too, and says here that it means all accounts.
+    await conn.execute(f"SET LOCAL search_path = {SEARCH_PATH}; SET LOCAL keepstone.owner = 'on'".encode())
     try:
         await conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except psycopg.errors.InsufficientPrivilege:
         raise extension_not_allowed() from None
-    for role in (APP_ROLE, WORKER_ROLE):
-        await _ensure_role(conn, role)
+    await ensure_roles(conn, conninfo)
     await conn.execute(
         "CREATE TABLE IF NOT EXISTS migrations"
         " (name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
     )
-
-
-async def _ensure_role(conn: Connection, role: str) -> None:
-    """Roles belong to the whole server, which another database's migration may be changing at this moment."""
-    name = sql.Identifier(role)
-    try:
-        if not await fetch_value(conn, "SELECT 1 FROM pg_roles WHERE rolname = %(role)s", {"role": role}):
-            await conn.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(name))
-    except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
-        pass
-    except psycopg.errors.InsufficientPrivilege:
-        raise roles_missing() from None
-    try:
-        await conn.execute(sql.SQL("SET ROLE {}").format(name))
-        await conn.execute("RESET ROLE")
-    except psycopg.errors.InsufficientPrivilege:
-        try:
-            await conn.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(name))
-        except psycopg.errors.InsufficientPrivilege:
-            raise roles_missing() from None
 
 
 async def _apply(conn: Connection, upto: str | None) -> list[str]:
@@ -125,14 +115,13 @@ async def _apply(conn: Connection, upto: str | None) -> list[str]:
     applied: list[str] = []
 
     async def run(name: str, text: str, sha256: str, also: tuple[str, ...] = ()) -> None:
-        async with conn.transaction():
-            await conn.execute(text.encode())
-            for done in (name, *also):
-                await conn.execute(
-                    "INSERT INTO migrations (name, sha256) VALUES (%(name)s, %(sha256)s) ON CONFLICT (name) DO UPDATE"
-                    " SET sha256 = excluded.sha256, applied_at = now()",
-                    {"name": done, "sha256": sha256},
-                )
+        await conn.execute(text.encode())
+        for done in (name, *also):
+            await conn.execute(
+                "INSERT INTO migrations (name, sha256) VALUES (%(name)s, %(sha256)s) ON CONFLICT (name) DO UPDATE"
+                " SET sha256 = excluded.sha256, applied_at = now()",
+                {"name": done, "sha256": sha256},
+            )
         applied.append(name)
 
     own = migrations()

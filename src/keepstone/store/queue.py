@@ -14,7 +14,7 @@ from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
-from keepstone.store.db import WORKER_ROLE, Connection, fetch_all, fetch_value, make_pool
+from keepstone.store.db import Connection, fetch_all, fetch_value, make_pool
 
 # What the queue raises while the database does not answer.
 QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
@@ -42,7 +42,7 @@ class TaskCount:
     failed: int
 
 
-class _Jobs(JobManager):
+class _JobManager(JobManager):
     """procrastinate's, except that no periodic job is added while one like it still waits.
 
     Its own way to say this, a `queueing_lock`, fails here: it reads the duplicate key out of the database's error,
@@ -60,12 +60,12 @@ class _Jobs(JobManager):
 
 
 class Queue:
-    """`app` is procrastinate's; `jobs/` registers the tasks on it and runs the worker."""
+    """Connects as keepstone_worker. `app` is procrastinate's; `jobs/` registers the tasks on it and runs them."""
 
     def __init__(self, conninfo: str, *, size: int = 3) -> None:
-        self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, WORKER_ROLE, size=size)
+        self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, size=size)
         self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
-        self.app.job_manager = _Jobs(self.app.connector)
+        self.app.job_manager = _JobManager(self.app.connector)
 
     async def open(self) -> None:
         await self._pool.open(wait=True, timeout=30)

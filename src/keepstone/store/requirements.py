@@ -1,7 +1,7 @@
 """What a Postgres must have before Keepstone can live in it; each fault says what to install or to run."""
 
 from keepstone.errors import Misconfigured
-from keepstone.store.db import APP_ROLE, WORKER_ROLE, AnyConnection, fetch_value
+from keepstone.store.db import AnyConnection, fetch_value
 
 OLDEST_SERVER = 150000
 OLDEST_PGVECTOR = (0, 7)
@@ -50,14 +50,6 @@ async def pgvector_version(conn: AnyConnection) -> str | None:
             (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
             (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'))
         """,
-    )
-
-
-def roles_missing() -> Misconfigured:
-    return Misconfigured(
-        "The database user may not create the two roles Keepstone works as. As a superuser, run: "
-        f"CREATE ROLE {APP_ROLE}; CREATE ROLE {WORKER_ROLE}; GRANT {APP_ROLE}, {WORKER_ROLE} TO the user of "
-        "KEEPSTONE_DATABASE_URL;"
     )
 
 

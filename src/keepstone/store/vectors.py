@@ -156,12 +156,14 @@ async def note_index(conn: Connection, space: int, vector_set: int) -> None:
     )
 
 
-async def drop_unused_indexes(owner: Connection) -> int:
-    """Of spaces that are gone. Returns how many went."""
-    names = await fetch_column(owner, "SELECT unused_indexes()")
+async def unused_indexes(conn: Connection) -> list[str]:
+    """Names of those whose spaces are gone. Needs no scope."""
+    return await fetch_column(conn, "SELECT unused_indexes()")
+
+
+async def drop_indexes(owner: Connection, names: Sequence[str]) -> None:
     for name in names:
         await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
-    return len(names)
 
 
 def literal(vector: Vector) -> str:

@@ -26,8 +26,8 @@ SENTENCE = 400
 _TABLES = tables.load("said")
 _CLAUSE = _TABLES.pattern("at")
 _CUES = _TABLES.rules("cue")
-_INSTRUCTIONS = tables.Finder([cue for cue in _CUES if cue.about["category"] == "instruction"])
-_STATEMENTS = tables.Finder([cue for cue in _CUES if cue.about["category"] != "instruction"])
+_INSTRUCTIONS = tables.RuleIndex([cue for cue in _CUES if cue.about["category"] == "instruction"])
+_STATEMENTS = tables.RuleIndex([cue for cue in _CUES if cue.about["category"] != "instruction"])
 
 _MARKS = " .,;:!¡…-–—*\"'“”("
 _MASK = 0xE000
@@ -48,13 +48,13 @@ def said(text: str) -> list[tuple[str, str]]:
     everything = lowered(" ".join(own))
     cues = _INSTRUCTIONS.near(everything), _STATEMENTS.near(everything)
     pasted = len(everything) + 2 > PASTED
-    kept: list[_Sentence] = []
-    before: _Sentence | None = None
+    kept: list[_OwnSentence] = []
+    before: _OwnSentence | None = None
     for raw in own:
         if len(raw) > SENTENCE:
             before = None
             continue
-        sentence = _Sentence(raw)
+        sentence = _OwnSentence(raw)
         sentence.category = _category(sentence, before, *cues, pasted=pasted)
         if sentence.category and sentence.leans():
             if before is not None and before.category:
@@ -70,7 +70,7 @@ def said(text: str) -> list[tuple[str, str]]:
     return [(_unmasked(sentence.content, quotations), sentence.category or "") for sentence in kept]
 
 
-class _Sentence:
+class _OwnSentence:
     """A sentence, and what is asked of it, if it is. A quotation in it is one private character."""
 
     def __init__(self, raw: str) -> None:
@@ -140,8 +140,8 @@ def _joined(before: str, after: str) -> str:
 
 
 def _category(
-    sentence: _Sentence,
-    before: _Sentence | None,
+    sentence: _OwnSentence,
+    before: _OwnSentence | None,
     instructions: Sequence[tables.Rule],
     statements: Sequence[tables.Rule],
     *,
@@ -164,7 +164,7 @@ def _category(
     return None if doubtful else category
 
 
-def _cued(sentence: _Sentence, low: str, cues: Sequence[tables.Rule]) -> str | None:
+def _cued(sentence: _OwnSentence, low: str, cues: Sequence[tables.Rule]) -> str | None:
     """The category of the first cue that fits. A weak one says too little by itself."""
     for cue in cues:
         if not cue.about.get("weak") or sentence.exact:
@@ -185,7 +185,7 @@ def _holds(low: str, place: int, category: str) -> bool:
     return category == "decision" or not passed_over.PASSING.search(low)
 
 
-def _told(sentence: _Sentence, low: str, before: _Sentence | None) -> str | None:
+def _told(sentence: _OwnSentence, low: str, before: _OwnSentence | None) -> str | None:
     """What is known without a cue: said in order to be remembered, said of what came before, or read of a person."""
     category: str | None = None
     if passed_over.TELLS.match(low) and (passed_over.SOLID.search(low) or passed_over.WE.search(low)):

@@ -41,6 +41,7 @@ def number(word: str) -> int:
     if word in NUMBERS:
         return NUMBERS[word]
     tens, ten, ones = word.partition("十")
-    if not ten or not {tens, ones} <= {"", *NUMBERS}:
+    digits = (NUMBERS.get(tens, 1 if not tens else 10), NUMBERS.get(ones, 0 if not ones else 10))
+    if not ten or max(digits) > 9:
         raise ValueError(f"{word} is no number")
-    return 10 * (NUMBERS[tens] if tens else 1) + (NUMBERS[ones] if ones else 0)
+    return 10 * digits[0] + digits[1]

@@ -12,6 +12,7 @@ from typing import Literal
 
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.stopwords import guess, is_stop
+from keepstone.engine.language.tables import load
 
 FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 BARRIER = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
@@ -19,16 +20,18 @@ HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?P<text>.*)$|\s*(?:\*\*|__)(?P<bold>[^*_
 UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*$")
 # What stands before the words of a line: a quote, a bullet, a number, a box to tick.
 LEAD = re.compile(r"(?:\s*(?:>+|[-*+•·](?=\s)|\d{1,3}[.)、](?=\s|[^\d\s])|\[[ xX]\](?=\s)))+\s*")
-# With bounds, or a text of nothing but brackets would be read again from each of them.
-PICTURE = re.compile(r"!\[([^\]]{0,500})\]\([^)\s]{0,2000}\)")
-LINK = re.compile(r"\[([^\]]{1,500})\]\([^)\s]{0,2000}(?:\s+\"[^\"]{0,500}\")?\)")
+# No bracket stands in another but for one pair in an address: a text of nothing but brackets is read once.
+_ADDRESS = r"\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*"
+PICTURE = re.compile(rf"!\[([^\[\]]*)\]{_ADDRESS}\)")
+LINK = re.compile(rf"\[([^\[\]]+)\]{_ADDRESS}(?:\s+\"[^\"]*\")?\)")
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 MARK = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~|`+")
 RULE = re.compile(r"[\s|:=*_#>+.-]*")
-# A full stop ends a sentence when a space and no small letter follows, and no short form stands before it.
+# A full stop ends a sentence when a space and no small letter follows, and no short form or short number stands before.
+_NOT_BEHIND = "".join(rf"(?<!\b{re.escape(form)})" for form in load("sentences").words("short_forms"))
 END = re.compile(
-    r"[。！？…]+[”」』）)]{0,3}|(?<!\b[A-Z\d])(?<!\b\d\d)(?<!\b(?:Mr|Dr|St|Nr|ca|vs))(?<!\b(?:Mrs|e\.g|i\.e|z\.B|bzw|"
-    r"etc|usw))[.!?]{1,9}[\"'”’)\]]{0,3}(?=\s+[^\sa-z]|\s*$)"
+    rf"[。！？…]+[”」』）)]{{0,3}}|(?=[.!?])(?<!\b[A-Z\d])(?<!\b\d\d){_NOT_BEHIND}"
+    r"[.!?]{1,9}[\"'”’)\]]{0,3}(?=\s+[^\sa-z]|\s*$)"
 )
 CLAUSE = re.compile(r"[,;:，；：、]|\s[–—-]\s|—|\s\(|（")
 STOP = re.compile(r"[\n。！？]|(?<!\b\d)(?<!\b\d\d)[.!?](?=\s|$)")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from keepstone.engine.language import phrases
 from keepstone.engine.language.phrases import Phrase
@@ -27,6 +27,14 @@ _BREAK = re.compile(r"\n\s*")
 _NAMED = re.compile(r"(?<!\(\?P)<(?!phrase>)([a-z]\w*)>")
 
 
+class _HasNeedles(Protocol):
+    @property
+    def needles(self) -> tuple[str, ...]: ...
+
+
+Indexed = TypeVar("Indexed", bound=_HasNeedles)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A phrase of a table of rules, and what else its entry says. One of the needles is in whatever it fits."""
@@ -36,10 +44,10 @@ class Rule:
     about: Mapping[str, Any]
 
 
-class Finder:
+class RuleIndex(Generic[Indexed]):
     """Says of which rules one of the needles is in a text, which is much quicker than to try them all."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Indexed]) -> None:
         self._rules = rules
         places: dict[str, list[int]] = {}
         for place, rule in enumerate(rules):
@@ -47,19 +55,19 @@ class Finder:
                 places.setdefault(needle, []).append(place)
         self._places = tuple(places.items())
 
-    def near(self, text: str) -> list[Rule]:
+    def near(self, text: str) -> list[Indexed]:
         """The rules that are worth trying on a text, in their order."""
-        places = {place for needle, found in self._places if needle in text for place in found}
+        places = {place for needle, holders in self._places if needle in text for place in holders}
         return [self._rules[place] for place in sorted(places)]
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class RuleTables:
     """The tables of one file, with those of the files that it uses."""
 
     name: str
     data: Mapping[str, Any]
-    used: Sequence["Tables"] = ()
+    used: Sequence["RuleTables"] = ()
 
     def words(self, table: str, *languages: str) -> tuple[str, ...]:
         """The phrases of a table as they are written; those of all languages where none is named."""
@@ -69,11 +77,11 @@ class Tables:
         """One pattern for all phrases of a table, in its frame where it has one; or a shape."""
         return self._compiled(table, self._source(table))
 
-    def rules(self, table: str) -> tuple[Rule, ...]:
+    def rules(self, table: str, *, whole_words: bool = True) -> tuple[Rule, ...]:
         """The phrases of a table of rules, in the order of the file."""
-        return tuple(self._rules(table))
+        return tuple(self._rules(table, whole_words=whole_words))
 
-    def _rules(self, table: str) -> Iterator[Rule]:
+    def _rules(self, table: str, *, whole_words: bool) -> Iterator[Rule]:
         entries = self.data.get(table)
         if not isinstance(entries, list):
             raise self._wrong(table, f"write [[{table}]] before each rule")
@@ -81,7 +89,7 @@ class Tables:
             about = {key: value for key, value in entry.items() if key not in LANGUAGES}
             for language, written in self._written(table, entry):
                 phrase = self._phrase(table, written)
-                source = _bounded([phrase]) if language in SPACED else phrase.source
+                source = _bounded([phrase]) if whole_words and language in SPACED else phrase.source
                 yield Rule(self._compiled(table, source), phrase.needles, about)
 
     def _written(self, table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -150,18 +158,18 @@ class Tables:
 
 
 @cache
-def load(name: str) -> Tables:
+def load(name: str) -> RuleTables:
     """The tables of `rules/NAME.toml`."""
     return parse(name, (FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def parse(name: str, text: str) -> Tables:
+def parse(name: str, text: str) -> RuleTables:
     """The tables in the text of a file."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name}.toml: {error}") from error
-    return Tables(name, data, tuple(load(other) for other in data.get("uses", [])))
+    return RuleTables(name, data, tuple(load(other) for other in data.get("uses", [])))
 
 
 def _bounded(given: Sequence[Phrase]) -> str:

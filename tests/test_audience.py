@@ -1,5 +1,6 @@
-"""The wall: random accounts full of rooms, direct messages, profiles and projects, and for every reader exactly what
-the rules allow. The rules are written down here a second time, from the description alone, and know nothing of spaces.
+"""The audience: random accounts full of rooms, direct messages, profiles and projects, and for every reader exactly
+what the rules allow. The rules are written down here a second time, from the description alone, and know nothing of
+spaces.
 """
 
 import json
@@ -18,7 +19,7 @@ from keepstone.app import make_app
 from keepstone.errors import NotFound
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory import rooms
-from keepstone.memory.composer import Wall, dm_wall, room_wall
+from keepstone.memory.audience import Audience, dm_audience, room_audience
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.model.room import RoomMemory
@@ -320,16 +321,16 @@ def principal(scene: Scene, reader: Reader) -> Principal:
     return Principal(account=account.number, account_id=account.id, user_id=reader.user, role="member", via="key")
 
 
-async def wall_of(services: Services, scene: Scene, reader: Reader) -> Wall:
+async def audience_of(services: Services, scene: Scene, reader: Reader) -> Audience:
     """As the composer makes it."""
     if isinstance(reader, InRoom):
-        return await room_wall(services, principal(scene, reader), reader.room, reader.agent)
-    return await dm_wall(services, principal(scene, reader), reader.agent, reader.project)
+        return await room_audience(services, principal(scene, reader), reader.room, reader.agent)
+    return await dm_audience(services, principal(scene, reader), reader.agent, reader.project)
 
 
-async def readable(services: Services, wall: Wall) -> tuple[set[str], set[str], set[str]]:
+async def readable(services: Services, audience: Audience) -> tuple[set[str], set[str], set[str]]:
     """Memories, what was said, and facts: all that the database gives in this scope when nothing is asked for."""
-    async with services.db.transaction(wall.scope) as conn:
+    async with services.db.transaction(audience.scope) as conn:
         rows = await conn.execute(
             """
             SELECT 'memory', id FROM memories UNION ALL SELECT 'passage', source_id FROM passages
@@ -350,7 +351,7 @@ async def readable(services: Services, wall: Wall) -> tuple[set[str], set[str], 
 
 async def check(services: Services, scene: Scene, reader: Reader) -> int:
     """Nothing that the rules forbid, and nothing missing that they allow. Returns how many pairs were compared."""
-    memories, said, facts = await readable(services, await wall_of(services, scene, reader))
+    memories, said, facts = await readable(services, await audience_of(services, scene, reader))
     pairs = 0
     for found, known in ((memories, scene.entries), (said, scene.said), (facts, scene.facts)):
         allowed = {
@@ -396,7 +397,7 @@ async def test_every_reader_reads_exactly_what_the_rules_allow(
         pairs += await check(services, scene, reader)
     for reader in intruders(scene, chosen):
         with pytest.raises(NotFound):
-            await wall_of(services, scene, reader)
+            await audience_of(services, scene, reader)
         pairs += len(scene.entries)
     record_property("pairs", pairs)
     record_property("readers", len(readers))
@@ -435,7 +436,7 @@ async def test_who_comes_and_goes_changes_what_is_read_from_then_on(services: Se
             reader = InRoom(account=account.number, user=chosen.choice(gone), agent=min(agents), room=room,
                             participants=frozenset(people), project=project)  # fmt: skip
             with pytest.raises(NotFound):
-                await wall_of(services, scene, reader)
+                await audience_of(services, scene, reader)
 
 
 async def test_the_code_lets_through_what_the_rules_allow_whatever_the_database_gives(
@@ -448,11 +449,12 @@ async def test_the_code_lets_through_what_the_rules_allow_whatever_the_database_
     runs = sorted({one.run_id for one in scene.entries.values()})
     compared, now = 0, services.clock()
     for reader in [one for one in scene.readers() if one.account == account.number][::5]:
-        wall = await wall_of(services, scene, reader)
+        audience = await audience_of(services, scene, reader)
         for _ in range(2_000):
             entry = Entry(
                 account=account.number, user=chosen.choice([*account.users, "*"]), agent=chosen.choice([*SLUGS, "*"]),
-                run_id=chosen.choice([*wall.run_ids, *runs]), visibility=chosen.choice(["public", "shared", "private"]),
+                run_id=chosen.choice([*audience.run_ids, *runs]),
+                visibility=chosen.choice(["public", "shared", "private"]),
             )  # fmt: skip
             memory = RoomMemory(
                 id="mem_1", type="fact", content="x", user_id=None if entry.user == "*" else entry.user,
@@ -461,7 +463,7 @@ async def test_the_code_lets_through_what_the_rules_allow_whatever_the_database_
             )  # fmt: skip
             if entry.run_id in {one for each in scene.accounts[1:] for one in _runs(each)}:
                 continue  # another account's: the database alone knows of which account a row is
-            assert wall.lets(memory) == reader.may_read(entry), (reader, entry)
+            assert audience.lets(memory) == reader.may_read(entry), (reader, entry)
             compared += 1
     assert compared > 20_000
 

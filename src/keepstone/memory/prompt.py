@@ -1,0 +1,203 @@
+"""The prompt that a composer gives to an agent: its layers in a fixed order, each within its share of the window."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from keepstone.engine.pack import CLOSING, OPENING, defused
+from keepstone.errors import Invalid
+from keepstone.memory.audience import Audience
+from keepstone.model.room import Fact, Landmark, RoomMemory, Summary, Utterance
+from keepstone.store.summaries import Compaction
+
+SHARE = 0.12  # of the window, at most, for what was recalled, for summaries, and for facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSection:
+    layer: str
+    name: str
+    tokens: int
+    ids: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    messages: list[dict[str, str]]
+    sections: list[PromptSection]
+    prompt_tokens: int
+    window: int
+    compacted: bool
+    run_ids: list[str]
+    visibility: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """What the layers hold for this message."""
+
+    working: list[Utterance]
+    compacted: list[str]  # of the last messages those that the compaction stands for
+    compaction: Compaction | None
+    episodic: list[Summary]
+    semantic: list[RoomMemory]
+    structured: list[Fact]
+    landmarks: list[Landmark]
+
+
+@dataclass(slots=True)
+class TokenCounts:
+    """Texts with their tokens, each counted once."""
+
+    count: Callable[[str], int]
+    known: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __call__(self, text: str) -> int:
+        if text not in self.known:
+            self.known[text] = self.count(text)
+        return self.known[text]
+
+
+def fit(audience: Audience, layers: Layers, text: str, size: int, count: TokenCounts) -> Composed:
+    """The prompt of these layers: landmarks all, of the others what their share of the window holds."""
+    share = int(SHARE * size)
+    episodic, episodic_ids = _within(
+        [(summary.id, _summed(summary)) for summary in reversed(layers.episodic)], share, count
+    )
+    if layers.compaction:
+        episodic = [f"- (compacted) {defused(layers.compaction.content)}", *episodic]
+        episodic_ids = [layers.compaction.id, *episodic_ids]
+    semantic, semantic_ids = _within(
+        [(memory.id, _recalled(audience, memory)) for memory in layers.semantic], share, count
+    )
+    structured, structured_ids = _within([(fact.id, _fact(audience, fact)) for fact in layers.structured], share, count)
+    landmarks = [f"- [{landmark.created_at:%Y-%m-%d}] {defused(landmark.text)}" for landmark in layers.landmarks]
+    lines = [as_message(audience, message) for message in layers.working]
+    header = "\n".join(
+        [
+            *_place(audience),
+            OPENING,
+            *_part("[LANDMARKS] decided, and still in force", landmarks),
+            *_part("[FACTS] exact values", structured),
+            *_part("[SUMMARIES] earlier conversation", episodic),
+            *_part("[RECALL] what may matter now", semantic),
+            CLOSING,
+        ]
+    )
+    agent = audience.agent
+    system = f"{agent.instructions}\n\n{header}" if agent.instructions else header
+    asked = {"role": "user", "content": f"{audience.user_name}: {text}" if audience.user_name else text}
+    messages = [{"role": "system", "content": system}, *lines, asked]
+    sections = [
+        PromptSection(layer="instructions", name="agent", tokens=count(agent.instructions), ids=[agent.slug]),
+        PromptSection(
+            layer="working", name=f"the last {len(lines)} messages", ids=[message.id for message in layers.working],
+            tokens=sum(count(line["content"]) for line in lines),
+        ),
+        PromptSection(layer="episodic", name="summaries", tokens=_total(episodic, count), ids=episodic_ids),
+        PromptSection(layer="semantic", name="recall", tokens=_total(semantic, count), ids=semantic_ids),
+        PromptSection(layer="structured", name="facts", tokens=_total(structured, count), ids=structured_ids),
+        PromptSection(
+            layer="landmarks", name="landmarks", tokens=_total(landmarks, count),
+            ids=[landmark.id for landmark in layers.landmarks],
+        ),
+        PromptSection(layer="message", name="latest message", tokens=count(asked["content"]), ids=[]),
+    ]  # fmt: skip
+    return Composed(
+        messages=messages,
+        sections=sections,
+        prompt_tokens=sum(count(message["content"]) + 4 for message in messages) + 3,
+        window=size,
+        compacted=False,
+        run_ids=audience.run_ids,
+        visibility=audience.visibility,
+    )
+
+
+def shrunk(
+    audience: Audience, layers: Layers, text: str, size: int, count: TokenCounts, composed: Composed
+) -> Composed:
+    """What does not fit the window at all goes without what can be done without, least needed first."""
+    for part in ("semantic", "episodic", "structured"):
+        if composed.prompt_tokens <= size:
+            return composed
+        layers = replace(layers, **{part: []})
+        composed = fit(audience, layers, text, size, count)
+    while composed.prompt_tokens > size and layers.working:
+        layers = replace(layers, working=layers.working[max(1, len(layers.working) // 4) :])
+        composed = fit(audience, layers, text, size, count)
+    if composed.prompt_tokens > size:
+        raise Invalid(
+            f"The message, the agent's instructions and the landmarks alone take {composed.prompt_tokens} tokens, and "
+            f"the window has {size}: shorten the message, or give the agent a larger window."
+        )
+    return composed
+
+
+def _within(lines: Sequence[tuple[str, str]], most: int, count: TokenCounts) -> tuple[list[str], list[str]]:
+    """The first of them that fit."""
+    kept: list[str] = []
+    ids: list[str] = []
+    spent = 0
+    for name, text in lines:
+        cost = count(text) + 1
+        if spent + cost <= most:
+            kept.append(text)
+            ids.append(name)
+            spent += cost
+    return kept, ids
+
+
+def _place(audience: Audience) -> list[str]:
+    people = ", ".join(f"{defused(person.name or person.email)} ({person.user_id})" for person in audience.participants)
+    where = (
+        f"[DIRECT MESSAGE] with {people}; nobody else reads along"
+        if audience.room.agent
+        else f"[ROOM] {defused(audience.room.name)} ({audience.room.id})"
+    )
+    lines = [f"You are {defused(audience.agent.name)} ({audience.agent.slug}).", where]
+    lines += [f"[PROJECT] {audience.project_id}"] if audience.project_id else []
+    lines += [f"[PARTICIPANTS] {people}; agents: {', '.join(audience.agents)}"] if not audience.room.agent else []
+    return lines
+
+
+def _part(title: str, lines: Sequence[str]) -> list[str]:
+    return [title, *lines] if lines else []
+
+
+def as_message(audience: Audience, message: Utterance) -> dict[str, str]:
+    """The agent's own words are its own; everybody else is named."""
+    attached = "".join(f" [attachment: {defused(_attachment(given))}]" for given in message.attachments)
+    if message.agent == audience.agent.slug:
+        return {"role": "assistant", "content": message.text + attached}
+    named = f"[{message.ts:%Y-%m-%d %H:%M}] {defused(message.name)}: {message.text}{attached}"
+    return {"role": "user", "content": named}
+
+
+def _attachment(given: dict[str, Any]) -> str:
+    return str(given.get("name") or given.get("url") or given.get("id") or "file")
+
+
+def _summed(summary: Summary) -> str:
+    return f"- ({summary.tier}, {summary.starts_at:%Y-%m-%d}) {defused(summary.content)}"
+
+
+def _recalled(audience: Audience, memory: RoomMemory) -> str:
+    names = _names(audience)
+    who = names.get(memory.user_id or "")
+    label = ", ".join([memory.type, *([defused(who)] if who else [])])
+    return f"- [{memory.created_at:%Y-%m-%d}] ({label}) {defused(memory.text)}"
+
+
+def _fact(audience: Audience, fact: Fact) -> str:
+    names = _names(audience)
+    whose = names.get(fact.scope_id, fact.scope_kind) if fact.scope_kind == "user" else fact.scope_kind
+    return f"- {defused(whose)}: {defused(fact.key)} = {defused(fact.value)}"
+
+
+def _names(audience: Audience) -> dict[str, str]:
+    return {person.user_id: person.name or person.email for person in audience.participants}
+
+
+def _total(lines: Sequence[str], count: TokenCounts) -> int:
+    return sum(count(line) + 1 for line in lines)
