@@ -1,7 +1,7 @@
 """Recall from a graph: filters that hold together, a total that can be believed, and a query that counts."""
 
 import random
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,14 +16,11 @@ from graphs import FIRST, SECOND, clocked, found, make_graph, read, recall, stor
 from keepstone.access import operator, plans
 from keepstone.app import make_app
 from keepstone.memory import graph_recall
-from keepstone.model.graph import Wanted
+from keepstone.model.graph import NodeFilter
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
-from weights import weights
 from workspaces import call
 
 DAY = timedelta(days=1)
@@ -36,20 +33,6 @@ OTHERS = (
     "Ben joined the platform team in May",
     "The office moves to Berlin in autumn",
 )
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture
@@ -405,7 +388,7 @@ async def test_a_filter_that_most_pass_finds_the_same_best_as_one_that_is_follow
     async with http(make_app(reading)) as client:
         await fill(client, world.owner.auth, database)
 
-    async def best(query: str, wanted: Wanted, few: int) -> list[str]:
+    async def best(query: str, wanted: NodeFilter, few: int) -> list[str]:
         asked = graph_recall.recall(
             reading, world.owner.principal, query=query, graph_id=None, wanted=wanted, max_results=10,
             min_relevance=0, few=few,
@@ -413,10 +396,14 @@ async def test_a_filter_that_most_pass_finds_the_same_best_as_one_that_is_follow
         return [one.node.id for one in (await asked).results]
 
     begin = datetime(2020, 1, 1, tzinfo=UTC)
-    for wanted in (Wanted(node_type="fact"), Wanted(start=begin), Wanted(node_type="fact", start=begin, as_of=None)):
+    for wanted in (
+        NodeFilter(node_type="fact"),
+        NodeFilter(start=begin),
+        NodeFilter(node_type="fact", start=begin, as_of=None),
+    ):
         for query in ("walrus ferry harbour", "puppy", "login server budget meeting", "number77"):
             exact = await best(query, wanted, SIZE * 2)
             assert len(exact) == 10
             assert await best(query, wanted, 50) == exact
-    nobody = Wanted(node_type="decision")
+    nobody = NodeFilter(node_type="decision")
     assert await best("walrus", nobody, 50) == await best("walrus", nobody, SIZE * 2) == []

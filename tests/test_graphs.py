@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Generator
-from dataclasses import replace
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,34 +15,15 @@ from conftest import World, http
 from graphs import FIRST, SECOND, clocked, found, make_graph, neighbors, read, recall, relate, store
 from keepstone.app import make_app
 from keepstone.jobs import tasks
-from keepstone.model.graph import Wanted
+from keepstone.model.graph import NodeFilter
 from keepstone.model.principal import ReadScope, Visibility
-from keepstone.providers.embedder import Embedder
-from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
 from keepstone.store.graphs import passages_of
-from weights import weights
 from workspaces import call, everything
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
 MARCH, APRIL = "The deadline is 1 March", "The deadline is 1 April"
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture
@@ -644,7 +624,7 @@ async def test_the_function_that_filters_past_the_policies_holds_itself_to_the_t
     async def asked(account: int, spaces: tuple[int, ...], visibilities: tuple[Visibility, ...]) -> int:
         scope = ReadScope(account=account, spaces=spaces, visibilities=visibilities)
         async with services.db.transaction(scope) as conn:
-            return len(await passages_of(conn, space, Wanted(node_type="fact"), most=10) or [])
+            return len(await passages_of(conn, space, NodeFilter(node_type="fact"), most=10) or [])
 
     assert await asked(account, (space,), everything_seen) == 1
     assert await asked(account, (), everything_seen) == 0
@@ -653,4 +633,4 @@ async def test_the_function_that_filters_past_the_policies_holds_itself_to_the_t
     assert await asked(world.stranger.principal.account, (space,), everything_seen) == 0
     async with services.db.unscoped() as conn:
         with pytest.raises(psycopg.Error):
-            await passages_of(conn, space, Wanted(), most=10)
+            await passages_of(conn, space, NodeFilter(), most=10)

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,12 +24,10 @@ from keepstone.jobs.tasks import erase_user, purge_memories
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.entity_reading import is_statement
 from keepstone.memory.entity_search import find
-from keepstone.model.entity import Comparison, Wanted
+from keepstone.model.entity import Comparison, EntityFilter
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
 from live import Guest
 from mem0_client import (
@@ -44,7 +41,6 @@ from mem0_client import (
     UpdateMemoryOptions,
     connect,
 )
-from weights import weights
 
 ANNA = {"user_id": "anna"}
 NOW = datetime.now(UTC)
@@ -424,7 +420,7 @@ async def test_a_filter_means_the_same_where_something_is_deleted(shelf: Mem0) -
 async def test_a_filter_that_many_pass_finds_what_one_that_few_pass_does(
     services: Services, world: World, shelf: Mem0
 ) -> None:
-    wanted = Wanted(filter=Comparison(field="metadata", operator="eq", value=3, path=("price",)))
+    wanted = EntityFilter(filter=Comparison(field="metadata", operator="eq", value=3, path=("price",)))
     for few in (0, 10):
         found = await find(services, world.owner.principal, "tea", wanted, floor=0.0, few=few)
         assert sorted(one.memory.content for one in found) == ["green tea", "white tea"]
@@ -656,15 +652,6 @@ async def test_the_requests_a_minute_of_a_plan_hold_here_too(services: Services,
 
 
 # ----------------------------------------------------------------------------------------------------- found by meaning
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
 
 
 @pytest.fixture
