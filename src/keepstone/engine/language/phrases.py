@@ -61,7 +61,8 @@ def read(written: str, named: Callable[[str], Phrase], *, space: str = " ") -> P
 
 def either(given: Sequence[Phrase]) -> Phrase:
     """Any of these."""
-    known = {needle for phrase in given for needle in phrase.needles} if all(each.needles for each in given) else set()
+    sure = all(phrase.needles for phrase in given)
+    known = {needle for phrase in given if sure for needle in phrase.needles}
     # Where a longer one is, a shorter one that it holds is too.
     needles = tuple(sorted(needle for needle in known if not any(other in needle for other in known - {needle})))
     return Phrase("|".join(phrase.source for phrase in given), needles if len(needles) <= _NEEDLES else ())
