@@ -17,10 +17,10 @@ from keepstone.access import operator
 from keepstone.errors import Invalid, NotFound, QuotaExceeded, Unauthenticated, Unavailable
 from keepstone.importers.delivery import Delivery, Into, bring, capsule_id
 from keepstone.importers.export import export_json, export_markdown
-from keepstone.importers.items import Conversation, Item, Note, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, Note, Reading
 from keepstone.importers.journal import Journal
 from keepstone.importers.report import Report
-from keepstone.importers.server import Server
+from keepstone.importers.server import RemoteServer
 from keepstone.importers.sources import SOURCES
 from keepstone.services import Services
 
@@ -48,7 +48,7 @@ async def run(
 ) -> Report:
     report = Report()
     delivery = Delivery(
-        server=Server(client, person.key, no_pause),
+        server=RemoteServer(client, person.key, no_pause),
         journal=journal or Journal(None),
         report=report,
         source=source,
@@ -62,7 +62,7 @@ async def run(
 
 def talk(name: str, *texts: str) -> Conversation:
     turns = [
-        Turn(
+        ImportedTurn(
             id=f"{name}:{number}",
             speaker="Ada",
             text=words,
@@ -160,7 +160,7 @@ async def test_what_the_server_refuses_is_left_out_alone(
     calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World
 ) -> None:
     long = "x" * 300
-    bad = Turn(id="bad", speaker=long, text="nobody has such a name", at=None)
+    bad = ImportedTurn(id="bad", speaker=long, text="nobody has such a name", at=None)
     items: list[Item] = [
         talk("one", *map(str, range(20))),
         Conversation(id="b", title="b", turns=[bad]),
@@ -236,7 +236,7 @@ async def test_a_scope_or_a_project_of_ones_choice(
 
 async def test_a_wrong_key_stops_at_once(calls: httpx2.AsyncClient, world: World) -> None:
     report = Report()
-    server = Server(calls, "ck_" + "0" * 52, no_pause)
+    server = RemoteServer(calls, "ck_" + "0" * 52, no_pause)
     delivery = Delivery(server=server, journal=Journal(None), report=report, source="jsonl", whose="x")
     with pytest.raises(Unauthenticated):
         await bring([talk("one", "hello")], delivery, report, lambda: None)
@@ -261,7 +261,7 @@ async def test_a_server_that_is_busy_is_waited_for_and_one_that_is_gone_is_told(
         return answers.pop(0)
 
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer), base_url="http://x") as client:
-        server = Server(client, "k", pause)
+        server = RemoteServer(client, "k", pause)
         assert await server.post("/v1/ingest", {}) == {"ingested": 1}
         assert waited[0] == 7
         with pytest.raises(Unavailable, match="again to go on"):

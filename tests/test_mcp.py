@@ -27,7 +27,7 @@ from keepstone.cli.reach import address_of, key_of
 from keepstone.errors import Misconfigured
 from keepstone.services import Services
 from keepstone.settings import Settings
-from keepstone.surfaces.mcp.arguments import Arguments
+from keepstone.surfaces.mcp.arguments import ConductorArguments
 from keepstone.surfaces.mcp.conductor import ask
 from keepstone.surfaces.mcp.tool import DESCRIPTION, EXAMPLES, INPUT, NAME, NEEDS
 from live import Live
@@ -363,7 +363,7 @@ async def test_a_fault_of_ours_tells_nothing_but_where_to_look(services: Service
 
 def test_the_description_is_short_and_its_examples_are_right() -> None:
     assert len(DESCRIPTION) < 2_000
-    assert set(INPUT["properties"]) == set(Arguments.model_fields)
+    assert set(INPUT["properties"]) == set(ConductorArguments.model_fields)
     assert set(INPUT["properties"]["mode"]["enum"]) == set(NEEDS) == set(EXAMPLES)
     for mode, example in EXAMPLES.items():
         assert example["mode"] == mode

@@ -32,35 +32,35 @@ class Throttle:
 
     def wait(self, key: str, *, free: int) -> float:
         """Seconds until a try under this key is looked at again; 0 is now."""
-        found = self._current(key)
-        if found is None or found.count < free:
+        failures = self._current(key)
+        if failures is None or failures.count < free:
             return 0
-        return max(0.0, found.last + min(self._longest, 2.0 ** (found.count - free)) - self._clock())
+        return max(0.0, failures.last + min(self._longest, 2.0 ** (failures.count - free)) - self._clock())
 
     def failed(self, key: str) -> None:
-        found = self._current(key) or _Failures(0, 0)
-        found.count += 1
-        found.last = self._clock()
-        self._failures[key] = found
+        failures = self._current(key) or _Failures(0, 0)
+        failures.count += 1
+        failures.last = self._clock()
+        self._failures[key] = failures
         self._failures.move_to_end(key)
         if len(self._failures) > self._capacity:
             self._failures.popitem(last=False)
 
     def forgive(self, key: str, *, all_of_them: bool = False) -> None:
         """Take the last failure back, or all."""
-        found = self._current(key)
-        if found is None:
+        failures = self._current(key)
+        if failures is None:
             return
-        found.count = 0 if all_of_them else found.count - 1
-        if found.count <= 0:
+        failures.count = 0 if all_of_them else failures.count - 1
+        if failures.count <= 0:
             del self._failures[key]
 
     def _current(self, key: str) -> _Failures | None:
-        found = self._failures.get(key)
-        if found is not None and self._clock() - found.last > self._forget_after:
+        failures = self._failures.get(key)
+        if failures is not None and self._clock() - failures.last > self._forget_after:
             del self._failures[key]
             return None
-        return found
+        return failures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ def check_signature(services: Services, header: str, body: bytes) -> None:
     if len(times) != 1 or not times[0].isdecimal() or len(times[0]) > 12 or not given:
         raise Unauthenticated("Sign the event: Keepstone-Signature: t=<seconds since 1970>,v1=<HMAC-SHA256 in hex>.")
     wanted = _digest(secret, times[0], body).encode()
-    if not any(hmac.compare_digest(one, wanted) for one in given):
+    if not any(hmac.compare_digest(signature, wanted) for signature in given):
         raise Unauthenticated("This signature is not good: it has to be made over `t`, a dot and the body as sent.")
     if abs(services.clock().timestamp() - int(times[0])) > TOLERANCE:
         raise Unauthenticated("This signature is too old, or a clock is wrong: sign the event anew when sending it.")

@@ -47,14 +47,14 @@ async def create_key(
 async def list_keys(services: Services, principal: Principal, page: PageRequest) -> Page[ApiKey]:
     """One's own; for an owner the account's service keys too."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await store.page(
+        keys = await store.page(
             conn,
             user_id=principal.user_id,
             with_service=principal.role == "owner",
             after=page.after,
             limit=page.limit + 1,
         )
-    return cut_page(found, page, lambda key: (key.created_at, key.id))
+    return cut_page(keys, page, lambda key: (key.created_at, key.id))
 
 
 async def get_key(services: Services, principal: Principal, key_id: str) -> ApiKey:

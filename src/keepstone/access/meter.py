@@ -22,7 +22,7 @@ from keepstone.providers.llm import Completion, LanguageModel
 from keepstone.services import Services
 from keepstone.store import ledger
 from keepstone.store.db import Connection, DatabaseError
-from keepstone.store.ledger import Line
+from keepstone.store.ledger import LedgerLine
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ async def charge(
     line_id, earlier_id = _line_ids(action, call_id, now)
     taken = await ledger.take(
         conn,
-        Line(
+        LedgerLine(
             call_id=line_id, at=now, month=month_of(now), user_id=principal.user_id,
             credential_id=principal.credential_id, action=action, queries=price.queries, credits=price.credits,
             tokens_in=tokens_in, tokens_out=tokens_out, details=details or {},
@@ -185,7 +185,7 @@ async def note_tokens(
     """A ledger line for one use of a language model. The answer is there: that it could not be noted is no fault."""
     now = services.clock()
     details: dict[str, Any] = ({"room": room} if room else {}) | ({"estimated": True} if estimated else {})
-    line = Line(
+    line = LedgerLine(
         call_id=f"{_MODEL}:{random_text(24)}", at=now, month=month_of(now), user_id=principal.user_id,
         credential_id=principal.credential_id, action=_MODEL, queries=0, credits=0, tokens_in=max(0, tokens_in),
         tokens_out=max(0, tokens_out), details=details,

@@ -53,8 +53,8 @@ async def residents_page(services: Services, page: PageRequest, *, beginning: st
     """The same in pages; with `beginning`, those whose address begins so."""
     wanted = beginning.strip().lower() if beginning else None
     async with services.db.unscoped() as conn:
-        found = await accounts.everybody(conn, beginning=wanted or None, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda one: (one.created_at, one.user_id))
+        people = await accounts.everybody(conn, beginning=wanted or None, after=page.after, limit=page.limit + 1)
+    return cut_page(people, page, lambda person: (person.created_at, person.user_id))
 
 
 async def set_allowance(
@@ -109,10 +109,10 @@ async def set_quota(services: Services, user_id: str, quota_bytes: int | None) -
 
 async def resident(services: Services, user_id: str) -> Resident:
     async with services.db.unscoped() as conn:
-        found = await accounts.everybody(conn, user_id=user_id)
-    if not found:
+        people = await accounts.everybody(conn, user_id=user_id)
+    if not people:
         raise NotFound("There is no such user.")
-    return found[0]
+    return people[0]
 
 
 # ------------------------------------------------------------------------------------------------- background jobs

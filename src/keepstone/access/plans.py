@@ -73,7 +73,7 @@ async def put_plan(services: Services, plan: Plan) -> Plan:
 
 async def change_plan(services: Services, name: str, **changes: Any) -> Plan:
     """Set the given limits and leave the rest. One that was not there is made, behind the others."""
-    every = await list_plans(services)
-    last = max((one.position for one in every), default=0)
-    before = next((one for one in every if one.name == name), Plan(name=name, position=last + 1))
+    plans = await list_plans(services)
+    last = max((plan.position for plan in plans), default=0)
+    before = next((plan for plan in plans if plan.name == name), Plan(name=name, position=last + 1))
     return await put_plan(services, replace(before, **changes))

@@ -56,10 +56,10 @@ async def act_for(services: Services, principal: Principal, user: str) -> Princi
     Only a service key can be somebody else. To a user's credential anybody else does not exist.
     """
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-    if found is None or principal.user_id not in {None, found.id}:
+        acted_for = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
+    if acted_for is None or principal.user_id not in {None, acted_for.id}:
         raise NotFound("There is no such user in this account.")
-    return replace(principal, user_id=found.id, role=found.role, is_admin=found.is_admin)
+    return replace(principal, user_id=acted_for.id, role=acted_for.role, is_admin=acted_for.is_admin)
 
 
 def principal_of(user: User, *, account_id: str, via: Via, credential_id: str | None = None) -> Principal:
@@ -126,13 +126,8 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
 
 
 def _of_holder(holder: Holder, *, via: Via) -> Principal:
+    rate = Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute)
     return Principal(
-        account=holder.account,
-        account_id=holder.account_id,
-        user_id=holder.user_id,
-        role=holder.role,
-        is_admin=holder.is_admin,
-        via=via,
-        credential_id=holder.credential_id,
-        rate=Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute),
-    )
+        account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
+        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate,
+    )  # fmt: skip

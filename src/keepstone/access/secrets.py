@@ -33,15 +33,15 @@ def new_secret(tag: Tag) -> Secret:
 
 def parse_secret(tag: Tag, text: str) -> Secret | None:
     """What the caller showed, taken apart; None when it can't be one of ours."""
-    found = _FORM.fullmatch(text)
-    if found is None or found[1] != tag:
+    parts = _FORM.fullmatch(text)
+    if parts is None or parts[1] != tag:
         return None
-    return Secret(text, found[2], _hash(found[3]))
+    return Secret(text, parts[2], _hash(parts[3]))
 
 
-def same_hash(one: bytes, other: bytes) -> bool:
+def same_hash(first: bytes, other: bytes) -> bool:
     """Compares in a time that tells nothing."""
-    return hmac.compare_digest(one, other)
+    return hmac.compare_digest(first, other)
 
 
 def _hash(secret: str) -> bytes:

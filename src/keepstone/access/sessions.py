@@ -12,7 +12,7 @@ from keepstone.access.require import require_user
 from keepstone.access.secrets import new_secret, parse_secret
 from keepstone.errors import Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
-from keepstone.model.credential import Session
+from keepstone.model.credential import LoginSession
 from keepstone.model.ids import new_id
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
@@ -105,11 +105,11 @@ async def log_out(services: Services, principal: Principal) -> None:
         await record(conn, principal, "session.logout", principal.credential_id)
 
 
-async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[Session]:
+async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[LoginSession]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda session: (session.created_at, session.id))
+        sessions = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
+    return cut_page(sessions, page, lambda session: (session.created_at, session.id))
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:

@@ -21,7 +21,7 @@ LONGEST = timedelta(days=400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class UsageReport:
     """`plan` has the limits that hold, `plan_name` what the account's plan is called. `truncated`: there are more rows
     than these.
     """
@@ -38,31 +38,31 @@ class Usage:
 
 async def usage(
     services: Services, principal: Principal, *, since: datetime | None, until: datetime | None, by: Sequence[By]
-) -> Usage:
+) -> UsageReport:
     """Owners see all of the account's, everybody else their own; a service key that names nobody, its own. What is left
     of the month is the account's, whoever asks.
     """
-    whole = principal.role == "owner"
-    user_id = None if whole else principal.user_id
-    credential_id = None if whole or user_id is not None else principal.credential_id
+    sees_all = principal.role == "owner"
+    user_id = None if sees_all else principal.user_id
+    credential_id = None if sees_all or user_id is not None else principal.credential_id
     since, until = _range(services, since, until)
     now = services.clock()
     async with services.db.transaction(account_scope(principal.account)) as conn:
         account, plan = await accounts.get(conn), await plans.of_account(conn)
-        found = await ledger.standing(conn, month_of(now))
-        if account is None or plan is None or found is None:
+        standing = await ledger.standing(conn, month_of(now))
+        if account is None or plan is None or standing is None:
             raise NotFound("This account is gone.")
         totals = await ledger.sums(conn, since=since, until=until, user_id=user_id, credential_id=credential_id)
         rows = await ledger.groups(
             conn, since=since, until=until, user_id=user_id, credential_id=credential_id, by=frozenset(by),
             limit=MOST_ROWS + 1,
         )  # fmt: skip
-    return Usage(
+    return UsageReport(
         since=since,
         until=until,
         plan_name=account.plan,
         plan=plan,
-        month=_month(found, now),
+        month=_month(standing, now),
         totals=totals,
         rows=rows[:MOST_ROWS],
         truncated=len(rows) > MOST_ROWS,
@@ -71,7 +71,7 @@ async def usage(
 
 async def usage_of(
     services: Services, account_id: str, *, since: datetime | None, until: datetime | None, by: Sequence[By]
-) -> Usage:
+) -> UsageReport:
     """One account's, for the operator."""
     account = await account_number(services, account_id)
     return await usage(services, operator_in(account), since=since, until=until, by=by)
@@ -100,17 +100,17 @@ def _range(services: Services, since: datetime | None, until: datetime | None) -
     return since, until
 
 
-def _month(found: ledger.Standing, now: datetime) -> Month:
-    left = found.credits
-    if found.refill_due and found.monthly_credits is not None:  # as the next billable call will find it
-        left = max(left or 0, found.monthly_credits)
+def _month(standing: ledger.AccountStanding, now: datetime) -> Month:
+    left = standing.credits
+    if standing.refill_due and standing.monthly_credits is not None:  # as the next billable call will find it
+        left = max(left or 0, standing.monthly_credits)
     return Month(
         month=month_of(now),
         resets_at=next_month(now),
-        queries=found.queries,
-        credits=found.spent,
-        tokens_in=found.tokens_in,
-        tokens_out=found.tokens_out,
-        queries_left=None if found.monthly_queries is None else max(0, found.monthly_queries - found.queries),
+        queries=standing.queries,
+        credits=standing.spent,
+        tokens_in=standing.tokens_in,
+        tokens_out=standing.tokens_out,
+        queries_left=None if standing.monthly_queries is None else max(0, standing.monthly_queries - standing.queries),
         credits_left=left,
     )

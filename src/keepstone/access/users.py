@@ -99,8 +99,8 @@ async def list_users(services: Services, principal: Principal, page: PageRequest
         if principal.role != "owner":
             me = await store.get(conn, require_user(principal))
             return Page(items=[me] if me else [], next_cursor=None)
-        found = await store.page(conn, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda user: (user.created_at, user.id))
+        users = await store.page(conn, after=page.after, limit=page.limit + 1)
+    return cut_page(users, page, lambda user: (user.created_at, user.id))
 
 
 async def get_user(services: Services, principal: Principal, user_id: str) -> User:

@@ -98,13 +98,15 @@ def _home(settings: Settings) -> list[Finding]:
     if not home.exists():
         return [Finding("home", True, f"{home} (not there yet; `keepstone serve` makes it)")]
     mode = stat.S_IMODE(home.stat().st_mode)
-    found = [Finding("home", mode == 0o700, f"{home}, mode {mode:04o}", "" if mode == 0o700 else f"chmod 700 {home}")]
+    findings = [
+        Finding("home", mode == 0o700, f"{home}, mode {mode:04o}", "" if mode == 0o700 else f"chmod 700 {home}")
+    ]
     for path in (home / name for name in _SECRETS if (home / name).exists()):
         mode = stat.S_IMODE(path.stat().st_mode)
         readable = os.access(path, os.R_OK)
         advice = "" if mode == 0o600 and readable else f"chmod 600 {path}, and run as its owner."
-        found.append(Finding("secret", not advice, f"{path.name}, mode {mode:04o}", advice))
-    return found
+        findings.append(Finding("secret", not advice, f"{path.name}, mode {mode:04o}", advice))
+    return findings
 
 
 def _disk(settings: Settings) -> Finding:

@@ -40,13 +40,13 @@ def save(*, server: Server, text: str | None, title: str | None, kind: str, tags
 
 def search(*, server: Server, query: str, mode: Mode, limit: int, as_json: bool) -> None:
     with _client(server) as keepstone:
-        found = keepstone.capsules.search(query, mode=mode, limit=limit)
+        matches = keepstone.capsules.search(query, mode=mode, limit=limit)
     if as_json:
-        _print(found)
+        _print(matches)
         return
-    for hit in found:
+    for hit in matches:
         typer.echo(_line(hit))
-    if not found.items:
+    if not matches.items:
         typer.echo("Nothing was found.", err=True)
 
 
@@ -55,11 +55,11 @@ def recall(
 ) -> None:
     said = _given(text)
     with _client(server) as keepstone:
-        found = keepstone.scopes.recall(scope_id, said, speaker=speaker, limit=limit, max_tokens=max_tokens)
+        recalled = keepstone.scopes.recall(scope_id, said, speaker=speaker, limit=limit, max_tokens=max_tokens)
     if as_json:
-        _print(found)
-    elif found.evidence:
-        typer.echo(found.context)
+        _print(recalled)
+    elif recalled.evidence:
+        typer.echo(recalled.context)
     else:
         typer.echo("Nothing bears on this.", err=True)
 
@@ -67,13 +67,13 @@ def recall(
 def ask(*, server: Server, scope_id: str, question: str | None, as_json: bool) -> None:
     asked = _given(question)
     with _client(server) as keepstone:
-        found = keepstone.scopes.ask(scope_id, asked)
+        answered = keepstone.scopes.ask(scope_id, asked)
     if as_json:
-        _print(found)
+        _print(answered)
         return
-    typer.echo(found.answer)
-    for one in () if found.abstained else found.evidence:
-        typer.echo(_quote(one))
+    typer.echo(answered.answer)
+    for item in () if answered.abstained else answered.evidence:
+        typer.echo(_quote(item))
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def _line(hit: Hit) -> str:
     return f"{hit.id}  {relevance}{hit.title}"
 
 
-def _quote(one: Evidence) -> str:
-    line = " ".join(one.text.split())
+def _quote(item: Evidence) -> str:
+    line = " ".join(item.text.split())
     cut = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
-    return f"  {one.ts:%Y-%m-%d}  {one.speaker}: {cut}"
+    return f"  {item.ts:%Y-%m-%d}  {item.speaker}: {cut}"

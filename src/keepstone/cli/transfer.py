@@ -23,7 +23,7 @@ from keepstone.importers.export import export_json, export_markdown
 from keepstone.importers.items import Gauge, Reading
 from keepstone.importers.journal import Journal
 from keepstone.importers.report import Report
-from keepstone.importers.server import Refused, Server
+from keepstone.importers.server import RemoteServer, ServerRefused
 from keepstone.importers.sources import SOURCES
 from keepstone.importers.text import digest, fields
 from keepstone.observe.logs import configure_logs
@@ -50,15 +50,19 @@ def import_from(
     try:
         asyncio.run(work)
     finally:
-        told = {"source": source, "dry_run": dry_run, "seconds": round(time.monotonic() - begun, 1)} | report.as_json()
+        outcome = {
+            "source": source,
+            "dry_run": dry_run,
+            "seconds": round(time.monotonic() - begun, 1),
+        } | report.as_json()
         if report_path is not None:
-            report_path.write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n")
+            report_path.write_text(json.dumps(outcome, ensure_ascii=False, indent=2) + "\n")
         _show(report, dry_run=dry_run)
     return 0
 
 
 async def _read_only(source: str, reading: Reading, report: Report) -> None:
-    with _Shown(reading.gauge, report) as shown:
+    with _ProgressShown(reading.gauge, report) as shown:
         await bring(SOURCES[source](reading), None, report, shown.tick)
 
 
@@ -66,17 +70,17 @@ async def _import(
     settings: Settings, source: str, reading: Reading, into: Into, report: Report, *, project: str | None, again: bool
 ) -> None:
     async with _client(settings) as client:
-        server = Server(client, key_of(settings))
+        server = RemoteServer(client, key_of(settings))
         try:
             me = await server.get("/v1/me")
-        except Refused:
+        except ServerRefused:
             raise Unavailable(f"What answers at {address_of(settings)} is not Keepstone.") from None
         whose = str(fields(me.get("user")).get("id") or fields(me.get("account")).get("id"))
         with _journal(settings, again, whose, source, into.place or "", into.name) as journal:
             delivery = Delivery(
                 server=server, journal=journal, report=report, source=source, whose=whose, into=into, project_id=project
             )
-            with _Shown(reading.gauge, report) as shown:
+            with _ProgressShown(reading.gauge, report) as shown:
                 await bring(SOURCES[source](reading), delivery, report, shown.tick)
 
 
@@ -126,7 +130,7 @@ def _journal(settings: Settings, again: bool, *of: str) -> Generator[Journal]:
         journal.close()
 
 
-class _Shown:
+class _ProgressShown:
     """How far it is: a bar on a terminal, a line now and then elsewhere. On standard error."""
 
     def __init__(self, gauge: Gauge, report: Report) -> None:

@@ -30,9 +30,9 @@ def read(reading: Reading) -> Iterator[Item]:
                 elif name in ARRAYS:
                     if not known:
                         raise Invalid(f"{reading.file.name} is no archive of Keepstone's.")
-                    one = fields(value)
-                    if one:
-                        yield Archived(capsule=one, project=projects.get(str(one.get("project_id"))))
+                    capsule = fields(value)
+                    if capsule:
+                        yield Archived(capsule=capsule, project=projects.get(str(capsule.get("project_id"))))
                     else:
                         yield LeftOut(reason="no capsule", what=name)
         if not known:
@@ -40,4 +40,4 @@ def read(reading: Reading) -> Iterator[Item]:
 
 
 def names_of(projects: Any) -> dict[str, str]:
-    return {str(fields(one).get("id")): str(fields(one).get("name")) for one in elements_of(projects)}
+    return {str(fields(project).get("id")): str(fields(project).get("name")) for project in elements_of(projects)}

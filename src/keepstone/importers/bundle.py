@@ -52,7 +52,9 @@ def open_bundle(path: Path) -> Generator[Bundle]:
         try:
             with zipfile.ZipFile(path) as archive:
                 yield Bundle(
-                    path, archive, {one.filename: one.file_size for one in archive.infolist() if one.file_size}
+                    path,
+                    archive,
+                    {member.filename: member.file_size for member in archive.infolist() if member.file_size},
                 )
         except zipfile.BadZipFile:
             raise Invalid(f"{path.name} is a broken zip: download the export again.") from None

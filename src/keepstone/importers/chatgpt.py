@@ -11,7 +11,7 @@ from typing import Any
 
 from keepstone.errors import Invalid
 from keepstone.importers.bundle import Bundle, open_bundle
-from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
 from keepstone.importers.text import clean, digest, elements_of, fields, labels, moment, named, titled
 
@@ -38,11 +38,11 @@ def read(reading: Reading) -> Iterator[Item]:
         me = reading.me or _name_of(bundle)
         for name in names:
             with bundle.open(name) as file:
-                for number, one in enumerate(elements(file, name, reading.gauge)):
-                    if not fields(one).get("mapping"):
+                for number, element in enumerate(elements(file, name, reading.gauge)):
+                    if not fields(element).get("mapping"):
                         yield LeftOut(reason="no conversation", what=f"{name}[{number}]")
                         continue
-                    yield from _conversation(one, me, tools=reading.tools)
+                    yield from _conversation(element, me, tools=reading.tools)
         others = [name for name in bundle.sizes if name not in names and not name.endswith((".json", ".html"))]
         yield from (LeftOut(reason="attached file", what=name) for name in sorted(others))
 
@@ -58,12 +58,12 @@ def _name_of(bundle: Bundle) -> str:
 
 
 @dataclass(slots=True)
-class _Read:
+class _Chat:
     """One conversation on the way: its turns, and what does not become one."""
 
     id: str
     title: str
-    turns: list[Turn] = field(default_factory=list[Turn])
+    turns: list[ImportedTurn] = field(default_factory=list[ImportedTurn])
     notes: list[Note] = field(default_factory=list[Note])
     left: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -71,44 +71,44 @@ class _Read:
         self.left[reason] = self.left.get(reason, 0) + count
 
 
-def _conversation(one: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item]:
-    mapping = fields(one["mapping"])
-    found = _Read(
-        id=str(one.get("conversation_id") or one.get("id") or digest(str(sorted(mapping)))),
-        title=titled(str(one.get("title") or ""), "New chat"),
+def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item]:
+    mapping = fields(conversation["mapping"])
+    chat = _Chat(
+        id=str(conversation.get("conversation_id") or conversation.get("id") or digest(str(sorted(mapping)))),
+        title=titled(str(conversation.get("title") or ""), "New chat"),
     )
-    begun = moment(one.get("create_time")) or moment(one.get("update_time"))
-    branch = _branch(mapping, one.get("current_node"))
+    begun = moment(conversation.get("create_time")) or moment(conversation.get("update_time"))
+    branch = _branch(mapping, conversation.get("current_node"))
     last: str | None = None
     at = begun
     for node in branch:
         message = fields(fields(mapping[node]).get("message"))
-        turn = _turn(found, message, me, tools=tools, otherwise=at, reply_to=last) if message else None
+        turn = _turn(chat, message, me, tools=tools, otherwise=at, reply_to=last) if message else None
         if turn is not None:
-            found.turns.append(turn)
+            chat.turns.append(turn)
             last, at = turn.id, turn.at
     elsewhere = [_said(fields(fields(mapping[node]).get("message"))) for node in mapping.keys() - set(branch)]
     if any(elsewhere):
-        found.leave("on a branch that was not gone on with", sum(elsewhere))
-    if found.turns:
-        yield Conversation(id=found.id, title=found.title, turns=found.turns)
+        chat.leave("on a branch that was not gone on with", sum(elsewhere))
+    if chat.turns:
+        yield Conversation(id=chat.id, title=chat.title, turns=chat.turns)
     else:
-        found.leave("conversation without a message")
-    yield from (replace(note, created_at=begun) for note in found.notes)
-    for reason, count in found.left.items():
-        yield LeftOut(reason=reason, what=f"{found.title} ({found.id})", count=count)
+        chat.leave("conversation without a message")
+    yield from (replace(note, created_at=begun) for note in chat.notes)
+    for reason, count in chat.left.items():
+        yield LeftOut(reason=reason, what=f"{chat.title} ({chat.id})", count=count)
 
 
 def _branch(mapping: dict[str, Any], current: Any) -> list[str]:
     """From the first message to the one that is shown last. Without a good `current_node`, to the newest leaf."""
     if current not in mapping:
-        leaves = [node for node, one in mapping.items() if not elements_of(fields(one).get("children"))]
+        leaves = [node for node, node_fields in mapping.items() if not elements_of(fields(node_fields).get("children"))]
         current = max(leaves, key=lambda node: _time(mapping[node]), default=None)
-    found: dict[str, None] = {}
-    while isinstance(current, str) and current in mapping and current not in found:
-        found[current] = None
+    branch: dict[str, None] = {}
+    while isinstance(current, str) and current in mapping and current not in branch:
+        branch[current] = None
         current = fields(mapping[current]).get("parent")
-    return list(reversed(found))
+    return list(reversed(branch))
 
 
 def _time(node: Any) -> float:
@@ -123,36 +123,36 @@ def _said(message: dict[str, Any]) -> bool:
 
 
 def _turn(
-    found: _Read, message: dict[str, Any], me: str, *, tools: bool, otherwise: datetime | None, reply_to: str | None
-) -> Turn | None:
+    chat: _Chat, message: dict[str, Any], me: str, *, tools: bool, otherwise: datetime | None, reply_to: str | None
+) -> ImportedTurn | None:
     author, content, about = (fields(message.get(name)) for name in ("author", "content", "metadata"))
     role, kind = str(author.get("role") or ""), str(content.get("content_type") or "")
     if kind in _CONTEXTS:
-        found.notes += _context(kind, content)
+        chat.notes += _context(kind, content)
         return None
     text, lost = _text(content)
     for reason in lost:
-        found.leave(reason)
+        chat.leave(reason)
     to = str(message.get("recipient") or "all")
     if kind in _REASONING:
-        found.leave("reasoning")
+        chat.leave("reasoning")
     elif not text.strip():
         if not lost and role in {"user", "assistant"}:
-            found.leave("empty message")
+            chat.leave("empty message")
     elif role == "system" or about.get("is_user_system_message"):
-        found.leave("system message")
+        chat.leave("system message")
     elif about.get("is_visually_hidden_from_conversation"):
-        found.leave("hidden message")
+        chat.leave("hidden message")
     elif (role == "tool" or to != "all") and not tools:
-        found.leave("said to a tool" if role == "assistant" else "said by a tool")
+        chat.leave("said to a tool" if role == "assistant" else "said by a tool")
     else:
-        attached = [str(fields(each).get("name") or "") for each in elements_of(about.get("attachments"))]
+        attached = [str(fields(element).get("name") or "") for element in elements_of(about.get("attachments"))]
         if attached:
-            found.leave("attachment", len(attached))
+            chat.leave("attachment", len(attached))
         assistant = "ChatGPT" if role == "assistant" else named(author.get("name"), "tool")
         model = about.get("model_slug")
-        return Turn(
-            id=f"chatgpt:{message.get('id') or digest(found.id, text)[:32]}"[:255],
+        return ImportedTurn(
+            id=f"chatgpt:{message.get('id') or digest(chat.id, text)[:32]}"[:255],
             speaker=me if role == "user" else assistant,
             text=clean(text),
             at=moment(message.get("create_time")) or otherwise,
@@ -160,8 +160,8 @@ def _turn(
             metadata={
                 "source": "chatgpt",
                 "role": role,
-                "session_id": found.id,
-                "title": found.title,
+                "session_id": chat.id,
+                "title": chat.title,
                 **({"model": clean(str(model))} if model else {}),
                 **({"attachments": labels(*attached)} if attached else {}),
             },
@@ -187,11 +187,11 @@ def _text(content: dict[str, Any]) -> tuple[str, list[str]]:
         if isinstance(part, str):
             texts.append(part)
             continue
-        one = fields(part)
-        if isinstance(one.get("text"), str):  # what was said aloud, among others
-            texts.append(one["text"])
-        elif one:
-            lost.append(_KINDS.get(str(one.get("content_type")), "part of an unknown kind"))
+        piece = fields(part)
+        if isinstance(piece.get("text"), str):  # what was said aloud, among others
+            texts.append(piece["text"])
+        elif piece:
+            lost.append(_KINDS.get(str(piece.get("content_type")), "part of an unknown kind"))
     return "\n\n".join(text for text in texts if text), lost
 
 

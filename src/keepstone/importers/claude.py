@@ -5,7 +5,7 @@ from typing import Any
 
 from keepstone.errors import Invalid
 from keepstone.importers.bundle import Bundle, open_bundle
-from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
 from keepstone.importers.text import clean, digest, elements_of, fields, labels, moment, named, titled
 
@@ -24,19 +24,19 @@ def read(reading: Reading) -> Iterator[Item]:
         reading.gauge.total = bundle.size(talks + projects + memories)
         me = reading.me or _name_of(bundle)
         names: dict[str, str] = {}  # of the projects
-        for one in _each(bundle, reading, projects):
-            names[str(one.get("uuid"))] = str(one.get("name") or "")
-            yield from _project(one)
-        for one in _each(bundle, reading, memories):
-            yield from _memories(one, names)
-        for one in _each(bundle, reading, talks):
-            yield from _conversation(one, me, tools=reading.tools)
+        for entry in _each(bundle, reading, projects):
+            names[str(entry.get("uuid"))] = str(entry.get("name") or "")
+            yield from _project(entry)
+        for entry in _each(bundle, reading, memories):
+            yield from _memories(entry, names)
+        for entry in _each(bundle, reading, talks):
+            yield from _conversation(entry, me, tools=reading.tools)
 
 
 def _each(bundle: Bundle, reading: Reading, names: list[str]) -> Iterator[dict[str, Any]]:
     for name in names:
         with bundle.open(name) as file:
-            yield from (fields(one) for one in elements(file, name, reading.gauge))
+            yield from (fields(element) for element in elements(file, name, reading.gauge))
 
 
 def _name_of(bundle: Bundle) -> str:
@@ -46,22 +46,22 @@ def _name_of(bundle: Bundle) -> str:
     return "user"
 
 
-def _conversation(one: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item]:
-    messages = [fields(message) for message in elements_of(one.get("chat_messages"))]
-    if "chat_messages" not in one:
-        yield LeftOut(reason="no conversation", what=str(one.get("uuid") or "?"))
+def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item]:
+    messages = [fields(message) for message in elements_of(conversation.get("chat_messages"))]
+    if "chat_messages" not in conversation:
+        yield LeftOut(reason="no conversation", what=str(conversation.get("uuid") or "?"))
         return
     talk, title = (
-        str(one.get("uuid") or digest(str(one.get("created_at")))),
-        titled(str(one.get("name") or ""), "New chat"),
+        str(conversation.get("uuid") or digest(str(conversation.get("created_at")))),
+        titled(str(conversation.get("name") or ""), "New chat"),
     )
     place = f"{title} ({talk})"
-    branch = _branch(messages, one.get("current_leaf_message_uuid"))
+    branch = _branch(messages, conversation.get("current_leaf_message_uuid"))
     if len(branch) < len(messages):
         reason = "on a branch that was not gone on with"
         yield LeftOut(reason=reason, what=place, count=len(messages) - len(branch))
-    turns: list[Turn] = []
-    at = moment(one.get("created_at"))
+    turns: list[ImportedTurn] = []
+    at = moment(conversation.get("created_at"))
     for number, message in enumerate(branch):
         name = f"claude:{message.get('uuid') or f'{talk}:{number}'}"[:200]
         text, lost = _text(message, tools=tools)
@@ -86,7 +86,7 @@ def _conversation(one: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item
             yield LeftOut(reason="empty message", what=place)
         for key, words, facts in said:
             turns.append(
-                Turn(
+                ImportedTurn(
                     id=key, speaker=me if human else "Claude", text=clean(words), at=at,
                     reply_to=turns[-1].id if turns else None, metadata=facts,
                 )
@@ -104,11 +104,11 @@ def _branch(messages: list[dict[str, Any]], leaf: Any) -> list[dict[str, Any]]:
     if None in parents or len(set(parents)) == len(parents):
         return messages
     current = by_id.get(leaf) or messages[-1]
-    found: dict[Any, dict[str, Any]] = {}
-    while current is not None and current.get("uuid") not in found:
-        found[current.get("uuid")] = current
+    branch: dict[Any, dict[str, Any]] = {}
+    while current is not None and current.get("uuid") not in branch:
+        branch[current.get("uuid")] = current
         current = by_id.get(current.get("parent_message_uuid"))
-    return list(reversed(found.values()))
+    return list(reversed(branch.values()))
 
 
 def _text(message: dict[str, Any], *, tools: bool) -> tuple[str, list[str]]:
@@ -143,14 +143,18 @@ def _tool(block: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _project(one: dict[str, Any]) -> Iterator[Item]:
-    project, name = str(one.get("uuid") or ""), str(one.get("name") or "Project")
-    if one.get("is_starter_project"):
+def _project(exported: dict[str, Any]) -> Iterator[Item]:
+    project, name = str(exported.get("uuid") or ""), str(exported.get("name") or "Project")
+    if exported.get("is_starter_project"):
         yield LeftOut(reason="example project", what=name)
         return
-    begun, changed = moment(one.get("created_at")), moment(one.get("updated_at"))
-    told = [(part, str(one[part])) for part in ("description", "prompt_template") if str(one.get(part) or "").strip()]
-    for part, text in told:
+    begun, changed = moment(exported.get("created_at")), moment(exported.get("updated_at"))
+    lines = [
+        (part, str(exported[part]))
+        for part in ("description", "prompt_template")
+        if str(exported.get(part) or "").strip()
+    ]
+    for part, text in lines:
         yield Note(
             id=f"project:{project}:{part}",
             title=titled(f"{name}: {part.replace('_', ' ')}", name),
@@ -161,7 +165,7 @@ def _project(one: dict[str, Any]) -> Iterator[Item]:
             updated_at=changed,
             metadata={"source": "claude", "project": clean(name)},
         )
-    for number, doc in enumerate(fields(each) for each in elements_of(one.get("docs"))):
+    for number, doc in enumerate(fields(element) for element in elements_of(exported.get("docs"))):
         title, content = str(doc.get("filename") or f"Document {number + 1}"), doc.get("content")
         if not isinstance(content, str) or not content.strip():
             yield LeftOut(reason="document without a text", what=f"{title} in {name}")
@@ -173,15 +177,15 @@ def _project(one: dict[str, Any]) -> Iterator[Item]:
         )  # fmt: skip
 
 
-def _memories(one: dict[str, Any], names: dict[str, str]) -> Iterator[Item]:
-    account = str(one.get("account_uuid") or "")
-    whole = one.get("conversations_memory")
-    if isinstance(whole, str) and whole.strip():
+def _memories(remembered: dict[str, Any], names: dict[str, str]) -> Iterator[Item]:
+    account = str(remembered.get("account_uuid") or "")
+    summary = remembered.get("conversations_memory")
+    if isinstance(summary, str) and summary.strip():
         yield Note(
-            id=f"memory:{account}", title="What Claude remembered", content_md=clean(whole), kind="memory",
+            id=f"memory:{account}", title="What Claude remembered", content_md=clean(summary), kind="memory",
             tags=["claude"], metadata={"source": "claude"},
         )  # fmt: skip
-    for project, text in fields(one.get("project_memories")).items():
+    for project, text in fields(remembered.get("project_memories")).items():
         if isinstance(text, str) and text.strip():
             name = names.get(project) or project
             yield Note(

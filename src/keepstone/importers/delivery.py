@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import Invalid, NotFound, QuotaExceeded
-from keepstone.importers.items import Archived, Conversation, Item, LeftOut, Note, Turn
+from keepstone.importers.items import Archived, Conversation, ImportedTurn, Item, LeftOut, Note
 from keepstone.importers.journal import Journal
 from keepstone.importers.markdown import parts_of
 from keepstone.importers.report import Report
-from keepstone.importers.server import Refused, Server
+from keepstone.importers.server import RemoteServer, ServerRefused
 from keepstone.importers.text import digest, elements_of, fields, named, titled, wire_time
 
 Place = Literal["scope", "capsules", "workspace"]
@@ -64,7 +64,7 @@ class Batch:
 class Delivery:
     """One import under way. `whose` is the user of the key: what two people of an account import are two things."""
 
-    server: Server
+    server: RemoteServer
     journal: Journal
     report: Report
     source: str
@@ -102,14 +102,17 @@ class Delivery:
 
     # ----------------------------------------------------------------------------------------- conversations to a scope
 
-    async def _conversation(self, one: Conversation) -> None:
-        key, seal = f"talk:{one.id}", digest(*(text for turn in one.turns for text in (turn.id, turn.text)))
+    async def _conversation(self, conversation: Conversation) -> None:
+        key, seal = (
+            f"talk:{conversation.id}",
+            digest(*(text for turn in conversation.turns for text in (turn.id, turn.text))),
+        )
         if self.journal.digest(key) == seal:
-            self.report.already_there["messages"] += len(one.turns)
+            self.report.already_there["messages"] += len(conversation.turns)
             return
-        for turn in one.turns:
+        for turn in conversation.turns:
             if len(turn.text.encode()) > LARGEST_MESSAGE:
-                self.report.leave("message of more than 8 MB", f"{turn.id} in {one.title}")
+                self.report.leave("message of more than 8 MB", f"{turn.id} in {conversation.title}")
                 continue
             if len(self._turns.pieces) >= MOST_TURNS or self._turns.bytes >= MOST_BYTES:
                 await self._send_turns()
@@ -135,7 +138,7 @@ class Delivery:
             return
         try:
             await send(pieces)
-        except (QuotaExceeded, Refused) as fault:
+        except (QuotaExceeded, ServerRefused) as fault:
             if len(pieces) > 1:
                 half = len(pieces) // 2
                 await self._in_halves(pieces[:half], send, name)
@@ -171,15 +174,15 @@ class Delivery:
         batch, self._capsules = self._capsules, Batch()
 
         async def send(capsules: list[dict[str, Any]]) -> None:
-            live = [one for one in capsules if not (one.get("deleted_at") or one.get("cold_at"))]
-            away = [one for one in capsules if one.get("deleted_at") or one.get("cold_at")]
+            live = [capsule for capsule in capsules if not (capsule.get("deleted_at") or capsule.get("cold_at"))]
+            away = [capsule for capsule in capsules if capsule.get("deleted_at") or capsule.get("cold_at")]
             done = await self.server.post(
                 "/v1/memory/import", {"format": "keepstone-archive", "version": 1, "capsules": live, "put_away": away}
             )
             self.report.written["notes"] += done["imported"]
             self.report.already_there["notes"] += done["skipped"]
 
-        await self._in_halves(batch.pieces, send, lambda one: str(one.get("title") or one.get("id")))
+        await self._in_halves(batch.pieces, send, lambda capsule: str(capsule.get("title") or capsule.get("id")))
         self.journal.note(batch.arrived.items())
 
     async def _change(self, note: Note, capsule: dict[str, Any], key: str, seal: str) -> None:
@@ -188,7 +191,7 @@ class Delivery:
         changes = {name: capsule[name] for name in ("title", "content_md", "kind", "tags", "metadata")}
         try:
             await self.server.patch(f"/v1/memory/capsules/{capsule['id']}", changes)
-        except Refused as fault:
+        except ServerRefused as fault:
             reason = "changed there, deleted here" if fault.status == 404 else f"refused: {fault.message}"
             self.report.leave(reason, note.title)
             return
@@ -202,15 +205,15 @@ class Delivery:
         try:
             if len(note.content_md) <= LARGEST_MEMORY:
                 saved = await self.server.post(f"{path}/memories", {"content": note.content_md, "category": note.kind})
-                there = bool(saved.get("deduplicated"))
+                known = bool(saved.get("deduplicated"))
             else:
                 name = named(note.title.replace("/", "-").replace("\\", "-")[:200], "note") + ".md"
                 await self.server.upload(f"{path}/files", name, note.content_md)
-                there = False
-        except Refused as fault:
+                known = False
+        except ServerRefused as fault:
             self.report.leave(f"refused: {fault.message}", note.title)
             return
-        (self.report.already_there if there else self.report.written)["notes"] += 1
+        (self.report.already_there if known else self.report.written)["notes"] += 1
         self.journal.note([(key, seal)])
 
     async def _find_workspace(self) -> None:
@@ -219,10 +222,10 @@ class Delivery:
         cursor: dict[str, Any] = {}
         while True:
             page = await self.server.get("/v1/workspaces", limit=200, **cursor)
-            for one in map(fields, elements_of(page.get("items"))):
-                wanted = self.into.name in {one["id"], one["name"]} if self.into.name else one["is_default"]
+            for capsule in map(fields, elements_of(page.get("items"))):
+                wanted = self.into.name in {capsule["id"], capsule["name"]} if self.into.name else capsule["is_default"]
                 if wanted:
-                    self.workspace_id = str(one["id"])
+                    self.workspace_id = str(capsule["id"])
                     return
             if not page.get("has_more"):
                 raise NotFound(f"There is no workspace {self.into.name!r}: make it first, or name another.")
@@ -250,17 +253,17 @@ class Delivery:
     async def _archived(self, item: Archived) -> None:
         if self.into.place not in {None, "capsules"}:
             raise Invalid("An archive of capsules goes into capsules.")
-        one = item.capsule
-        if not str(one.get("content_md") or ""):
-            self.report.leave("without a text", str(one.get("title") or one.get("id")))
+        archived = item.capsule
+        if not str(archived.get("content_md") or ""):
+            self.report.leave("without a text", str(archived.get("title") or archived.get("id")))
             return
         capsule: dict[str, Any] = {"kind": "note", "tags": [], "metadata": {}}
-        capsule |= {name: value for name, value in one.items() if name in _ARCHIVED and value is not None}
-        capsule["project_id"] = self.project_id or await self._project(one.get("project_id"), item.project)
+        capsule |= {name: value for name, value in archived.items() if name in _ARCHIVED and value is not None}
+        capsule["project_id"] = self.project_id or await self._project(archived.get("project_id"), item.project)
         for name in ("updated_at", "accessed_at"):
             capsule.setdefault(name, capsule.get("created_at"))
         seal = digest(json.dumps(capsule, sort_keys=True))
-        key = f"capsule:{one.get('id')}"
+        key = f"capsule:{archived.get('id')}"
         if self.journal.digest(key) == seal:
             self.report.already_there["notes"] += 1
             return
@@ -275,9 +278,9 @@ class Delivery:
             cursor: dict[str, Any] = {}
             while True:
                 page = await self.server.get("/v1/projects", limit=200, **cursor)
-                for one in map(fields, elements_of(page.get("items"))):
-                    self._projects[str(one["id"])] = str(one["id"])
-                    self._projects.setdefault(f"name:{one['name']}", str(one["id"]))
+                for project in map(fields, elements_of(page.get("items"))):
+                    self._projects[str(project["id"])] = str(project["id"])
+                    self._projects.setdefault(f"name:{project['name']}", str(project["id"]))
                 if not page.get("has_more"):
                     break
                 cursor = {"cursor": page["next_cursor"]}
@@ -306,25 +309,26 @@ async def bring(items: Iterable[Item], delivery: Delivery | None, report: Report
         await delivery.finish()
 
 
-def wire_turn(turn: Turn) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": turn.id, "speaker": turn.speaker, "text": turn.text, "metadata": turn.metadata}
+def wire_turn(turn: ImportedTurn) -> dict[str, Any]:
+    sent: dict[str, Any] = {"id": turn.id, "speaker": turn.speaker, "text": turn.text, "metadata": turn.metadata}
     if turn.at is not None:
-        found["ts"] = wire_time(turn.at)
+        sent["ts"] = wire_time(turn.at)
     if turn.reply_to is not None:
-        found["reply_to"] = turn.reply_to
-    return found
+        sent["reply_to"] = turn.reply_to
+    return sent
 
 
-def as_note(one: Conversation) -> Note:
+def as_note(conversation: Conversation) -> Note:
     """A conversation to be read: who said what, and when."""
     said = "\n\n".join(
-        f"**{turn.speaker}**{f' ({turn.at:%Y-%m-%d %H:%M})' if turn.at else ''}:\n\n{turn.text}" for turn in one.turns
+        f"**{turn.speaker}**{f' ({turn.at:%Y-%m-%d %H:%M})' if turn.at else ''}:\n\n{turn.text}"
+        for turn in conversation.turns
     )
-    times = [turn.at for turn in one.turns if turn.at is not None]
+    times = [turn.at for turn in conversation.turns if turn.at is not None]
     return Note(
-        id=f"talk:{one.id}", title=titled(one.title, "Conversation"), content_md=said, kind="conversation",
-        created_at=min(times, default=None), updated_at=max(times, default=None),
-        metadata={"conversation_id": one.id, "messages": len(one.turns)},
+        id=f"talk:{conversation.id}", title=titled(conversation.title, "Conversation"), content_md=said,
+        kind="conversation", created_at=min(times, default=None), updated_at=max(times, default=None),
+        metadata={"conversation_id": conversation.id, "messages": len(conversation.turns)},
     )  # fmt: skip
 
 

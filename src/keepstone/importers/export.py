@@ -46,9 +46,9 @@ async def export_markdown(client: httpx2.AsyncClient, key: str, folder: Path) ->
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        whole = part / "archive.json"
-        await export_json(client, key, whole)
-        count = _unpack(whole, part / "capsules")
+        archive_path = part / "archive.json"
+        await export_json(client, key, archive_path)
+        count = _unpack(archive_path, part / "capsules")
         if folder.exists():
             folder.rmdir()
         (part / "capsules").rename(folder)

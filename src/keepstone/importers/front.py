@@ -20,25 +20,25 @@ _OF_A_VERSION = ("title", "content_md", "tags", "metadata")
 
 def front_and_body(text: str) -> tuple[dict[str, Any] | None, str]:
     """What stands above the text, and the text. None: there is something, and it is no YAML."""
-    found = _FRONT.match(text)
-    if found is None:
+    match = _FRONT.match(text)
+    if match is None:
         return {}, text
-    own = _own(found[1])
+    own = _own(match[1])
     if own is not None:
-        return own, text[found.end() :]
+        return own, text[match.end() :]
     try:
         # An alias can make a page of a line, and a terabyte of a page.
-        tokens = cast("Iterator[object]", yaml.scan(found[1], yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
+        tokens = cast("Iterator[object]", yaml.scan(match[1], yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
         aliased = any(isinstance(token, yaml.AliasToken) for token in tokens)
-        if aliased or len(found[1]) > _LARGEST:
+        if aliased or len(match[1]) > _LARGEST:
             return None, text
-        read = yaml.load(found[1], yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)  # noqa: S506  safe
+        read = yaml.load(match[1], yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)  # noqa: S506  safe
     except (yaml.YAMLError, ValueError, RecursionError):
         return None, text
     if read is None:
-        return {}, text[found.end() :]
+        return {}, text[match.end() :]
     return (
-        ({str(key): value for key, value in fields(read).items()}, text[found.end() :])
+        ({str(key): value for key, value in fields(read).items()}, text[match.end() :])
         if isinstance(read, dict)
         else (None, text)
     )
@@ -80,7 +80,7 @@ def archived(front: dict[str, Any], body: str) -> Archived | None:
     """The capsule again; what was edited in the file is taken as it is now."""
     capsule = cleaned({name: front[name] for name in (*_ORDER, "history") if name in front}) | {"content_md": body}
     now = {name: capsule.get(name) for name in _OF_A_VERSION}
-    capsule["history"] = [now | fields(one) for one in elements_of(capsule.get("history"))]
+    capsule["history"] = [now | fields(version) for version in elements_of(capsule.get("history"))]
     needed = ("id", "title", "created_at")
     return (
         Archived(capsule=capsule, project=front.get("project")) if all(capsule.get(name) for name in needed) else None
@@ -97,4 +97,4 @@ def _short(version: dict[str, Any], capsule: dict[str, Any]) -> dict[str, Any]:
 def _json(value: Any) -> str:
     """On one line, whatever ends a line for YAML."""
     text = json.dumps(value, ensure_ascii=False)  # escapes everything below the space
-    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda match: f"\\u{ord(match[0]):04x}", text)

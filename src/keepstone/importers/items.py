@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ImportedTurn:
     """What somebody said. `id` is the same in every export, which makes a second import harmless."""
 
     id: str
@@ -23,7 +23,7 @@ class Turn:
 class Conversation:
     id: str
     title: str
-    turns: list[Turn]
+    turns: list[ImportedTurn]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

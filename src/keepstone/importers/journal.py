@@ -24,8 +24,8 @@ class Journal:
 
     def digest(self, key: str) -> str | None:
         """Of what arrived under this id, if anything did."""
-        found = self._conn.execute("SELECT digest FROM arrived WHERE id = ?", [key]).fetchone()
-        return found[0] if found else None
+        row = self._conn.execute("SELECT digest FROM arrived WHERE id = ?", [key]).fetchone()
+        return row[0] if row else None
 
     def note(self, arrived: Iterable[tuple[str, str]]) -> None:
         """All of them or none."""

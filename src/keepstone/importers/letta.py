@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keepstone.errors import Invalid, NotFound
-from keepstone.importers.items import Conversation, Item, LeftOut, Note, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
 from keepstone.importers.text import clean, digest, elements_of, fields, first_line, labels, moment, named, titled
 
@@ -23,16 +23,16 @@ def read(reading: Reading) -> Iterator[Item]:
     reading.gauge.total = sum(file.stat().st_size for file in files)
     for file in files:
         with file.open("rb") as opened:
-            whole = fields(next(elements(opened, file.name, reading.gauge), None))
-        if not whole.keys() & {"agents", "core_memory", "messages"}:
+            document = fields(next(elements(opened, file.name, reading.gauge), None))
+        if not document.keys() & {"agents", "core_memory", "messages"}:
             raise Invalid(f"{file.name} is no agent file: it has neither agents nor messages.")
-        yield from _agents(whole, reading)
+        yield from _agents(document, reading)
 
 
-def _agents(whole: dict[str, Any], reading: Reading) -> Iterator[Item]:
+def _agents(document: dict[str, Any], reading: Reading) -> Iterator[Item]:
     # Before the present form, a file was one agent and had its blocks in `core_memory`.
-    agents = [fields(agent) for agent in elements_of(whole.get("agents"))] or [whole]
-    blocks = {str(fields(block).get("id")): fields(block) for block in elements_of(whole.get("blocks"))}
+    agents = [fields(agent) for agent in elements_of(document.get("agents"))] or [document]
+    blocks = {str(fields(block).get("id")): fields(block) for block in elements_of(document.get("blocks"))}
     owners: dict[str, list[str]] = {}
     for agent in agents:
         for block in elements_of(agent.get("block_ids")):
@@ -42,19 +42,19 @@ def _agents(whole: dict[str, Any], reading: Reading) -> Iterator[Item]:
     for agent in agents:
         for block in elements_of(agent.get("core_memory")) + elements_of(agent.get("memory_blocks")):
             yield from _block(fields(block), [_name(agent)])
-        for passage in (fields(each) for name in _PASSAGES for each in elements_of(agent.get(name))):
+        for passage in (fields(element) for name in _PASSAGES for element in elements_of(agent.get(name))):
             yield from _passage(passage, [_name(agent)])
         if str(agent.get("system") or "").strip():
             yield LeftOut(reason="system prompt", what=_name(agent))
         yield from _talk(agent, reading)
-    if whole not in agents:
-        for passage in (fields(each) for name in _PASSAGES for each in elements_of(whole.get(name))):
+    if document not in agents:
+        for passage in (fields(element) for name in _PASSAGES for element in elements_of(document.get(name))):
             yield from _passage(passage, [])
-    for file in (fields(each) for each in elements_of(whole.get("files"))):
+    for file in (fields(element) for element in elements_of(document.get("files"))):
         yield from _file(file)
     for name, reason in (("tools", "tool"), ("mcp_servers", "MCP server"), ("groups", "group of agents")):
-        if elements_of(whole.get(name)):
-            yield LeftOut(reason=reason, what=name, count=len(elements_of(whole.get(name))))
+        if elements_of(document.get(name)):
+            yield LeftOut(reason=reason, what=name, count=len(elements_of(document.get(name))))
 
 
 def _name(agent: dict[str, Any]) -> str:
@@ -112,8 +112,8 @@ def _file(file: dict[str, Any]) -> Iterator[Item]:
 
 def _talk(agent: dict[str, Any], reading: Reading) -> Iterator[Item]:
     name = _name(agent)
-    turns: list[Turn] = []
-    for number, message in enumerate(fields(each) for each in elements_of(agent.get("messages"))):
+    turns: list[ImportedTurn] = []
+    for number, message in enumerate(fields(element) for element in elements_of(agent.get("messages"))):
         role = str(message.get("role") or "")
         text, reason = _said(message, role, tools=reading.tools)
         if reason or not text.strip():
@@ -122,7 +122,7 @@ def _talk(agent: dict[str, Any], reading: Reading) -> Iterator[Item]:
         # An id in the file is no more than a number, so the text is part of ours.
         key = digest(name, str(message.get("id") or number), str(message.get("created_at")), text)
         turns.append(
-            Turn(
+            ImportedTurn(
                 id=f"letta:{key[:48]}",
                 speaker=(reading.me or named(message.get("name"), "user")) if role == "user" else name,
                 text=clean(text),
@@ -152,7 +152,7 @@ def _said(message: dict[str, Any], role: str, *, tools: bool) -> tuple[str, str 
     if packed:
         return str(packed.get("message") or text), None
     sent = [_sent(fields(call)) for call in elements_of(message.get("tool_calls"))]
-    spoken = [one for one in sent if one]
+    spoken = [text for text in sent if text]
     if spoken:  # what stands beside it is what the agent thought
         return "\n\n".join(spoken), None
     if sent:

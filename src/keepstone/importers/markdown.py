@@ -60,15 +60,15 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _file(path: Path, name: str) -> Iterator[Item]:
-    whole = path.read_bytes().decode("utf-8-sig", "replace")
-    front, body = front_and_body(whole)
+    text = path.read_bytes().decode("utf-8-sig", "replace")
+    front, body = front_and_body(text)
     if front is not None and "keepstone" in front:
         own = archived(front, body)
         yield own or LeftOut(reason="its front matter is no longer that of a capsule", what=name)
         return
     if front is None:
         yield LeftOut(reason="front matter that is no YAML, kept as text", what=name)
-        front, body = {}, whole
+        front, body = {}, text
     if not body.strip():
         yield LeftOut(reason="empty file", what=name)
         return
@@ -77,9 +77,9 @@ def _file(path: Path, name: str) -> Iterator[Item]:
     made = _time(front, _CREATED) or datetime.fromtimestamp(stat.st_mtime, UTC)
     aliases = [clean(str(alias)) for alias in elements_of(front.get("aliases"))]
     about: dict[str, Any] = {"source": "markdown", "path": clean(name)} | ({"aliases": aliases} if aliases else {})
-    rest = {key: value for key, value in front.items() if key not in {"tags", "tag", "title", "kind", "aliases"}}
-    if rest:
-        about["front_matter"] = cleaned(rest)
+    other = {key: value for key, value in front.items() if key not in {"tags", "tag", "title", "kind", "aliases"}}
+    if other:
+        about["front_matter"] = cleaned(other)
     note = Note(
         id=name,
         title=titled(str(front.get("title") or place.stem), place.stem),
@@ -97,11 +97,11 @@ def _file(path: Path, name: str) -> Iterator[Item]:
 
 
 def _front_tags(front: dict[str, Any]) -> list[str]:
-    found: list[str] = []
+    tags: list[str] = []
     for name in ("tags", "tag"):
         value = front.get(name)
-        found += re.split(r"[,\s]+", value) if isinstance(value, str) else [str(one) for one in elements_of(value)]
-    return found
+        tags += re.split(r"[,\s]+", value) if isinstance(value, str) else [str(tag) for tag in elements_of(value)]
+    return tags
 
 
 def _time(front: dict[str, Any], names: tuple[str, ...]) -> datetime | None:
@@ -133,7 +133,7 @@ def _sections(note: Note) -> Iterator[Note]:
 
 def sections(text: str) -> list[tuple[str, str]]:
     """A text cut before each of its headings, none of which stands in a block of code."""
-    found: list[tuple[str, list[str]]] = [("", [])]
+    parts: list[tuple[str, list[str]]] = [("", [])]
     fence = ""
     for line in text.splitlines(keepends=True):
         opened = _FENCE.match(line)
@@ -141,9 +141,9 @@ def sections(text: str) -> list[tuple[str, str]]:
             fence = "" if fence == opened[1] else fence or opened[1]
         heading = None if fence else _HEADING.match(line.rstrip("\r\n"))
         if heading:
-            found.append((heading[1], []))
-        found[-1][1].append(line)
-    return [(heading, "".join(lines)) for heading, lines in found if "".join(lines).strip()]
+            parts.append((heading[1], []))
+        parts[-1][1].append(line)
+    return [(heading, "".join(lines)) for heading, lines in parts if "".join(lines).strip()]
 
 
 def parts_of(note: Note) -> Iterator[Note]:

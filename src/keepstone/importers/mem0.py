@@ -30,36 +30,36 @@ def read(reading: Reading) -> Iterator[Item]:
             "mem0 is read from an address or a database: give https://api.mem0.ai with --token, the address of a "
             "server of yours, or postgresql://…"
         )
-    for one in memories:
-        yield _note(one, reading.of)
+    for memory in memories:
+        yield _note(memory, reading.of)
 
 
-def _note(one: dict[str, Any], of: str | None) -> Item:
-    key, text = str(one.get("id")), str(one.get("memory") or one.get("data") or one.get("text") or "")
-    owners = {name: str(one[name]) for name in _OWNERS if one.get(name)}
+def _note(memory: dict[str, Any], of: str | None) -> Item:
+    key, text = str(memory.get("id")), str(memory.get("memory") or memory.get("data") or memory.get("text") or "")
+    owners = {name: str(memory[name]) for name in _OWNERS if memory.get(name)}
     if of and of not in owners.values():
         return LeftOut(reason="of another user", what=key)
-    if {"entity_type", "linked_memory_ids"} <= one.keys():
+    if {"entity_type", "linked_memory_ids"} <= memory.keys():
         return LeftOut(reason="entity of the graph", what=key)
     if not text.strip():
         return LeftOut(reason="without a text", what=key)
-    given = fields(one.get("metadata")) | {name: value for name, value in one.items() if name not in _OWN}
+    given = fields(memory.get("metadata")) | {name: value for name, value in memory.items() if name not in _OWN}
     return Note(
         id=key, title=titled(first_line(text), "Memory"), content_md=clean(text), kind="memory",
-        tags=labels("mem0", *elements_of(one.get("categories"))), created_at=moment(one.get("created_at")),
-        updated_at=moment(one.get("updated_at")),
+        tags=labels("mem0", *elements_of(memory.get("categories"))), created_at=moment(memory.get("created_at")),
+        updated_at=moment(memory.get("updated_at")),
         metadata={"source": "mem0", "id": key} | cleaned(owners) | ({"metadata": cleaned(given)} if given else {}),
     )  # fmt: skip
 
 
 def _from_postgres(reading: Reading) -> Iterator[dict[str, Any]]:
     with open_tables(reading.path) as tables:
-        there = [name for name in tables.names("id", "payload") if not name.endswith(("_entities", "migrations"))]
-        if reading.table is None and len(there) != 1:
+        present = [name for name in tables.names("id", "payload") if not name.endswith(("_entities", "migrations"))]
+        if reading.table is None and len(present) != 1:
             raise Invalid(
-                f"Name the table of mem0 with --table; with a payload there are: {', '.join(there) or 'none'}."
+                f"Name the table of mem0 with --table; with a payload there are: {', '.join(present) or 'none'}."
             )
-        for row in tables.rows(reading.table or there[0]):
+        for row in tables.rows(reading.table or present[0]):
             payload = row.get("payload")
             try:
                 read_in = fields(json.loads(payload) if isinstance(payload, str) else payload)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from keepstone.errors import Invalid
 from keepstone.importers.items import Item, LeftOut, Note, Reading
-from keepstone.importers.tables import Tables, open_tables
+from keepstone.importers.tables import SourceTables, open_tables
 from keepstone.importers.text import clean, cleaned, fields, first_line, labels, moment, titled, wire_time
 
 
@@ -16,11 +16,11 @@ def read(reading: Reading) -> Iterator[Item]:
     with open_tables(reading.path) as tables:
         if "memories" not in tables.names("id", "content", "state"):
             raise Invalid("There is no table of memories with a content and a state: is it OpenMemory's database?")
-        there = set(tables.names("id"))
-        users = {_key(row["id"]): row for row in tables.rows("users")} if "users" in there else {}
-        apps = {_key(row["id"]): str(row.get("name") or "") for row in tables.rows("apps")} if "apps" in there else {}
-        categories = _categories(tables, there)
-        states = _states(tables, there)
+        present = set(tables.names("id"))
+        users = {_key(row["id"]): row for row in tables.rows("users")} if "users" in present else {}
+        apps = {_key(row["id"]): str(row.get("name") or "") for row in tables.rows("apps")} if "apps" in present else {}
+        categories = _categories(tables, present)
+        states = _states(tables, present)
         for row in tables.rows("memories"):
             key, user = _key(row["id"]), users.get(_key(row.get("user_id")), {})
             whose = str(user.get("user_id") or user.get("email") or _key(row.get("user_id")))
@@ -42,26 +42,26 @@ def read(reading: Reading) -> Iterator[Item]:
                 )  # fmt: skip
 
 
-def _categories(tables: Tables, there: set[str]) -> defaultdict[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    if "categories" not in there:
-        return found
+def _categories(tables: SourceTables, present: set[str]) -> defaultdict[str, list[str]]:
+    categories: defaultdict[str, list[str]] = defaultdict(list)
+    if "categories" not in present:
+        return categories
     names = {_key(row["id"]): str(row.get("name") or "") for row in tables.rows("categories")}
     if "memory_categories" in tables.names("memory_id", "category_id"):
         for row in tables.rows("memory_categories", order="memory_id"):
-            found[_key(row["memory_id"])].append(names.get(_key(row["category_id"]), ""))
-    return found
+            categories[_key(row["memory_id"])].append(names.get(_key(row["category_id"]), ""))
+    return categories
 
 
-def _states(tables: Tables, there: set[str]) -> defaultdict[str, list[dict[str, Any]]]:
+def _states(tables: SourceTables, present: set[str]) -> defaultdict[str, list[dict[str, Any]]]:
     """What became of each memory, the earliest first."""
-    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    if "memory_status_history" in there:
+    changes: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    if "memory_status_history" in present:
         for row in tables.rows("memory_status_history", order="changed_at"):
             at = moment(row.get("changed_at"))
             change = {"from": _state(row.get("old_state")), "to": _state(row.get("new_state"))}
-            found[_key(row["memory_id"])].append(change | ({"at": wire_time(at)} if at else {}))
-    return found
+            changes[_key(row["memory_id"])].append(change | ({"at": wire_time(at)} if at else {}))
+    return changes
 
 
 def _metadata(row: dict[str, Any]) -> dict[str, Any]:

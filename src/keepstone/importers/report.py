@@ -29,9 +29,9 @@ class Report:
 
     def leave(self, reason: str, what: str, count: int = 1) -> None:
         self.left_out[reason] += count
-        some = self.examples.setdefault(reason, [])
-        if len(some) < _EXAMPLES:
-            some.append(what)
+        examples = self.examples.setdefault(reason, [])
+        if len(examples) < _EXAMPLES:
+            examples.append(what)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -17,7 +17,7 @@ _LONGEST_PAUSE = 60.0
 _GO_ON = "Run the same command again to go on."
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server does not take this; something else it may."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -25,7 +25,7 @@ class Refused(Exception):
         self.status, self.code, self.message = status, code, message
 
 
-class Server:
+class RemoteServer:
     def __init__(
         self, client: httpx2.AsyncClient, key: str, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
@@ -69,7 +69,7 @@ class Server:
             stop = _stop(answer.status_code, code)
             if stop is not None:
                 raise stop(f"{message} {_GO_ON}", code=code, upgrade_url=error.get("upgrade_url"))
-            raise Refused(answer.status_code, code, message)
+            raise ServerRefused(answer.status_code, code, message)
         raise Unavailable(f"No Keepstone answers at {self._client.base_url}, or it can't answer now. {_GO_ON}")
 
 

@@ -31,8 +31,8 @@ class _Text:
     def peek(self) -> str:
         """The next character that is no space; empty at the end."""
         while True:
-            found = _SPACE.match(self._buffer, self._at)
-            self._at = found.end() if found else self._at
+            space = _SPACE.match(self._buffer, self._at)
+            self._at = space.end() if space else self._at
             if self._at < len(self._buffer) or self._ended:
                 return self._buffer[self._at : self._at + 1]
             self._more(_CHUNK)
@@ -49,7 +49,7 @@ class _Text:
         wanted = _CHUNK
         while True:
             try:
-                found, end = _DECODER.raw_decode(self._buffer, self._at)
+                value, end = _DECODER.raw_decode(self._buffer, self._at)
             except json.JSONDecodeError as fault:
                 cut_off = fault.msg.startswith("Unterminated string") or fault.pos >= len(self._buffer) - _SLACK
                 if self._ended or not cut_off:
@@ -58,9 +58,9 @@ class _Text:
                 raise Invalid(f"{self._name} is nested too deeply to be an export.") from None
             else:
                 # A number at the end of the buffer could go on: "1" with ".5", or with "e+3".
-                if self._ended or not isinstance(found, int | float) or end <= len(self._buffer) - _SLACK:
+                if self._ended or not isinstance(value, int | float) or end <= len(self._buffer) - _SLACK:
                     self._at = end
-                    return found
+                    return value
             if len(self._buffer) - self._at > LARGEST:
                 raise Invalid(f"{self._name} has an element of more than {LARGEST >> 20} MB.")
             self._more(wanted)

@@ -14,7 +14,7 @@ from keepstone.errors import Invalid, NotFound
 _BATCH = 500
 
 
-class Tables(Protocol):
+class SourceTables(Protocol):
     def names(self, *columns: str) -> list[str]:
         """The tables that have all these columns."""
         ...
@@ -27,16 +27,16 @@ class _Sqlite:
         self._conn = conn
 
     def names(self, *columns: str) -> list[str]:
-        found = self._conn.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        return [name for (name,) in found.fetchall() if set(columns) <= set(self._columns(name))]
+        rows = self._conn.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        return [name for (name,) in rows.fetchall() if set(columns) <= set(self._columns(name))]
 
     def rows(self, table: str, *, order: str = "id") -> Iterator[dict[str, Any]]:
         names = self._columns(table)
         if not names:
             raise Invalid(f"There is no table {table} in this database.")
         by = _quoted(order if order in names else names[0])
-        found = self._conn.execute(f"SELECT * FROM {_quoted(table)} ORDER BY {by}")
-        while batch := found.fetchmany(_BATCH):
+        rows = self._conn.execute(f"SELECT * FROM {_quoted(table)} ORDER BY {by}")
+        while batch := rows.fetchmany(_BATCH):
             yield from (dict(zip(names, row, strict=True)) for row in batch)
 
     def _columns(self, table: str) -> list[str]:
@@ -78,7 +78,7 @@ class _Postgres:
 
 
 @contextmanager
-def open_tables(address: str) -> Generator[Tables]:
+def open_tables(address: str) -> Generator[SourceTables]:
     if is_postgres(address):
         try:
             with psycopg.connect(address, connect_timeout=10) as conn:

@@ -17,7 +17,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 def clean(text: str) -> str:
     """Without what is no text: NUL and half surrogate pairs, which a cut-off emoji leaves behind."""
-    return _UNSTORABLE.sub(lambda found: "" if found[0] == "\0" else "\ufffd", text) if text else text
+    return _UNSTORABLE.sub(lambda match: "" if match[0] == "\0" else "\ufffd", text) if text else text
 
 
 def cleaned(value: Any) -> Any:
@@ -71,8 +71,8 @@ def first_line(text: str) -> str:
 
 def labels(*names: Any) -> list[str]:
     """Tags: each once, none empty, not too long, not too many."""
-    found = (clean(str(name)).strip().lstrip("#").strip()[:LONGEST_TAG].strip() for name in names if name is not None)
-    return list(dict.fromkeys(name for name in found if name))[:MOST_TAGS]
+    tags = (clean(str(name)).strip().lstrip("#").strip()[:LONGEST_TAG].strip() for name in names if name is not None)
+    return list(dict.fromkeys(name for name in tags if name))[:MOST_TAGS]
 
 
 def named(name: Any, otherwise: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keepstone.errors import Invalid, NotFound
-from keepstone.importers.items import Conversation, Item, LeftOut, Reading, Turn
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Reading
 from keepstone.importers.text import clean, cleaned, digest, elements_of, fields, moment, named
 
 _SPEAKER = ("speaker", "role", "author", "from", "name", "user")
@@ -33,7 +33,7 @@ def read(reading: Reading) -> Iterator[Item]:
 
 
 def _file(file: Path, name: str, reading: Reading) -> Iterator[Item]:
-    turns: list[Turn] = []
+    turns: list[ImportedTurn] = []
     part = 0
     with file.open("rb") as lines:
         number = 0
@@ -60,7 +60,7 @@ def _file(file: Path, name: str, reading: Reading) -> Iterator[Item]:
         yield Conversation(id=f"{name}:{part}", title=name, turns=turns)
 
 
-def _turn(line: bytes, name: str, number: int, me: str | None) -> Turn | str:
+def _turn(line: bytes, name: str, number: int, me: str | None) -> ImportedTurn | str:
     """The turn, or why there is none."""
     try:
         said = json.loads(line)
@@ -68,31 +68,31 @@ def _turn(line: bytes, name: str, number: int, me: str | None) -> Turn | str:
         return "line that is no JSON"
     if not isinstance(said, dict):
         return "line that is no object"
-    one = fields(said)
-    text = _text(_first(one, _TEXT))
+    turn = fields(said)
+    text = _text(_first(turn, _TEXT))
     if not text.strip():
         return "line without a text"
-    speaker = named(_first(one, _SPEAKER), "unknown")
+    speaker = named(_first(turn, _SPEAKER), "unknown")
     if me and speaker in {"user", "human"}:
         speaker = me
-    own = _first(one, _ID)
-    at: datetime | None = moment(_first(one, _TIME))
+    own = _first(turn, _ID)
+    at: datetime | None = moment(_first(turn, _TIME))
     # By its place and text: the same line again is the same message, and two who say "yes" are two.
     key = f"{name}:{own}" if own not in (None, "") else f"{name}:{number}:{digest(speaker, text)[:16]}"
-    about: dict[str, Any] = {key: value for key, value in one.items() if key not in _OWN}
-    talk = _first(one, _CONVERSATION)
-    return Turn(
+    about: dict[str, Any] = {key: value for key, value in turn.items() if key not in _OWN}
+    talk = _first(turn, _CONVERSATION)
+    return ImportedTurn(
         id=key if len(key) <= 255 else digest(key),
         speaker=speaker,
         text=clean(text),
         at=at,
-        reply_to=f"{name}:{one['reply_to']}"[:255] if one.get("reply_to") else None,
-        metadata=cleaned(fields(one.get("metadata")) | about) | ({"session_id": str(talk)[:200]} if talk else {}),
+        reply_to=f"{name}:{turn['reply_to']}"[:255] if turn.get("reply_to") else None,
+        metadata=cleaned(fields(turn.get("metadata")) | about) | ({"session_id": str(talk)[:200]} if talk else {}),
     )
 
 
-def _first(one: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((one[name] for name in names if one.get(name) not in (None, "")), None)
+def _first(line: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((line[name] for name in names if line.get(name) not in (None, "")), None)
 
 
 def _text(value: Any) -> str:
@@ -101,4 +101,4 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, dict):
         return _text(_first(fields(value), _TEXT))
-    return "\n\n".join(text for text in (_text(each) for each in elements_of(value)) if text)
+    return "\n\n".join(text for text in (_text(element) for element in elements_of(value)) if text)

@@ -30,12 +30,12 @@ async def run_worker(services: Services) -> None:
     rescuer = asyncio.create_task(_rescue(services), name="rescue stalled jobs")
     try:
         while True:
-            told: dict[str, Any] = {}
+            description: dict[str, Any] = {}
             try:
                 await _worker(services).run()
             except Exception as fault:
-                told = describe(fault.__cause__ or fault)
-            log.warning("the worker stopped and begins anew", extra=told)
+                description = describe(fault.__cause__ or fault)
+            log.warning("the worker stopped and begins anew", extra=description)
             await asyncio.sleep(1)
     finally:
         rescuer.cancel()
@@ -94,15 +94,15 @@ async def _observed(services: Services, call_next: AsyncCallNext, context: JobCo
     job = context.job
     begun = time.perf_counter()
     outcome = "failed"
-    told: dict[str, Any] = {}
+    description: dict[str, Any] = {}
     try:
         with services.tracer.span(f"job {job.task_name}", {"keepstone.job.attempts": job.attempts}):
             result = await call_next()
     except BaseException as fault:
-        told = describe(fault)
+        description = describe(fault)
         if job.id is not None and isinstance(fault, Exception):
             with suppress(*QUEUE_AWAY):
-                await services.queue.note_fault(job.id, told["error"])
+                await services.queue.note_fault(job.id, description["error"])
         raise
     else:
         outcome = "succeeded"
@@ -113,5 +113,6 @@ async def _observed(services: Services, call_next: AsyncCallNext, context: JobCo
         log.log(
             logging.INFO if outcome == "succeeded" else logging.WARNING,
             "job",
-            extra={"task": job.task_name, "job": job.id, "outcome": outcome, "ms": round(seconds * 1000, 1)} | told,
+            extra={"task": job.task_name, "job": job.id, "outcome": outcome, "ms": round(seconds * 1000, 1)}
+            | description,
         )

@@ -31,8 +31,8 @@ async def create(
 
 async def list_agents(services: Services, principal: Principal, page: PageRequest) -> Page[Agent]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await store.page(conn, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda agent: (agent.created_at, agent.slug))
+        agents = await store.page(conn, after=page.after, limit=page.limit + 1)
+    return cut_page(agents, page, lambda agent: (agent.created_at, agent.slug))
 
 
 async def get(services: Services, principal: Principal, slug: str) -> Agent:

@@ -87,10 +87,10 @@ async def history(
     """Every value it had, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         scope_id = await _reach(conn, principal, scope_kind, scope_id)
-        found = await store.history(conn, scope_kind, scope_id, key)
-    if not found:
+        versions = await store.history(conn, scope_kind, scope_id, key)
+    if not versions:
         raise _not_found()
-    return found
+    return versions
 
 
 async def _reach(conn: Connection, principal: Principal, scope_kind: ScopeKind, scope_id: str) -> str:

@@ -30,8 +30,8 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
 async def list_projects(services: Services, principal: Principal, page: PageRequest) -> Page[Project]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await store.page(conn, user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda project: (project.created_at, project.id))
+        projects = await store.page(conn, user_id, after=page.after, limit=page.limit + 1)
+    return cut_page(projects, page, lambda project: (project.created_at, project.id))
 
 
 async def require_project(conn: Connection, principal: Principal, project_id: str | None) -> None:

@@ -51,8 +51,8 @@ async def list_summaries(
     """Those that hold, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place)
-        found = await store.page(conn, room.space, tier, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda one: (one.starts_at, one.id))
+        summaries = await store.page(conn, room.space, tier, after=page.after, limit=page.limit + 1)
+    return cut_page(summaries, page, lambda summary: (summary.starts_at, summary.id))
 
 
 async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:
@@ -61,11 +61,11 @@ async def sum_up_thread(services: Services, account: int, space: int, thread_id:
         room = await rooms.by_space(conn, space)
         said = await rooms.of_thread(conn, thread_id)
         before = await store.of_thread(conn, thread_id)
-    if room is None or not said or (before and before.source_ids == [one.id for one in said]):
+    if room is None or not said or (before and before.source_ids == [message.id for message in said]):
         return
     made = _Made(
         tier="thread", thread_id=thread_id, starts_at=said[0].ts, ends_at=said[-1].ts, message_count=len(said),
-        source_ids=[one.id for one in said], content=await _of_lines(services, account, room, said, "thread"),
+        source_ids=[message.id for message in said], content=await _of_lines(services, account, room, said, "thread"),
     )  # fmt: skip
     await _keep(services, account, room, made, [before] if before else [])
 
@@ -94,10 +94,10 @@ async def sum_up(services: Services, account: int, space: int) -> None:
     async with services.db.transaction(job_scope(account, space)) as conn:
         room = await rooms.by_space(conn, space)
         was = await rooms.due(conn, space)
-        found = await accounts.get(conn)
-    if room is None or was is None or found is None:
+        owner = await accounts.get(conn)
+    if room is None or was is None or owner is None:
         return
-    zone = ZoneInfo(found.timezone)
+    zone = ZoneInfo(owner.timezone)
     session, day, week = was.session, was.day, was.week
     if session is not None:
         start, session = await _sessions(services, account, room, session, now)
@@ -117,21 +117,23 @@ async def _sessions(
     """Returns where the first of them begins, and where one is still under way."""
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         start = await rooms.session_start(conn, room.space, since, silence=int(SILENCE.total_seconds()))
-        threads = {one.thread_id or "": one for one in await store.that_hold(conn, room.space, "thread")}
+        threads = {thread.thread_id or "": thread for thread in await store.that_hold(conn, room.space, "thread")}
     under_way: datetime | None = None
     begin: datetime | None = start
     while begin is not None:
         async with services.db.transaction(job_scope(account, room.space)) as conn:
             said = await rooms.between(conn, room.space, begin, limit=_MANY)
-            found = sessions(said)
+            talks = sessions(said)
             following: datetime | None = None
             if len(said) == _MANY:
                 # The last may go on; one that is as long as that goes on as another.
-                following = found.pop()[0].ts if len(found) > 1 else said[-1].ts + timedelta(microseconds=1)
-            elif found and now - found[-1][-1].ts < SILENCE:
-                under_way = found.pop()[0].ts
-            held = await store.that_hold(conn, room.space, "session", since=begin, until=following)
-        await _keep_sessions(services, account, room, found, {one.starts_at: one for one in held}, threads)
+                following = talks.pop()[0].ts if len(talks) > 1 else said[-1].ts + timedelta(microseconds=1)
+            elif talks and now - talks[-1][-1].ts < SILENCE:
+                under_way = talks.pop()[0].ts
+            existing = await store.that_hold(conn, room.space, "session", since=begin, until=following)
+        await _keep_sessions(
+            services, account, room, talks, {summary.starts_at: summary for summary in existing}, threads
+        )
         begin = following
     return start, under_way
 
@@ -140,23 +142,23 @@ async def _keep_sessions(
     services: Services,
     account: int,
     room: Room,
-    found: Sequence[list[Utterance]],
+    talks: Sequence[list[Utterance]],
     before: dict[datetime, Summary],
     threads: Mapping[str, Summary],
 ) -> None:
-    for session in found:
-        ids = [one.id for one in session]
-        there = before.pop(session[0].ts, None)
-        if there is not None and there.source_ids == ids:
+    for session in talks:
+        ids = [message.id for message in session]
+        existing = before.pop(session[0].ts, None)
+        if existing is not None and existing.source_ids == ids:
             continue
-        within = {one.thread_id for one in session if one.thread_id in threads}
-        parts = [_part(threads[one]) for one in threads if one in within]
-        alone = [one for one in session if one.thread_id not in within]
+        within = {message.thread_id for message in session if message.thread_id in threads}
+        parts = [_part(threads[thread]) for thread in threads if thread in within]
+        alone = [message for message in session if message.thread_id not in within]
         made = _Made(
             tier="session", thread_id=None, starts_at=session[0].ts, ends_at=session[-1].ts, message_count=len(session),
             source_ids=ids, content=await _of_both(services, account, room, alone, parts, "session"),
         )  # fmt: skip
-        await _keep(services, account, room, made, [there] if there else [])
+        await _keep(services, account, room, made, [existing] if existing else [])
     await _drop(services, account, room, list(before.values()))  # no session begins there any more
 
 
@@ -197,15 +199,16 @@ async def _period(
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         parts = await store.that_hold(conn, room.space, below, since=begin, until=end)
         before = await store.that_hold(conn, room.space, tier, since=begin, until=end)
-    ids = [one.id for one in parts]
+    ids = [part.id for part in parts]
     if not parts:
         await _drop(services, account, room, before)
         return
     if len(before) == 1 and before[0].source_ids == ids:
         return
     made = _Made(
-        tier=tier, thread_id=None, starts_at=begin, ends_at=end, message_count=sum(one.message_count for one in parts),
-        source_ids=ids, content=await _of_both(services, account, room, [], [_part(one) for one in parts], tier),
+        tier=tier, thread_id=None, starts_at=begin, ends_at=end, source_ids=ids,
+        message_count=sum(part.message_count for part in parts),
+        content=await _of_both(services, account, room, [], [_part(part) for part in parts], tier),
     )  # fmt: skip
     await _keep(services, account, room, made, before)
 
@@ -222,7 +225,7 @@ async def _of_lines(services: Services, account: int, room: Room, said: Sequence
 async def _of_both(
     services: Services, account: int, room: Room, said: Sequence[Utterance], parts: Sequence[PartSummary], tier: str
 ) -> str:
-    lines = [RoomLine(speaker=one.name, text=own_words(one.text), at=one.ts) for one in said]
+    lines = [RoomLine(speaker=message.name, text=own_words(message.text), at=message.ts) for message in said]
     model = metered(services, worker_for(account), room=room.id)
     if model is not None:
         try:
@@ -230,9 +233,9 @@ async def _of_both(
         except UpstreamError:
             pass  # a summary of what was said is better than none
     # In a thread: for a long session it takes a while.
-    told = [await asyncio.to_thread(summarise_parts, parts)] if parts else []
-    told += [await asyncio.to_thread(summarise, lines)] if lines else []
-    return "\n".join(told)
+    summaries = [await asyncio.to_thread(summarise_parts, parts)] if parts else []
+    summaries += [await asyncio.to_thread(summarise, lines)] if lines else []
+    return "\n".join(summaries)
 
 
 async def _keep(services: Services, account: int, room: Room, made: _Made, before: Sequence[Summary]) -> None:
@@ -249,7 +252,7 @@ async def _keep(services: Services, account: int, room: Room, made: _Made, befor
     cut = await passages_of([source], services.embedders.active, visibility=room.visibility)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
-        await _supersede(conn, room, before, now)
+        await _supersede(conn, before, now)
         await store.insert(conn, room.space, summary, visibility=room.visibility)
         if cut:
             await passages.insert(conn, room.space, cut)
@@ -262,24 +265,24 @@ async def _keep(services: Services, account: int, room: Room, made: _Made, befor
 async def _drop(services: Services, account: int, room: Room, gone: Sequence[Summary]) -> None:
     if gone:
         async with services.db.transaction(job_scope(account, room.space)) as conn:
-            await _supersede(conn, room, gone, services.clock())
+            await _supersede(conn, gone, services.clock())
 
 
-async def _supersede(conn: Connection, room: Room, before: Sequence[Summary], now: datetime) -> None:
-    ids = [one.id for one in before]
+async def _supersede(conn: Connection, before: Sequence[Summary], now: datetime) -> None:
+    ids = [summary.id for summary in before]
     await store.supersede(conn, ids, now)
-    await passages.delete(conn, room.space, "summary", ids)
+    await passages.delete(conn, "summary", ids)
 
 
 def sessions(said: Sequence[Utterance]) -> list[list[Utterance]]:
     """What was said without an hour's silence between."""
-    found: list[list[Utterance]] = []
-    for one in said:
-        if found and one.ts - found[-1][-1].ts < SILENCE:
-            found[-1].append(one)
+    talks: list[list[Utterance]] = []
+    for message in said:
+        if talks and message.ts - talks[-1][-1].ts < SILENCE:
+            talks[-1].append(message)
         else:
-            found.append([one])
-    return found
+            talks.append([message])
+    return talks
 
 
 def _part(summary: Summary) -> PartSummary:
@@ -302,5 +305,5 @@ def _next_monday(at: datetime, zone: ZoneInfo) -> datetime:
     return _monday(at.astimezone(zone).date() + timedelta(days=7), zone)
 
 
-def _least(one: datetime | None, other: datetime) -> datetime:
-    return other if one is None else min(one, other)
+def _least(first: datetime | None, other: datetime) -> datetime:
+    return other if first is None else min(first, other)

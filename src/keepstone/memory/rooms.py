@@ -76,10 +76,10 @@ async def create(
         await require_project(conn, principal, project_id)
         space = await store.create(conn, room_id, name, project_id)
         await member_store.put_member(conn, space, user_id, "owner")
-        for one in participants:
-            found = await _user(conn, one)
-            if found.id != user_id:
-                await member_store.put_member(conn, space, found.id, "member")
+        for participant in participants:
+            invited = await _user(conn, participant)
+            if invited.id != user_id:
+                await member_store.put_member(conn, space, invited.id, "member")
         for slug in dict.fromkeys(agents):
             await find_agent(conn, slug)
             await store.add_agent(conn, space, slug)
@@ -92,9 +92,9 @@ async def list_rooms(
 ) -> Page[Described]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await store.page(conn, user_id, after=page.after, limit=page.limit + 1, deleted=deleted)
-        shown = [await _described(conn, room) for room in found]
-    return cut_page(shown, page, lambda one: (one.room.created_at, one.room.id))
+        page_of_rooms = await store.page(conn, user_id, after=page.after, limit=page.limit + 1, deleted=deleted)
+        shown = [await _described(conn, room) for room in page_of_rooms]
+    return cut_page(shown, page, lambda described: (described.room.created_at, described.room.id))
 
 
 async def get(services: Services, principal: Principal, room_id: str) -> Described:
@@ -135,10 +135,10 @@ async def join(services: Services, principal: Principal, room_id: str, user: str
     """Let somebody of the account in. Whoever is in a room may."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_room(conn, principal, room_id)
-        found = await _user(conn, user)
-        if found.id not in {one.user_id for one in await store.participants(conn, room.space)}:
-            await member_store.put_member(conn, room.space, found.id, "member")
-            await record(conn, principal, "room.join", room_id, user=found.id)
+        joining = await _user(conn, user)
+        if joining.id not in {participant.user_id for participant in await store.participants(conn, room.space)}:
+            await member_store.put_member(conn, room.space, joining.id, "member")
+            await record(conn, principal, "room.join", room_id, user=joining.id)
         return await _described(conn, room)
 
 
@@ -150,13 +150,13 @@ async def leave(services: Services, principal: Principal, room_id: str, user_id:
             await _require_owner(conn, principal, room)
         await store.hold(conn, room.space)
         present = await store.participants(conn, room.space)
-        if user_id not in {one.user_id for one in present}:
+        if user_id not in {participant.user_id for participant in present}:
             raise NotFound("There is no such participant.")
-        rest = [one for one in present if one.user_id != user_id]
-        if not rest:
+        remaining = [participant for participant in present if participant.user_id != user_id]
+        if not remaining:
             raise Conflict("Nobody would be left in the room: delete it instead.")
-        if not any(one.role == "owner" for one in rest):
-            await member_store.put_member(conn, room.space, rest[0].user_id, "owner")
+        if not any(participant.role == "owner" for participant in remaining):
+            await member_store.put_member(conn, room.space, remaining[0].user_id, "owner")
         await member_store.remove_member(conn, room.space, user_id)
         await record(conn, principal, "room.leave", room_id, user=user_id)
 
@@ -217,10 +217,10 @@ async def list_messages(
     after = (page.after[0], number) if page.after and number is not None else None
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place)
-        found = await store.messages(
+        messages = await store.messages(
             conn, room.space, after=after, limit=page.limit + 1, thread_id=thread_id, latest_first=latest_first
         )
-    return cut_page(found, page, lambda one: (one.ts, str(one.seq)))
+    return cut_page(messages, page, lambda message: (message.ts, str(message.seq)))
 
 
 async def working(services: Services, principal: Principal, place: str) -> list[Utterance]:
@@ -233,15 +233,15 @@ async def working(services: Services, principal: Principal, place: str) -> list[
 async def recent_messages(services: Services, principal: Principal, room: Room) -> list[Utterance]:
     """From Redis, if there is one and it has all; else from what is stored, and Redis has it again."""
     if services.working is not None:
-        found = await services.working.read(principal.account, room.space, room.last_seq)
-        if found is not None:
-            return found
+        recent = await services.working.read(principal.account, room.space, room.last_seq)
+        if recent is not None:
+            return recent
     async with services.db.transaction(space_scope(principal, room.space)) as conn:
         # Asked for again: something may have been said meanwhile; also between these two queries.
         current = await store.by_space(conn, room.space) or room
         latest = await store.latest(conn, room.space, limit=WORKING)
     if services.working is not None:
-        last = max([current.last_seq, *(one.seq for one in latest)])
+        last = max([current.last_seq, *(message.seq for message in latest)])
         await services.working.fill(principal.account, room.space, last, latest)
     return latest
 
@@ -261,8 +261,8 @@ async def open_thread(services: Services, principal: Principal, room_id: str, *,
 async def list_threads(services: Services, principal: Principal, room_id: str, page: PageRequest) -> Page[Thread]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_room(conn, principal, room_id)
-        found = await store.threads(conn, room.space, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda thread: (thread.opened_at, thread.id))
+        threads = await store.threads(conn, room.space, after=page.after, limit=page.limit + 1)
+    return cut_page(threads, page, lambda thread: (thread.opened_at, thread.id))
 
 
 async def close_thread(services: Services, principal: Principal, room_id: str, thread_id: str) -> Thread:
@@ -299,7 +299,7 @@ async def find_room(conn: Connection, principal: Principal, room_id: str) -> Roo
 async def find_dm(conn: Connection, principal: Principal, agent: str, *, make: bool = False) -> Room:
     """Where the caller talks with this agent alone. Until something is said there, it is nowhere, and empty."""
     user_id = require_user(principal)
-    found = await find_agent(conn, agent)
+    known = await find_agent(conn, agent)
     room = await store.get_dm(conn, user_id, agent)
     if room is None and make:
         await store.ensure_dm(conn, user_id, agent)
@@ -307,7 +307,7 @@ async def find_dm(conn: Connection, principal: Principal, agent: str, *, make: b
     if room is None:
         room = Room(
             id=agent, name="", space=_NOWHERE, project_id=None, agent=agent, owner=user_id,
-            created_at=found.created_at, last_at=None, last_seq=0,
+            created_at=known.created_at, last_at=None, last_seq=0,
         )  # fmt: skip
     await enter(conn, space_scope(principal, room.space))
     return room
@@ -321,10 +321,10 @@ async def find_place(conn: Connection, principal: Principal, place: str, *, make
 
 
 async def _user(conn: Connection, user: str) -> User:
-    found = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-    if found is None:
+    known = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
+    if known is None:
         raise NotFound("There is no such user in this account.")
-    return found
+    return known
 
 
 async def _described(conn: Connection, room: Room) -> Described:
@@ -348,23 +348,23 @@ async def _say(
     user = await users.get(conn, require_user(principal))
     if user is None:
         raise NotFound("There is no such user.")
-    held = await store.hold(conn, room.space)
+    before = await store.hold(conn, room.space)
     if new.client_id is not None:
-        there = await store.by_client_id(conn, room.space, new.client_id)
-        if there is not None:
-            return None, there
+        existing = await store.by_client_id(conn, room.space, new.client_id)
+        if existing is not None:
+            return None, existing
     said = Utterance(
         id=new_id("msg"), seq=0, user=None if new.agent else user.id, agent=new.agent,
         name=new.agent or user.name or user.email.split("@", maxsplit=1)[0], text=new.text,
         ts=new.ts or services.clock(), thread_id=new.thread_id, attachments=list(new.attachments),
     )  # fmt: skip
     await _in_thread(conn, services, principal, room, said)
-    seq = await store.say(conn, held or room, said, new.client_id)
+    seq = await store.say(conn, before or room, said, new.client_id)
     if await spaces.claim_reading(conn, room.space):
         await services.queue.add(
             conn, "read_room", account=principal.account, one_by_one=f"room {room.space}", space=room.space
         )
-    return (held or room).last_seq, replace(said, seq=seq)
+    return (before or room).last_seq, replace(said, seq=seq)
 
 
 async def _in_thread(conn: Connection, services: Services, principal: Principal, room: Room, said: Utterance) -> None:
@@ -393,7 +393,7 @@ async def _keep_recent(
 
 
 async def _require_owner(conn: Connection, principal: Principal, room: Room) -> None:
-    present = {one.user_id: one.role for one in await store.participants(conn, room.space)}
+    present = {participant.user_id: participant.role for participant in await store.participants(conn, room.space)}
     if present.get(str(principal.user_id)) != "owner":
         raise Forbidden("Only an owner of the room may do this: ask whoever made it.")
 

@@ -21,7 +21,7 @@ class ApiKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class LoginSession:
     account: int
     id: str
     user_id: str

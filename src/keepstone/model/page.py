@@ -26,11 +26,11 @@ class Page(Generic[Item]):
     next_cursor: str | None
 
 
-def cut_page(found: Sequence[Item], page: PageRequest, position: Callable[[Item], Position]) -> Page[Item]:
+def cut_page(items: Sequence[Item], page: PageRequest, position: Callable[[Item], Position]) -> Page[Item]:
     """A page out of `page.limit + 1` rows: the one too many says that there is more."""
-    if len(found) <= page.limit:
-        return Page(items=found, next_cursor=None)
-    kept = found[: page.limit]
+    if len(items) <= page.limit:
+        return Page(items=items, next_cursor=None)
+    kept = items[: page.limit]
     return Page(items=kept, next_cursor=write_cursor(position(kept[-1])))
 
 

@@ -31,26 +31,26 @@ def configure_logs(level: str, style: LogFormat, stream: IO[str] | None = None) 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     """The extra fields of a record, and what may be told of its exception."""
-    found = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
     if record.exc_info and record.exc_info[1] is not None:
-        found |= describe(record.exc_info[1])
-    return found
+        extra |= describe(record.exc_info[1])
+    return extra
 
 
 def describe(fault: BaseException) -> dict[str, Any]:
     """An exception without its message: type, SQLSTATE and constraint of a database error, and the places."""
-    told: dict[str, Any] = {"error": type(fault).__name__}
+    description: dict[str, Any] = {"error": type(fault).__name__}
     sqlstate: str | None = getattr(fault, "sqlstate", None)
     if sqlstate is not None:
-        told |= {
+        description |= {
             "sqlstate": sqlstate,
             "constraint": getattr(getattr(fault, "diag", None), "constraint_name", None),
         }
     if fault.__cause__ is not None:
-        told["cause"] = type(fault.__cause__).__name__
+        description["cause"] = type(fault.__cause__).__name__
     frames = traceback.extract_tb(fault.__traceback__)
-    told["trace"] = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames[-8:]]
-    return told
+    description["trace"] = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames[-8:]]
+    return description
 
 
 class JsonFormatter(logging.Formatter):

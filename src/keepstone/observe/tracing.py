@@ -14,12 +14,12 @@ from keepstone.errors import Misconfigured
 Attributes = Mapping[str, str | int | float | bool]
 
 
-class Span(Protocol):
+class TraceSpan(Protocol):
     def set_attribute(self, key: str, value: str | float | bool, /) -> None: ...
 
 
 class Tracer(Protocol):
-    def span(self, name: str, attributes: Attributes | None = None) -> AbstractContextManager[Span]: ...
+    def span(self, name: str, attributes: Attributes | None = None) -> AbstractContextManager[TraceSpan]: ...
     def close(self) -> None: ...
 
 
@@ -33,7 +33,7 @@ class NoTracer:
 
     _span = _NoSpan()
 
-    def span(self, name: str, attributes: Attributes | None = None) -> AbstractContextManager[Span]:  # noqa: ARG002
+    def span(self, name: str, attributes: Attributes | None = None) -> AbstractContextManager[TraceSpan]:  # noqa: ARG002
         return nullcontext(self._span)
 
     def close(self) -> None:
@@ -60,7 +60,7 @@ class OtlpTracer:
         self._tracer: Any = self._provider.get_tracer("keepstone")
 
     @contextmanager
-    def span(self, name: str, attributes: Attributes | None = None) -> Generator[Span]:
+    def span(self, name: str, attributes: Attributes | None = None) -> Generator[TraceSpan]:
         # The exception itself would carry its message along; the status is enough.
         with self._tracer.start_as_current_span(
             name, attributes=dict(attributes or {}), record_exception=False, set_status_on_exception=False

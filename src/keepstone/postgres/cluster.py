@@ -175,11 +175,11 @@ def _has_passwd_entry(uid: int | None) -> bool:
 
 def _check_version(cluster: Cluster) -> None:
     try:
-        found = (cluster.data / "PG_VERSION").read_text().strip()
+        version = (cluster.data / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
         return
-    if found != str(MAJOR):
+    if version != str(MAJOR):
         raise Misconfigured(
-            f"{cluster.data} was made by Postgres {found}, and this Keepstone brings Postgres {MAJOR}. Dump it with "
+            f"{cluster.data} was made by Postgres {version}, and this Keepstone brings Postgres {MAJOR}. Dump it with "
             "the Keepstone that made it and restore it here; docs/operations.md says how."
         )

@@ -50,17 +50,17 @@ def _by_working_folder(data: Path) -> list[int]:
         wanted = data.stat()
     except FileNotFoundError:
         return []
-    found: list[int] = []
+    children: list[int] = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit():
             continue
         try:
-            there = os.stat(f"{entry.path}/cwd")  # noqa: PTH116
+            cwd = os.stat(f"{entry.path}/cwd")  # noqa: PTH116
         except OSError:  # gone, a zombie, or somebody else's
             continue
-        if (there.st_dev, there.st_ino) == (wanted.st_dev, wanted.st_ino) and _is_postgres(entry.path):
-            found.append(int(entry.name))
-    return found
+        if (cwd.st_dev, cwd.st_ino) == (wanted.st_dev, wanted.st_ino) and _is_postgres(entry.path):
+            children.append(int(entry.name))
+    return children
 
 
 def _is_postgres(process: str) -> bool:

@@ -109,8 +109,8 @@ def _root_cache() -> Path:
             f"{_ROOT_CACHE} can't be made ({fault.strerror}), and root's Postgres needs it: make it, or run Keepstone "
             "as an ordinary user."
         ) from None
-    found = _ROOT_CACHE.stat()
-    if found.st_uid != 0 or found.st_mode & 0o777 != 0o755:
+    status = _ROOT_CACHE.stat()
+    if status.st_uid != 0 or status.st_mode & 0o777 != 0o755:
         raise Misconfigured(f"{_ROOT_CACHE} must belong to root and have the mode 0755: change its owner and mode.")
     return _ROOT_CACHE
 

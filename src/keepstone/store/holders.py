@@ -1,6 +1,7 @@
 """Whose is a credential? Asked before there is an account, so through functions that answer nothing else."""
 
 from dataclasses import dataclass
+from typing import LiteralString
 
 from keepstone.model.principal import Role
 from keepstone.store.db import Connection, fetch_one
@@ -29,28 +30,16 @@ class SecretHolder(Holder):
 
 async def of_credential(conn: Connection, kind: str, prefix: str) -> SecretHolder | None:
     """Of an API key (`key`) or a browser session (`session`) that is good now."""
-    return await fetch_one(
-        conn,
-        SecretHolder,
-        "SELECT * FROM credential_holder(%(kind)s, %(prefix)s)",
-        {"kind": kind, "prefix": prefix},
-    )
+    query: LiteralString = "SELECT * FROM credential_holder(%(kind)s, %(prefix)s)"
+    return await fetch_one(conn, SecretHolder, query, {"kind": kind, "prefix": prefix})
 
 
 async def of_token(conn: Connection, user_id: str, minted_with: str) -> Holder | None:
-    return await fetch_one(
-        conn,
-        Holder,
-        "SELECT * FROM token_holder(%(user)s, %(credential)s)",
-        {"user": user_id, "credential": minted_with},
-    )
+    query: LiteralString = "SELECT * FROM token_holder(%(user)s, %(credential)s)"
+    return await fetch_one(conn, Holder, query, {"user": user_id, "credential": minted_with})
 
 
 async def of_subject(conn: Connection, subject: str, email: str) -> Holder | None:
     """Of somebody whom a foreign issuer vouches for, by their subject there or their address."""
-    return await fetch_one(
-        conn,
-        Holder,
-        "SELECT * FROM subject_holder(%(subject)s, %(email)s)",
-        {"subject": subject, "email": email},
-    )
+    query: LiteralString = "SELECT * FROM subject_holder(%(subject)s, %(email)s)"
+    return await fetch_one(conn, Holder, query, {"subject": subject, "email": email})

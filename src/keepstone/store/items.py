@@ -10,8 +10,8 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.item import Item, Store, joined
-from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
+from keepstone.store import memories, passages, workspaces
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
 
 SHAPE = memories.Shape(kind="item", row=Item)
 _HERE: LiteralString = "AND m.space = %(space)s"
@@ -187,6 +187,35 @@ async def in_trash(
     )
 
 
-async def purge(conn: Connection, by_then: datetime) -> int:
-    """Remove what has expired, of every account. Needs no scope."""
-    return await fetch_value(conn, "SELECT purge_items(%(then)s)", {"then": by_then})
+async def expired(conn: Connection, by_then: datetime) -> list[tuple[int, int]]:
+    """Account and space of every store with something that has expired. Needs no scope."""
+    return await fetch_rows(conn, "SELECT * FROM expired_items(%(then)s)", {"then": by_then})
+
+
+async def purge(conn: Connection, space: int, by_then: datetime) -> None:
+    """Remove for good what has expired in a store, with its versions and a line in the audit trail for each. Whoever
+    reads has long stopped seeing it. The store's row is held first, as whoever writes does.
+    """
+    await workspaces.hold(conn, space)
+    gone = await fetch_column(
+        conn,
+        """
+        WITH gone AS (
+            DELETE FROM memories
+             WHERE account = %(account)s AND space = %(space)s AND kind = 'item' AND valid_to <= %(then)s
+            RETURNING id, size_bytes, deleted_at
+        ), counted AS (
+            UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
+              FROM (SELECT count(*) AS number, coalesce(sum(size_bytes), 0) AS size FROM gone
+                     WHERE deleted_at IS NULL) g
+             WHERE s.account = %(account)s AND s.space = %(space)s
+        ), noted AS (
+            INSERT INTO audit (account, id, via, action, object_id)
+            SELECT %(account)s, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', 'item.expire', id
+              FROM gone
+        )
+        SELECT id FROM gone
+        """,
+        {"space": space, "then": by_then},
+    )
+    await passages.delete(conn, "memory", gone)

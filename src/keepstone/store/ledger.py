@@ -12,7 +12,7 @@ from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LedgerLine:
     """One call: what it was, who made it with what, and what it cost."""
 
     call_id: str
@@ -29,7 +29,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class AccountStanding:
     """Where the account stands in a month, before anything is taken. `known`: the call was paid just before."""
 
     credits: int | None
@@ -52,10 +52,10 @@ class Taken:
     within: bool
 
 
-async def standing(conn: Connection, month: date, call_ids: Sequence[str] = ()) -> Standing | None:
+async def standing(conn: Connection, month: date, call_ids: Sequence[str] = ()) -> AccountStanding | None:
     return await fetch_one(
         conn,
-        Standing,
+        AccountStanding,
         """
         SELECT a.credits, p.monthly_queries, p.monthly_credits,
                p.monthly_credits IS NOT NULL AND coalesce(a.refilled_for < %(month)s, true) AS refill_due,
@@ -87,7 +87,7 @@ async def refill(conn: Connection, month: date) -> int | None:
     return await fetch_value(conn, "SELECT credits FROM accounts WHERE account = %(account)s")
 
 
-async def take(conn: Connection, line: Line, *, unless: str = "") -> Taken | None:
+async def take(conn: Connection, line: LedgerLine, *, unless: str = "") -> Taken | None:
     """Write the line, take its credits and add to the month, together. A call that has its line already, or has one by
     the name `unless`, does nothing, and an account without a count always has enough.
 

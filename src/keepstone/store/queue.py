@@ -42,7 +42,7 @@ class TaskCount:
     failed: int
 
 
-class _Jobs(JobManager):
+class _JobManager(JobManager):
     """procrastinate's, except that no periodic job is added while one like it still waits.
 
     Its own way to say this, a `queueing_lock`, fails here: it reads the duplicate key out of the database's error,
@@ -65,7 +65,7 @@ class Queue:
     def __init__(self, conninfo: str, *, size: int = 3) -> None:
         self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, size=size)
         self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
-        self.app.job_manager = _Jobs(self.app.connector)
+        self.app.job_manager = _JobManager(self.app.connector)
 
     async def open(self) -> None:
         await self._pool.open(wait=True, timeout=30)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import LiteralString
 
-from keepstone.model.credential import Session
+from keepstone.model.credential import LoginSession
 from keepstone.store.db import Connection, delete_rows, fetch_all, fetch_one, fetch_value, insert_row
 
 _COLUMNS: LiteralString = "account, id, user_id, created_at, expires_at, last_used_at, address, user_agent"
@@ -19,21 +19,21 @@ async def insert(
     )
 
 
-async def get(conn: Connection, session_id: str) -> Session | None:
+async def get(conn: Connection, session_id: str) -> LoginSession | None:
     return await fetch_one(
         conn,
-        Session,
+        LoginSession,
         f"SELECT {_COLUMNS} FROM sessions WHERE account = %(account)s AND id = %(id)s AND expires_at > now()",
         {"id": session_id},
     )
 
 
-async def page(conn: Connection, *, user_id: str, after: tuple[datetime, str] | None, limit: int) -> list[Session]:
+async def page(conn: Connection, *, user_id: str, after: tuple[datetime, str] | None, limit: int) -> list[LoginSession]:
     """The user's own, the newest first."""
     at, last = after or (None, None)
     return await fetch_all(
         conn,
-        Session,
+        LoginSession,
         f"""
         SELECT {_COLUMNS} FROM sessions
          WHERE account = %(account)s AND user_id = %(user)s AND expires_at > now()

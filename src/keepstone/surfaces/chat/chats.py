@@ -1,13 +1,16 @@
 """Chats and what was said in them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from keepstone.memory import chats
-from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, show_page
+from keepstone.model.chat import Chat
+from keepstone.model.principal import Principal
+from keepstone.services import Services
+from keepstone.surfaces.http.routes import InTrash, Routes
+from keepstone.surfaces.http.wire import Shown, Time, Wire
 
 router = APIRouter(prefix="/chats", tags=["chats"])
 of_chat = APIRouter(tags=["chats"])
@@ -48,48 +51,23 @@ class MessageOut(Shown):
     metadata: dict[str, object]
 
 
-@router.post("", status_code=201, summary="Begin a chat")
-async def create_chat(services: Used, principal: Caller, body: ChatIn) -> ChatOut:
-    made = await chats.create(services, principal, title=body.title, workspace_id=body.workspace_id)
-    return ChatOut.model_validate(made)
+async def _change(services: Services, principal: Principal, chat_id: str, changes: dict[str, Any]) -> Chat:
+    return await chats.change(services, principal, chat_id, **changes)
 
 
-@router.get("", summary="Chats of your workspaces, the newest first")
-async def list_chats(
-    services: Used,
-    principal: Caller,
-    page: Paging,
-    workspace_id: Annotated[str | None, Query(pattern=r"^ws_[a-z0-9]{24}$")] = None,
-    deleted: Annotated[bool, Query(description="What is in the trash instead.")] = False,
-) -> PageOut[ChatOut]:
-    found = await chats.list_chats(services, principal, page, workspace_id=workspace_id, deleted=deleted)
-    return show_page(found, ChatOut.model_validate)
+_chats = Routes(router, ChatOut)
+_messages = Routes(of_chat, MessageOut)
 
+_CHAT = "/{chat_id:chat}"
+_WORKSPACE = (Annotated[str | None, Query(pattern=r"^ws_[a-z0-9]{24}$")], None)
 
-@router.get("/{chat_id:chat}", summary="One chat")
-async def get_chat(services: Used, principal: Caller, chat_id: str) -> ChatOut:
-    return ChatOut.model_validate(await chats.get(services, principal, chat_id))
-
-
-@router.patch("/{chat_id:chat}", summary="Rename a chat, or move it to another workspace")
-async def change_chat(services: Used, principal: Caller, chat_id: str, body: ChatChange) -> ChatOut:
-    changed = await chats.change(
-        services, principal, chat_id, title=body.title,
-        **({"workspace_id": body.workspace_id} if "workspace_id" in body.model_fields_set else {}),
-    )  # fmt: skip
-    return ChatOut.model_validate(changed)
-
-
-@router.delete("/{chat_id:chat}", status_code=204, summary="Into the trash, for 30 days")
-async def delete_chat(services: Used, principal: Caller, chat_id: str) -> None:
-    await chats.delete(services, principal, chat_id)
-
-
-@router.post("/{chat_id:chat}/restore", summary="A chat out of the trash")
-async def restore_chat(services: Used, principal: Caller, chat_id: str) -> ChatOut:
-    return ChatOut.model_validate(await chats.restore(services, principal, chat_id))
-
-
-@of_chat.get("/{chat_id:chat}/messages", summary="What was said in a chat, in order")
-async def list_messages(services: Used, principal: Caller, chat_id: str, page: Paging) -> PageOut[MessageOut]:
-    return show_page(await chats.list_messages(services, principal, chat_id, page), MessageOut.model_validate)
+_chats.one("POST", "", chats.create, "create_chat", "Begin a chat", body=ChatIn, status=201)
+_chats.page(
+    "", chats.list_chats, "list_chats", "Chats of your workspaces, the newest first", workspace_id=_WORKSPACE,
+    deleted=(InTrash, False),
+)  # fmt: skip
+_chats.one("GET", _CHAT, chats.get, "get_chat", "One chat")
+_chats.one("PATCH", _CHAT, _change, "change_chat", "Rename a chat, or move it to another workspace", changes=ChatChange)
+_chats.remove(_CHAT, chats.delete, "delete_chat", "Into the trash, for 30 days")
+_chats.one("POST", f"{_CHAT}/restore", chats.restore, "restore_chat", "A chat out of the trash")
+_messages.page(f"{_CHAT}/messages", chats.list_messages, "list_messages", "What was said in a chat, in order")

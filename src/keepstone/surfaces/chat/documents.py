@@ -1,6 +1,6 @@
 """Files and artifacts of a workspace."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response, UploadFile
@@ -8,12 +8,15 @@ from pydantic import Field
 
 from keepstone.errors import Malformed
 from keepstone.memory import documents
+from keepstone.model.document import Document, Kind
+from keepstone.model.principal import Principal
+from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse_unstorable, show_page
+from keepstone.surfaces.http.routes import InTrash, Operation, Routes
+from keepstone.surfaces.http.wire import Shown, Time, Wire, refuse_unstorable
 
 router = APIRouter(prefix="/workspaces/{workspace_id:ws}", tags=["documents"])
 
-Deleted = Annotated[bool, Query(description="What is in the trash instead.")]
 FileName = Annotated[str, Field(min_length=1, max_length=255)]
 MediaType = Annotated[str, Field(pattern=r"^[a-z0-9.+-]{1,80}/[a-z0-9.+-]{1,80}$")]
 
@@ -73,6 +76,20 @@ class DocumentHistory(Shown):
     items: list[DocumentVersionOut]
 
 
+def _of(kind: Kind, operation: Operation) -> Operation:
+    async def call(services: Services, principal: Principal, workspace_id: str, *rest: Any, **more: Any) -> Any:
+        return await operation(services, principal, workspace_id, kind, *rest, **more)
+
+    return call
+
+
+_documents = Routes(router, DocumentOut)
+_versions = Routes(router, DocumentVersionOut)
+
+_FILE = "/files/{document_id:doc}"
+_ARTIFACT = "/artifacts/{artifact_id:art}"
+
+
 @router.post("/files", status_code=201, summary="Upload a file: txt, md, html, pdf or docx")
 async def upload_file(services: Used, principal: Caller, workspace_id: str, file: UploadFile) -> DocumentOut:
     name = (file.filename or "").replace("\\", "/").rsplit("/", 1)[-1].strip()
@@ -89,28 +106,22 @@ async def upload_file(services: Used, principal: Caller, workspace_id: str, file
     return DocumentOut.model_validate(made)
 
 
-@router.get("/files", summary="The files of a workspace, the newest first")
-async def list_files(
-    services: Used, principal: Caller, workspace_id: str, page: Paging, deleted: Deleted = False
-) -> PageOut[DocumentOut]:
-    found = await documents.list_documents(services, principal, workspace_id, "file", page, deleted=deleted)
-    return show_page(found, DocumentOut.model_validate)
-
-
-@router.get("/files/{document_id:doc}", summary="One file")
-async def get_file(services: Used, principal: Caller, workspace_id: str, document_id: str) -> DocumentOut:
-    return DocumentOut.model_validate(await documents.get(services, principal, workspace_id, "file", document_id))
+_documents.page(
+    "/files", _of("file", documents.list_documents), "list_files", "The files of a workspace, the newest first",
+    deleted=(InTrash, False),
+)  # fmt: skip
+_documents.one("GET", _FILE, _of("file", documents.get), "get_file", "One file")
 
 
 @router.get("/files/{document_id:doc}/content", summary="A file as it was uploaded", response_class=Response)
 async def get_file_content(services: Used, principal: Caller, workspace_id: str, document_id: str) -> Response:
-    found = await documents.contents(services, principal, workspace_id, "file", document_id)
+    file = await documents.contents(services, principal, workspace_id, "file", document_id)
     # As a download and as nothing a browser would run: it is somebody's file, not a page of ours.
     headers = {
-        "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}",
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}",
         "content-security-policy": "sandbox; default-src 'none'",
     }
-    return Response(found.original or found.content.encode(), media_type=found.media_type, headers=headers)
+    return Response(file.original or file.content.encode(), media_type=file.media_type, headers=headers)
 
 
 @router.get("/files/{document_id:doc}/chunks", summary="The parts of a file, each with its place")
@@ -122,41 +133,29 @@ async def list_chunks(
     beyond: Annotated[int, Query(ge=-1, le=10_000_000)] = -1,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ChunkList:
-    found = await documents.list_chunks(services, principal, workspace_id, document_id, beyond=beyond, limit=limit + 1)
-    shown = [ChunkOut.model_validate(one) for one in found[:limit]]
-    return ChunkList(items=shown, next_part=shown[-1].part if len(found) > limit else None)
+    chunks = await documents.list_chunks(services, principal, workspace_id, document_id, beyond=beyond, limit=limit + 1)
+    shown = [ChunkOut.model_validate(chunk) for chunk in chunks[:limit]]
+    return ChunkList(items=shown, next_part=shown[-1].part if len(chunks) > limit else None)
 
 
-@router.delete("/files/{document_id:doc}", status_code=204, summary="Into the trash, for 30 days")
-async def delete_file(services: Used, principal: Caller, workspace_id: str, document_id: str) -> None:
-    await documents.delete(services, principal, workspace_id, "file", document_id)
-
-
-@router.post("/files/{document_id:doc}/restore", summary="A file out of the trash")
-async def restore_file(services: Used, principal: Caller, workspace_id: str, document_id: str) -> DocumentOut:
-    return DocumentOut.model_validate(await documents.restore(services, principal, workspace_id, "file", document_id))
-
-
-@router.get("/files/{document_id:doc}/history", summary="What happened to a file, the latest first")
-async def get_file_history(services: Used, principal: Caller, workspace_id: str, document_id: str) -> DocumentHistory:
-    found = await documents.versions(services, principal, workspace_id, "file", document_id)
-    return DocumentHistory(items=[DocumentVersionOut.model_validate(one) for one in found])
+_documents.remove(_FILE, _of("file", documents.delete), "delete_file", "Into the trash, for 30 days")
+_documents.one("POST", f"{_FILE}/restore", _of("file", documents.restore), "restore_file", "A file out of the trash")
+_versions.all(
+    f"{_FILE}/history", _of("file", documents.versions), "get_file_history",
+    "What happened to a file, the latest first", DocumentHistory,
+)  # fmt: skip
 
 
 @router.post("/artifacts", status_code=201, summary="Keep an artifact: a text that is worked on")
 async def create_artifact(services: Used, principal: Caller, workspace_id: str, body: ArtifactIn) -> ArtifactOut:
-    made = await documents.create_artifact(
-        services, principal, workspace_id, name=body.name, content=body.content, media_type=body.media_type
-    )
-    return _artifact(made, body.content)
+    made = await documents.create_artifact(services, principal, workspace_id, **dict(body))
+    return ArtifactOut.of(made, content=body.content)
 
 
-@router.get("/artifacts", summary="The artifacts of a workspace, the newest first")
-async def list_artifacts(
-    services: Used, principal: Caller, workspace_id: str, page: Paging, deleted: Deleted = False
-) -> PageOut[DocumentOut]:
-    found = await documents.list_documents(services, principal, workspace_id, "artifact", page, deleted=deleted)
-    return show_page(found, DocumentOut.model_validate)
+_documents.page(
+    "/artifacts", _of("artifact", documents.list_documents), "list_artifacts",
+    "The artifacts of a workspace, the newest first", deleted=(InTrash, False),
+)  # fmt: skip
 
 
 @router.get("/artifacts/{artifact_id:art}", summary="One artifact, or an earlier version of it")
@@ -167,22 +166,20 @@ async def get_artifact(
     artifact_id: str,
     version: Annotated[int | None, Query(ge=1, le=1_000_000_000)] = None,
 ) -> ArtifactOut:
-    found = await documents.contents(services, principal, workspace_id, "artifact", artifact_id, version=version)
+    text = await documents.contents(services, principal, workspace_id, "artifact", artifact_id, version=version)
     made = await documents.get(services, principal, workspace_id, "artifact", artifact_id)
-    told = {"version": found.version, "name": found.name, "media_type": found.media_type}
-    return _artifact(made, found.content).model_copy(update=told | {"size_bytes": len(found.content.encode())})
+    return ArtifactOut.of(
+        made, version=text.version, name=text.name, media_type=text.media_type, content=text.content,
+        size_bytes=len(text.content.encode()),
+    )  # fmt: skip
 
 
 @router.patch("/artifacts/{artifact_id:art}", summary="Another version of an artifact")
 async def change_artifact(
     services: Used, principal: Caller, workspace_id: str, artifact_id: str, body: ArtifactChange
 ) -> ArtifactOut:
-    made = await documents.update_artifact(
-        services, principal, workspace_id, artifact_id, name=body.name, content=body.content,
-        media_type=body.media_type,
-    )  # fmt: skip
-    found = await documents.contents(services, principal, workspace_id, "artifact", artifact_id)
-    return _artifact(made, found.content)
+    made = await documents.update_artifact(services, principal, workspace_id, artifact_id, **dict(body))
+    return await _with_text(services, principal, made)
 
 
 @router.post("/artifacts/{artifact_id:art}/revert", summary="An earlier version as the newest")
@@ -194,28 +191,20 @@ async def revert_artifact(
     version: Annotated[int, Query(ge=1, le=1_000_000_000)],
 ) -> ArtifactOut:
     made = await documents.revert_artifact(services, principal, workspace_id, artifact_id, version=version)
-    found = await documents.contents(services, principal, workspace_id, "artifact", artifact_id)
-    return _artifact(made, found.content)
+    return await _with_text(services, principal, made)
 
 
-@router.get("/artifacts/{artifact_id:art}/history", summary="Every version of an artifact, the latest first")
-async def get_artifact_history(
-    services: Used, principal: Caller, workspace_id: str, artifact_id: str
-) -> DocumentHistory:
-    found = await documents.versions(services, principal, workspace_id, "artifact", artifact_id)
-    return DocumentHistory(items=[DocumentVersionOut.model_validate(one) for one in found])
+async def _with_text(services: Services, principal: Principal, artifact: Document) -> ArtifactOut:
+    text = await documents.contents(services, principal, artifact.workspace_id, "artifact", artifact.id)
+    return ArtifactOut.of(artifact, content=text.content)
 
 
-@router.delete("/artifacts/{artifact_id:art}", status_code=204, summary="Into the trash, for 30 days")
-async def delete_artifact(services: Used, principal: Caller, workspace_id: str, artifact_id: str) -> None:
-    await documents.delete(services, principal, workspace_id, "artifact", artifact_id)
-
-
-@router.post("/artifacts/{artifact_id:art}/restore", summary="An artifact out of the trash")
-async def restore_artifact(services: Used, principal: Caller, workspace_id: str, artifact_id: str) -> DocumentOut:
-    made = await documents.restore(services, principal, workspace_id, "artifact", artifact_id)
-    return DocumentOut.model_validate(made)
-
-
-def _artifact(made: object, content: str) -> ArtifactOut:
-    return ArtifactOut(**DocumentOut.model_validate(made).model_dump(), content=content)
+_versions.all(
+    f"{_ARTIFACT}/history", _of("artifact", documents.versions), "get_artifact_history",
+    "Every version of an artifact, the latest first", DocumentHistory,
+)  # fmt: skip
+_documents.remove(_ARTIFACT, _of("artifact", documents.delete), "delete_artifact", "Into the trash, for 30 days")
+_documents.one(
+    "POST", f"{_ARTIFACT}/restore", _of("artifact", documents.restore), "restore_artifact",
+    "An artifact out of the trash",
+)  # fmt: skip

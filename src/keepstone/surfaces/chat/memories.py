@@ -7,9 +7,10 @@ from pydantic import Field
 
 from keepstone.memory import chat_memories, workspace_search
 from keepstone.memory.chat_memories import NewMemory, Saved
-from keepstone.model.chat import LARGEST, ChatMemory
+from keepstone.model.chat import LARGEST
 from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse, show_page
+from keepstone.surfaces.http.routes import InTrash, Routes
+from keepstone.surfaces.http.wire import Shown, Time, Wire, refuse
 
 # The routes of one chat, below its id; and those of a workspace.
 of_chat = APIRouter(tags=["chat memory"])
@@ -17,7 +18,6 @@ of_workspace = APIRouter(prefix="/workspaces/{workspace_id:ws}", tags=["chat mem
 
 Content = Annotated[str, Field(min_length=1, max_length=LARGEST)]
 Category = Annotated[str, Field(max_length=255, description="Any label; preference, fact, instruction, decision …")]
-Deleted = Annotated[bool, Query(description="What is in the trash instead.")]
 
 
 class RememberIn(Wire):
@@ -105,11 +105,7 @@ class ResultList(Shown):
 
 def _saved(saved: Saved, response: Response) -> SavedOut:
     response.status_code = 200 if saved.existing else 201
-    return SavedOut(**_fields(saved.memory), deduplicated=saved.existing)
-
-
-def _fields(memory: ChatMemory) -> dict[str, Any]:
-    return MemoryOut.model_validate(memory).model_dump()
+    return SavedOut.of(saved.memory, deduplicated=saved.existing)
 
 
 _NEW_OR_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": SavedOut, "description": "It was known already."}}
@@ -124,10 +120,17 @@ async def remember(services: Used, principal: Caller, chat_id: str, body: Rememb
     return _saved(saved, response)
 
 
-@of_chat.get("/{chat_id:chat}/memories", summary="What was remembered from a chat, the newest first")
-async def list_chat_memories(services: Used, principal: Caller, chat_id: str) -> MemoryList:
-    found = await chat_memories.list_of_chat(services, principal, chat_id)
-    return MemoryList(memories=[MemoryOut.model_validate(one) for one in found])
+_MEMORY = "/memories/{memory_id:mem}"
+_CHAT = "/{chat_id:chat}"
+_memories = Routes(of_workspace, MemoryOut)
+_chat_memories = Routes(of_chat, MemoryOut)
+_versions = Routes(of_workspace, MemoryVersionOut)
+_extractions = Routes(of_workspace, ExtractionOut)
+
+_chat_memories.all(
+    f"{_CHAT}/memories", chat_memories.list_of_chat, "list_chat_memories",
+    "What was remembered from a chat, the newest first", MemoryList,
+)  # fmt: skip
 
 
 @of_workspace.post("/memories", status_code=201, summary="Remember a text in a workspace", responses=_NEW_OR_KNOWN)
@@ -138,78 +141,38 @@ async def create_workspace_memory(
     return _saved(await chat_memories.save(services, principal, new, workspace_id=workspace_id), response)
 
 
-@of_workspace.get("/memories", summary="What a workspace remembers, the newest first")
-async def list_workspace_memories(
-    services: Used, principal: Caller, workspace_id: str, page: Paging, deleted: Deleted = False
-) -> PageOut[MemoryOut]:
-    found = await chat_memories.list_of_workspace(services, principal, workspace_id, page, deleted=deleted)
-    return show_page(found, MemoryOut.model_validate)
-
-
-@of_chat.get("/{chat_id:chat}/memories/{memory_id:mem}", summary="One memory")
-async def get_chat_memory(services: Used, principal: Caller, chat_id: str, memory_id: str) -> MemoryOut:
-    return MemoryOut.model_validate(await chat_memories.get(services, principal, chat_id, memory_id))
-
-
-@of_workspace.get("/memories/{memory_id:mem}", summary="One memory")
-async def get_workspace_memory(services: Used, principal: Caller, workspace_id: str, memory_id: str) -> MemoryOut:
-    return MemoryOut.model_validate(await chat_memories.get(services, principal, workspace_id, memory_id))
-
-
-@of_chat.patch("/{chat_id:chat}/memories/{memory_id:mem}", summary="Another text for a memory")
-async def change_chat_memory(
-    services: Used, principal: Caller, chat_id: str, memory_id: str, body: MemoryChange
-) -> MemoryOut:
-    changed = await chat_memories.update(services, principal, chat_id, memory_id, content=body.content)
-    return MemoryOut.model_validate(changed)
-
-
-@of_workspace.patch("/memories/{memory_id:mem}", summary="Another text for a memory")
-async def change_workspace_memory(
-    services: Used, principal: Caller, workspace_id: str, memory_id: str, body: MemoryChange
-) -> MemoryOut:
-    changed = await chat_memories.update(services, principal, workspace_id, memory_id, content=body.content)
-    return MemoryOut.model_validate(changed)
-
-
-@of_chat.delete("/{chat_id:chat}/memories/{memory_id:mem}", status_code=204, summary="Into the trash, for 30 days")
-async def delete_chat_memory(services: Used, principal: Caller, chat_id: str, memory_id: str) -> None:
-    await chat_memories.delete(services, principal, chat_id, memory_id)
-
-
-@of_workspace.delete("/memories/{memory_id:mem}", status_code=204, summary="Into the trash, for 30 days")
-async def delete_workspace_memory(services: Used, principal: Caller, workspace_id: str, memory_id: str) -> None:
-    await chat_memories.delete(services, principal, workspace_id, memory_id)
-
-
-@of_chat.post("/{chat_id:chat}/memories/{memory_id:mem}/rerun-extraction", summary="Make a memory's summary anew")
-async def rerun_extraction(services: Used, principal: Caller, chat_id: str, memory_id: str) -> MemoryOut:
-    return MemoryOut.model_validate(await chat_memories.rerun_extraction(services, principal, chat_id, memory_id))
-
-
-@of_workspace.post("/memories/{memory_id:mem}/rerun-extraction", summary="Make a memory's summary anew")
-async def rerun_workspace_extraction(services: Used, principal: Caller, workspace_id: str, memory_id: str) -> MemoryOut:
-    made = await chat_memories.rerun_extraction(services, principal, workspace_id, memory_id)
-    return MemoryOut.model_validate(made)
-
-
-@of_workspace.post("/memories/{memory_id:mem}/restore", summary="A memory out of the trash")
-async def restore_workspace_memory(services: Used, principal: Caller, workspace_id: str, memory_id: str) -> MemoryOut:
-    return MemoryOut.model_validate(await chat_memories.restore(services, principal, workspace_id, memory_id))
-
-
-@of_workspace.get("/memories/{memory_id:mem}/history", summary="Every version of a memory, the latest first")
-async def get_memory_history(services: Used, principal: Caller, workspace_id: str, memory_id: str) -> MemoryHistory:
-    found = await chat_memories.history(services, principal, workspace_id, memory_id)
-    return MemoryHistory(items=[MemoryVersionOut.model_validate(one) for one in found])
-
-
-@of_workspace.get("/extractions", summary="What is read for memories in the background, the newest first")
-async def list_extractions(
-    services: Used, principal: Caller, workspace_id: str, page: Paging
-) -> PageOut[ExtractionOut]:
-    found = await chat_memories.list_extractions(services, principal, workspace_id, page)
-    return show_page(found, ExtractionOut.model_validate)
+_memories.page(
+    "/memories", chat_memories.list_of_workspace, "list_workspace_memories",
+    "What a workspace remembers, the newest first", deleted=(InTrash, False),
+)  # fmt: skip
+# The same below a chat and below its workspace.
+for _routes, _below, _get, _change, _delete, _rerun in (
+    (
+        _chat_memories, f"{_CHAT}{_MEMORY}", "get_chat_memory", "change_chat_memory", "delete_chat_memory",
+        "rerun_extraction",
+    ),
+    (
+        _memories, _MEMORY, "get_workspace_memory", "change_workspace_memory", "delete_workspace_memory",
+        "rerun_workspace_extraction",
+    ),
+):  # fmt: skip
+    _routes.one("GET", _below, chat_memories.get, _get, "One memory")
+    _routes.one("PATCH", _below, chat_memories.update, _change, "Another text for a memory", body=MemoryChange)
+    _routes.remove(_below, chat_memories.delete, _delete, "Into the trash, for 30 days")
+    _routes.one(
+        "POST", f"{_below}/rerun-extraction", chat_memories.rerun_extraction, _rerun, "Make a memory's summary anew"
+    )
+_memories.one(
+    "POST", f"{_MEMORY}/restore", chat_memories.restore, "restore_workspace_memory", "A memory out of the trash"
+)
+_versions.all(
+    f"{_MEMORY}/history", chat_memories.history, "get_memory_history", "Every version of a memory, the latest first",
+    MemoryHistory,
+)  # fmt: skip
+_extractions.page(
+    "/extractions", chat_memories.list_extractions, "list_extractions",
+    "What is read for memories in the background, the newest first",
+)  # fmt: skip
 
 
 @of_workspace.get("/search", summary="Memories, documents and artifacts in one search")
@@ -223,7 +186,7 @@ async def search_workspace(
     type: Annotated[list[workspace_search.Type] | None, Query(max_length=3)] = None,  # noqa: A002
 ) -> ResultList:
     refuse("q", q)
-    found = await workspace_search.find(
+    results = await workspace_search.find(
         services, principal, workspace_id, q, limit=limit, offset=offset, types=type or ()
     )
-    return ResultList(items=[ResultOut.model_validate(one) for one in found.items], degraded=found.degraded)
+    return ResultList.model_validate(results)

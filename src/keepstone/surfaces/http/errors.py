@@ -130,10 +130,10 @@ async def _framework_error(request: Request, fault: Exception) -> JSONResponse:
 def _allowed(request: Request) -> str:
     """The methods of every route at this address; the framework names those of the first."""
     routes = iter_route_contexts(request.app.routes)
-    found = {
+    responses = {
         method
         for route in routes
         if compile_path(route.path or "")[0].match(request.url.path)
         for method in route.methods or ()
     }
-    return ", ".join(sorted(found))
+    return ", ".join(sorted(responses))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Generic, Self, TypeVar, cast
 
 from fastapi import Depends, Query
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
@@ -49,6 +49,12 @@ class Shown(BaseModel):
     """What goes out, read from a model dataclass."""
 
     model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def of(cls, source: object, /, **more: Any) -> Self:
+        """The fields as `source` has them, and those that it does not have, or has under another name."""
+        names = [name for name in cls.model_fields if name not in more and hasattr(source, name)]
+        return cls(**{name: getattr(source, name) for name in names}, **more)
 
 
 class PageOut(BaseModel, Generic[Item]):

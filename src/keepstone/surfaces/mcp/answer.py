@@ -5,8 +5,9 @@ Nothing heavy is imported here: `keepstone mcp` uses it too.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -33,7 +34,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ToolRefusal:
     """The name of an error, and what to do about it beyond what its message says."""
 
     code: str
@@ -56,16 +57,16 @@ def failure(code: str, message: str, advice: str = "", **more: Any) -> dict[str,
 
 
 async def answered(
-    work: Awaitable[dict[str, Any]], refuse: Callable[[KeepstoneError], Refusal], *, request_id: str
+    work: Awaitable[dict[str, Any]], refuse: Callable[[KeepstoneError], ToolRefusal], *, request_id: str
 ) -> dict[str, Any]:
     """The result of the work, or of what went wrong with it."""
     try:
         return await work
     except KeepstoneError as fault:
-        told = refuse(fault)
+        refusal = refuse(fault)
         details = [{"path": name, "message": wrong} for name, wrong in fault.fields.items()] or fault.details
         more = {"details": details, "upgrade_url": fault.upgrade_url, "retry_after": fault.retry_after}
-        return failure(told.code, fault.message, told.advice, **more)
+        return failure(refusal.code, fault.message, refusal.advice, **more)
     except Exception as fault:  # the end of the line: above it is the SDK, which would quote the fault
         log.error("unhandled", extra={"request_id": request_id, **describe(fault)})
         return failure(
@@ -81,8 +82,8 @@ def explained(fault: ValidationError, messages: Mapping[str, str]) -> Malformed:
         ours = messages.get(item["type"]) or (None if item["type"] == "value_error" else messages.get(path))
         message = ours or item["msg"].removeprefix("Value error, ")
         details.append({"path": path, "message": message})
-    told = "; ".join(f"{one['path']} {one['message']}".strip() for one in details)
-    return Malformed(f"{told}. Nothing was done.", details=details)
+    explanation = "; ".join(f"{detail['path']} {detail['message']}".strip() for detail in details)
+    return Malformed(f"{explanation}. Nothing was done.", details=details)
 
 
 def given(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,3 +93,14 @@ def given(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _blank(value: Any) -> bool:
     return isinstance(value, str) and not value.strip()
+
+
+def shown(source: object, names: Iterable[str], **more: Any) -> dict[str, Any]:
+    """Fields as the schema of a tool names them, when it was made and changed at the end; times as JSON has them."""
+    ordered = sorted({**dict.fromkeys(names), **more}, key=("created_at", "updated_at").count)
+    values = {name: more[name] if name in more else getattr(source, name) for name in ordered}
+    return {name: _time(value) if isinstance(value, datetime) else value for name, value in values.items()}
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

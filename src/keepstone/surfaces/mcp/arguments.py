@@ -24,7 +24,7 @@ def _apart(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-class Arguments(Wire):
+class ConductorArguments(Wire):
     mode: Mode
     id: Annotated[str | None, Field(pattern=f"^{pattern('cap')}$")] = None
     title: Annotated[str | None, Field(max_length=500)] = None
@@ -43,7 +43,7 @@ class Arguments(Wire):
         return {name: value for name, value in given.items() if value is not None}
 
 
-def read_arguments(raw: Mapping[str, Any]) -> Arguments:
+def read_arguments(raw: Mapping[str, Any]) -> ConductorArguments:
     said = given(raw)
     mode = said.get("mode")
     if not isinstance(mode, str) or mode not in NEEDS:
@@ -55,7 +55,7 @@ def read_arguments(raw: Mapping[str, Any]) -> Arguments:
     if mode == "save_memory" and "id" in said:
         raise Malformed("save_memory makes a new memory and takes no id: use update_memory to change that one.")
     try:
-        arguments = Arguments.model_validate(said)
+        arguments = ConductorArguments.model_validate(said)
     except ValidationError as fault:
         raise explained(fault, _MESSAGES) from None
     if mode == "update_memory" and not arguments.changes:

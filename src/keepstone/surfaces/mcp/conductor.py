@@ -6,7 +6,6 @@ business.
 
 import html
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.access.rates import RATE_LIMITED, admit
@@ -18,9 +17,10 @@ from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store.capsules import Wanted
-from keepstone.surfaces.mcp.answer import Refusal, answered, result
-from keepstone.surfaces.mcp.arguments import Arguments, read_arguments
+from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
+from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
 from keepstone.surfaces.mcp.quotation import quote
+from keepstone.surfaces.mcp.tool import CAPSULE_FIELDS, NAMED_FIELDS
 
 _LOOKED_THROUGH = 100  # when more than one tag is wanted: the search itself knows one
 _ADVICE = {
@@ -44,13 +44,13 @@ async def ask(
         text, structured = await _do(services, principal, arguments)
         return result(text, {"mode": arguments.mode, **structured})
 
-    def refuse(fault: KeepstoneError) -> Refusal:
-        return Refusal(fault.code, _advice(fault.code, raw))
+    def refuse(fault: KeepstoneError) -> ToolRefusal:
+        return ToolRefusal(fault.code, _advice(fault.code, raw))
 
     return await answered(work(), refuse, request_id=request_id)
 
 
-async def _do(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+async def _do(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     capsule_id = asked.id or ""
     match asked.mode:
         case "save_memory":
@@ -58,8 +58,8 @@ async def _do(services: Services, principal: Principal, asked: Arguments) -> tup
         case "search_memory":
             return await _search(services, principal, asked)
         case "get_memory":
-            found = await capsules.get(services, principal, capsule_id)
-            return quote(f"{_line(found)}\n\n{found.content_md}"), {"capsule": _shown(found)}
+            capsule = await capsules.get(services, principal, capsule_id)
+            return quote(f"{_line(capsule)}\n\n{capsule.content_md}"), {"capsule": _shown(capsule)}
         case "update_memory":
             after = await capsules.update(services, principal, capsule_id, asked.changes)
             said = f"Changed ({', '.join(asked.changes)}); what it was stays in its history."
@@ -73,7 +73,7 @@ async def _do(services: Services, principal: Principal, asked: Arguments) -> tup
             return f"Restored.\n{quote(_line(back))}", {"capsule": _shown(back)}
 
 
-async def _save(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+async def _save(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     new = NewCapsule(
         content_md=asked.content_md or "", title=asked.title, kind=asked.kind or "note", tags=asked.tags or [],
         project_id=asked.project_id,
@@ -81,22 +81,22 @@ async def _save(services: Services, principal: Principal, asked: Arguments) -> t
     made = await capsules.create(services, principal, new)
     text = f"Saved.\n{_line(made.capsule)}"
     if made.similar:
-        near = "\n".join(f"- {one.id} {one.title}" for one in made.similar)
+        near = "\n".join(f"- {near.id} {near.title}" for near in made.similar)
         text += (
             f"\nKept in the last week and nearly the same:\n{quote(near)}\nIf it is the same thing, ask the user "
             "whether to put it into one with update_memory and remove the other with forget_memory."
         )
-    similar = [{"id": one.id, "title": one.title, "similarity": one.similarity} for one in made.similar]
+    similar = [{"id": near.id, "title": near.title, "similarity": near.similarity} for near in made.similar]
     return text, {"capsule": _shown(made.capsule), "similar": similar}
 
 
-async def _search(services: Services, principal: Principal, asked: Arguments) -> tuple[str, dict[str, Any]]:
+async def _search(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     tags = asked.tags or []
     wanted = Wanted(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
     page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)
     results = await capsule_search.find(services, principal, asked.query or "", "hybrid", wanted, page)
-    hits = [one for one in results.page.items if set(tags) <= set(one.capsule.tags)][: asked.limit]
-    structured: dict[str, Any] = {"hits": [_hit(one) for one in hits]}
+    hits = [hit for hit in results.page.items if set(tags) <= set(hit.capsule.tags)][: asked.limit]
+    structured: dict[str, Any] = {"hits": [_hit(hit) for hit in hits]}
     if results.degraded:
         structured["degraded"] = results.degraded
     if not hits:
@@ -115,7 +115,7 @@ def _nothing(*, narrowed: bool, degraded: bool) -> str:
 
 def _listed(hits: Sequence[FoundCapsule], *, degraded: bool) -> str:
     by_words = " by words alone" if degraded else ""
-    lines = [f"{_line(one.capsule)}\n  {_snippet(one)}" for one in hits]
+    lines = [f"{_line(hit.capsule)}\n  {_snippet(hit)}" for hit in hits]
     return (
         f"{len(hits)} found{by_words}, the best first:\n{quote(chr(10).join(lines))}\n"
         "get_memory with an id gives the whole text."
@@ -127,34 +127,19 @@ def _line(capsule: Capsule) -> str:
     return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({capsule.created_at:%Y-%m-%d}; {about})"
 
 
-def _snippet(found: FoundCapsule) -> str:
+def _snippet(hit: FoundCapsule) -> str:
     """Without its HTML and marks, and without the title, which stands beside it."""
-    plain = html.unescape(found.snippet.replace("<mark>", "").replace("</mark>", ""))
-    return plain.removeprefix(" ".join(found.capsule.title.split())).strip() or plain
+    plain = html.unescape(hit.snippet.replace("<mark>", "").replace("</mark>", ""))
+    return plain.removeprefix(" ".join(hit.capsule.title.split())).strip() or plain
 
 
 def _shown(capsule: Capsule) -> dict[str, Any]:
-    return {
-        "id": capsule.id,
-        "title": capsule.title,
-        "content_md": capsule.content_md,
-        "kind": capsule.kind,
-        "tags": capsule.tags,
-        "project_id": capsule.project_id,
-        "version": capsule.version,
-        "created_at": _time(capsule.created_at),
-        "updated_at": _time(capsule.updated_at),
-    }
+    return shown(capsule, CAPSULE_FIELDS)
 
 
-def _hit(found: FoundCapsule) -> dict[str, Any]:
-    shown = _shown(found.capsule)
-    brief = {name: shown[name] for name in ("id", "title", "kind", "tags", "project_id", "created_at")}
-    return {**brief, "snippet": _snippet(found), "relevance": found.relevance}
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def _hit(hit: FoundCapsule) -> dict[str, Any]:
+    brief = shown(hit.capsule, NAMED_FIELDS)
+    return {**brief, "snippet": _snippet(hit), "relevance": hit.relevance}
 
 
 def _advice(code: str, raw: Mapping[str, Any]) -> str:

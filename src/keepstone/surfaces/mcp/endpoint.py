@@ -44,7 +44,7 @@ async def _exchange(request: Request, services: Services, offer: Offer, call: Ca
     body = await request.body()  # here, where one that is too large is refused in our words
     if "keepstone.surfaces.mcp.protocol" not in sys.modules:
         await asyncio.to_thread(_load_protocol)
-    return _Exchange(partial(_load_protocol(), offer, call, limit=services.settings.max_body_bytes), body)
+    return _ProtocolAnswer(partial(_load_protocol(), offer, call, limit=services.settings.max_body_bytes), body)
 
 
 def _load_protocol() -> Callable[..., Awaitable[None]]:
@@ -54,7 +54,7 @@ def _load_protocol() -> Callable[..., Awaitable[None]]:
     return exchange
 
 
-class _Exchange(Response):
+class _ProtocolAnswer(Response):
     """The answer that the protocol gives to a body that was read already."""
 
     def __init__(self, exchange: Any, body: bytes) -> None:

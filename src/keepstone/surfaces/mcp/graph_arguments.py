@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,8 +19,6 @@ from keepstone.surfaces.mcp.graph_tools import (
     MOST_RESULTS,
     example,
 )
-
-Arguments = TypeVar("Arguments", bound="_Arguments")
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.IGNORECASE)
 _NODE = "must be node_ and 24 letters and digits, as memory_recall shows it"
@@ -45,14 +43,14 @@ _MESSAGES = {
 
 def _moment(value: Any) -> datetime:
     """A time of ISO 8601 and nothing else that could be read as one. Without an offset it is in UTC."""
-    told = "must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z"
+    message = "must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z"
     if not isinstance(value, str) or _ISO.fullmatch(value.strip()) is None:
-        raise ValueError(told)
+        raise ValueError(message)
     try:
         at = datetime.fromisoformat(value.strip().upper().replace(",", "."))
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(told) from None
+        raise ValueError(message) from None
 
 
 def _whole(value: Any) -> Any:
@@ -67,15 +65,15 @@ NodeId = Annotated[str, Field(pattern=f"^{pattern('node')}$")]
 Pairs = dict[str, Any]
 
 
-class _Arguments(Wire):
+class _GraphToolArguments(Wire):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Graph(_Arguments):
+class _InGraph(_GraphToolArguments):
     graph_id: str | None = None
 
 
-class TimeRange(_Arguments):
+class TimeRange(_GraphToolArguments):
     start: Moment | None = None
     end: Moment | None = None
 
@@ -93,7 +91,7 @@ class TimeRange(_Arguments):
         return self
 
 
-class Recall(_Graph):
+class Recall(_InGraph):
     query: str
     max_results: Annotated[Whole, Field(ge=1, le=MOST_RESULTS)] = DEFAULT_RESULTS
     node_type: str | None = None
@@ -103,7 +101,7 @@ class Recall(_Graph):
     as_of: Moment | None = None
 
 
-class Store(_Graph):
+class StoreNode(_InGraph):
     content: str
     node_type: Word = DEFAULT_TYPE
     metadata: Pairs = Field(default_factory=dict[str, Any])
@@ -111,18 +109,18 @@ class Store(_Graph):
     valid_from: Moment | None = None
 
 
-class Update(_Graph):
+class Update(_InGraph):
     id: NodeId
     content: str | None = None
     node_type: Word | None = None
     metadata: Pairs | None = None
 
 
-class Forget(_Graph):
+class Forget(_InGraph):
     id: NodeId
 
 
-class Relate(_Graph):
+class Relate(_InGraph):
     from_id: NodeId
     to_id: NodeId
     edge_type: Word
@@ -131,7 +129,7 @@ class Relate(_Graph):
     valid_to: Moment | None = None
 
 
-class Neighbors(_Graph):
+class Neighbors(_InGraph):
     id: NodeId
     depth: Annotated[Whole, Field(ge=1, le=2)] = 1
     direction: Literal["both", "out", "in"] = "both"
@@ -139,17 +137,17 @@ class Neighbors(_Graph):
     as_of: Moment | None = None
 
 
-class ListGraphs(_Arguments):
+class ListGraphs(_GraphToolArguments):
     pass
 
 
-class CreateGraph(_Arguments):
+class CreateGraph(_GraphToolArguments):
     name: Word
 
 
-BY_TOOL: Mapping[str, type[_Arguments]] = {
+BY_TOOL: Mapping[str, type[_GraphToolArguments]] = {
     "memory_recall": Recall,
-    "memory_store": Store,
+    "memory_store": StoreNode,
     "memory_update": Update,
     "memory_forget": Forget,
     "memory_relate": Relate,
@@ -159,8 +157,8 @@ BY_TOOL: Mapping[str, type[_Arguments]] = {
 }
 
 
-def read(kind: type[Arguments], name: str, raw: Mapping[str, Any]) -> Arguments:
-    """The arguments of this tool."""
+def read(name: str, raw: Mapping[str, Any]) -> Any:
+    """The arguments of this tool, as its class in `BY_TOOL`."""
     said = given(raw)
     schema = GRAPH.tools[name]["inputSchema"]
     for needed in schema["required"]:
@@ -169,7 +167,7 @@ def read(kind: type[Arguments], name: str, raw: Mapping[str, Any]) -> Arguments:
             raise Malformed(f"{name} needs {needed}. For example: {example(name)}", details=details)
     known = ", ".join(schema["properties"]) or "none"
     try:
-        return kind.model_validate(said)
+        return BY_TOOL[name].model_validate(said)
     except ValidationError as fault:
         messages = {**_MESSAGES, "extra_forbidden": f"is not known here; the parameters are {known}"}
         raise explained(fault, messages) from None

@@ -44,7 +44,18 @@ _TIME = {"type": "string", "format": "date-time"}
 _MAYBE_TIME = {"type": ["string", "null"], "format": "date-time"}
 _ANYTHING = {"type": "object", "additionalProperties": True}
 _COUNT = {"type": "integer"}
-_GRAPH_ID = {"type": "string", "description": "Target graph. Defaults to your account's default graph."}
+
+
+def _text(description: str, **more: Any) -> dict[str, Any]:
+    return {"type": "string", **more, "description": description}
+
+
+def _number(description: str, least: int, most: int, default: float, *, kind: str = "integer") -> dict[str, Any]:
+    return {"type": kind, "minimum": least, "maximum": most, "default": default, "description": description}
+
+
+def _time(description: str) -> dict[str, Any]:
+    return {**_TIME, "description": f"{description} ISO 8601."}
 
 
 def example(name: str) -> str:
@@ -55,7 +66,9 @@ def _object(properties: Mapping[str, Any], required: Sequence[str] = ()) -> dict
     return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
-_FOUND = {
+_GRAPH_ID = _text("Target graph. Defaults to your account's default graph.")
+# The names of fields are also those that are read from the nodes, edges and graphs themselves.
+RECALLED = {
     "id": _TEXT,
     "content": _TEXT,
     "node_type": _TEXT,
@@ -64,17 +77,17 @@ _FOUND = {
     "updated_at": _TIME,
 }
 _RESULT = _object(
-    {**_FOUND, "relevance": {"type": "number", "minimum": 0, "maximum": 1}}, [*_FOUND, "relevance"]
+    {**RECALLED, "relevance": {"type": "number", "minimum": 0, "maximum": 1}}, [*RECALLED, "relevance"]
 )  # fmt: skip
-_KEPT = {
-    **_FOUND,
+NODE = {
+    **RECALLED,
     "graph_id": _TEXT,
     "version": _COUNT,
     "valid_from": _TIME,
     "valid_to": _MAYBE_TIME,
     "superseded_by": {"type": ["string", "null"]},
 }
-_EDGE = {
+EDGE = {
     "id": _TEXT,
     "from_id": _TEXT,
     "to_id": _TEXT,
@@ -84,7 +97,13 @@ _EDGE = {
     "valid_to": _MAYBE_TIME,
     "created_at": _TIME,
 }
-_GRAPH = {"id": _TEXT, "name": _TEXT, "is_default": {"type": "boolean"}, "node_count": _COUNT, "created_at": _TIME}
+GRAPH_FIELDS = {
+    "id": _TEXT,
+    "name": _TEXT,
+    "is_default": {"type": "boolean"},
+    "node_count": _COUNT,
+    "created_at": _TIME,
+}
 
 
 def _list(of: Mapping[str, Any], description: str = "") -> dict[str, Any]:
@@ -130,28 +149,18 @@ TOOLS = [
         "relevant first. Use it before you answer what may be known already. Be specific: a whole question finds more "
         "than a name. Filters are combined with AND. Each call counts as 1 query, also when nothing is found.",
         {
-            "query": {
-                "type": "string",
-                "description": "Natural language query to search memories. Can be a question or keywords.",
-            },
-            "max_results": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": MOST_RESULTS,
-                "default": DEFAULT_RESULTS,
-                "description": "Maximum number of results to return. Default: 10. Maximum: 100.",
-            },
-            "node_type": {"type": "string", "description": "Filter results to only nodes of this type."},
-            "graph_id": {
-                "type": "string",
-                "description": "Target graph to search. Defaults to your account's default graph.",
-            },
+            "query": _text("Natural language query to search memories. Can be a question or keywords."),
+            "max_results": _number(
+                "Maximum number of results to return. Default: 10. Maximum: 100.", 1, MOST_RESULTS, DEFAULT_RESULTS
+            ),
+            "node_type": _text("Filter results to only nodes of this type."),
+            "graph_id": _text("Target graph to search. Defaults to your account's default graph."),
             "time_range": {
                 "type": "object",
                 "description": "Filter by creation or update time.",
                 "properties": {
-                    "start": {**_TIME, "description": "Include nodes created/updated after this time. ISO 8601."},
-                    "end": {**_TIME, "description": "Include nodes created/updated before this time. ISO 8601."},
+                    "start": _time("Include nodes created/updated after this time."),
+                    "end": _time("Include nodes created/updated before this time."),
                 },
                 "additionalProperties": False,
             },
@@ -159,14 +168,14 @@ TOOLS = [
                 **_ANYTHING,
                 "description": "Filter by metadata key-value pairs. All specified pairs must match.",
             },
-            "min_relevance": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 1,
-                "default": DEFAULT_RELEVANCE,
-                "description": "Leave out what is less relevant. 0 returns the nearest, whatever it is.",
-            },
-            "as_of": {**_TIME, "description": "What held at this time, instead of now. ISO 8601."},
+            "min_relevance": _number(
+                "Leave out what is less relevant. 0 returns the nearest, whatever it is.",
+                0,
+                1,
+                DEFAULT_RELEVANCE,
+                kind="number",
+            ),
+            "as_of": _time("What held at this time, instead of now."),
         },
         ["query"],
         {
@@ -185,20 +194,18 @@ TOOLS = [
         "this conversation; put what you may filter by into metadata. The same again is not stored twice. What it "
         "plainly revises is superseded by itself; name what else it replaces in supersedes.",
         {
-            "content": {"type": "string", "description": "What to remember; up to 256 KB."},
-            "node_type": {
-                "type": "string",
-                "default": DEFAULT_TYPE,
-                "description": "decision, fact, preference, project, person, … : one word that you use again.",
-            },
+            "content": _text("What to remember; up to 256 KB."),
+            "node_type": _text(
+                "decision, fact, preference, project, person, … : one word that you use again.", default=DEFAULT_TYPE
+            ),
             "metadata": {**_ANYTHING, "description": "Any JSON object, to filter by later."},
             "graph_id": _GRAPH_ID,
             "supersedes": {**_list(_TEXT), "description": "Ids of nodes that no longer hold now that this does."},
-            "valid_from": {**_TIME, "description": "Since when it holds, if not since now. ISO 8601."},
+            "valid_from": _time("Since when it holds, if not since now."),
         },
         ["content"],
         {
-            "node": _object(_KEPT, ["id", "content", "node_type", "metadata"]),
+            "node": _object(NODE, ["id", "content", "node_type", "metadata"]),
             "existing": {"type": "boolean", "description": "It was there already."},
             "superseded": _list(_TEXT, "Older nodes that no longer hold."),
         },
@@ -210,21 +217,21 @@ TOOLS = [
         "Correct a node in place; what it was stays in its history. If the world changed instead, store the new state "
         "with memory_store and supersedes. Needs id and at least one of content, node_type, metadata.",
         {
-            "id": {"type": "string", "description": "Which node: `node_…`."},
-            "content": {"type": "string", "description": "Replaces the text."},
-            "node_type": {"type": "string", "description": "Replaces the type."},
+            "id": _text("Which node: `node_…`."),
+            "content": _text("Replaces the text."),
+            "node_type": _text("Replaces the type."),
             "metadata": {**_ANYTHING, "description": "Replaces all metadata."},
             "graph_id": _GRAPH_ID,
         },
         ["id"],
-        {"node": _object(_KEPT, ["id", "content", "node_type", "metadata"])},
+        {"node": _object(NODE, ["id", "content", "node_type", "metadata"])},
         ["node"],
     ),
     _tool(
         "memory_forget",
         "Forget",
         "Move a node to the trash, only when the user asks for it. It can be restored for 30 days.",
-        {"id": {"type": "string", "description": "Which node: `node_…`."}, "graph_id": _GRAPH_ID},
+        {"id": _text("Which node: `node_…`."), "graph_id": _GRAPH_ID},
         ["id"],
         {"forgotten": _TEXT},
         ["forgotten"],
@@ -235,16 +242,16 @@ TOOLS = [
         "Connect two nodes of a graph by a typed edge, read from from_id to to_id: depends_on, part_of, works_with, … "
         "The type supersedes takes the node at to_id out of what holds now.",
         {
-            "from_id": {"type": "string", "description": "`node_…`"},
-            "to_id": {"type": "string", "description": "`node_…`"},
-            "edge_type": {"type": "string", "description": "One word that you use again."},
+            "from_id": _text("`node_…`"),
+            "to_id": _text("`node_…`"),
+            "edge_type": _text("One word that you use again."),
             "metadata": {**_ANYTHING, "description": "Any JSON object."},
             "graph_id": _GRAPH_ID,
-            "valid_from": {**_TIME, "description": "Since when it holds, if not since now. ISO 8601."},
-            "valid_to": {**_TIME, "description": "Until when it holds. ISO 8601."},
+            "valid_from": _time("Since when it holds, if not since now."),
+            "valid_to": _time("Until when it holds."),
         },
         ["from_id", "to_id", "edge_type"],
-        {"edge": _object(_EDGE, list(_EDGE))},
+        {"edge": _object(EDGE, list(EDGE))},
         ["edge"],
     ),
     _tool(
@@ -252,28 +259,19 @@ TOOLS = [
         "Neighbors",
         "What is connected with a node, the nearest first, at most 100. Use it to follow what memory_recall found.",
         {
-            "id": {"type": "string", "description": "Where to begin: `node_…`."},
-            "depth": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 2,
-                "default": 1,
-                "description": "How many edges to follow.",
-            },
-            "direction": {
-                "type": "string",
-                "enum": ["both", "out", "in"],
-                "default": "both",
-                "description": "out: edges that begin at the node. in: that end at it.",
-            },
-            "edge_type": {"type": "string", "description": "Follow only edges of this type."},
-            "as_of": {**_TIME, "description": "Edges that held at this time, instead of now. ISO 8601."},
+            "id": _text("Where to begin: `node_…`."),
+            "depth": _number("How many edges to follow.", 1, 2, 1),
+            "direction": _text(
+                "out: edges that begin at the node. in: that end at it.", enum=["both", "out", "in"], default="both"
+            ),
+            "edge_type": _text("Follow only edges of this type."),
+            "as_of": _time("Edges that held at this time, instead of now."),
             "graph_id": _GRAPH_ID,
         },
         ["id"],
         {
             "neighbors": _list(
-                _object({"node": _object(_KEPT), "edge": _object(_EDGE), "steps": _COUNT}, ["node", "edge", "steps"])
+                _object({"node": _object(NODE), "edge": _object(EDGE), "steps": _COUNT}, ["node", "edge", "steps"])
             )
         },
         ["neighbors"],
@@ -285,7 +283,7 @@ TOOLS = [
         "The graphs of the account, the newest first. Most accounts need only the default one.",
         {},
         [],
-        {"graphs": _list(_object(_GRAPH, list(_GRAPH)))},
+        {"graphs": _list(_object(GRAPH_FIELDS, list(GRAPH_FIELDS)))},
         ["graphs"],
         reads=True,
     ),
@@ -293,9 +291,9 @@ TOOLS = [
         "graph_create",
         "Create a graph",
         "Make another graph, for what has nothing to do with the rest. Pass its id as graph_id to the other tools.",
-        {"name": {"type": "string", "description": "What it is about; 1 to 255 characters."}},
+        {"name": _text("What it is about; 1 to 255 characters.")},
         ["name"],
-        {"graph": _object(_GRAPH, list(_GRAPH))},
+        {"graph": _object(GRAPH_FIELDS, list(GRAPH_FIELDS))},
         ["graph"],
         again=False,
     ),

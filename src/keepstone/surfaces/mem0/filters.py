@@ -113,33 +113,33 @@ def _pair(name: str, value: Any, path: str, depth: int, budget: _Budget) -> Filt
     field = _FIELDS[name]
     return Every(
         tuple(
-            Comparison(field=field, operator=operator, value=_value(field, operator, each, path))
-            for operator, each in _operators(value, path, _ALLOWED[field], listed="in")
+            Comparison(field=field, operator=operator, value=_value(field, operator, operand, path))
+            for operator, operand in _operators(value, path, _ALLOWED[field], listed="in")
         )
     )
 
 
 def _parts(value: Any, path: str, depth: int, budget: _Budget) -> tuple[Filter, ...]:
     listed = cast("list[Any]", value) if isinstance(value, list) else [value]
-    if not listed or not all(isinstance(each, dict) and len(cast("dict[str, Any]", each)) > 0 for each in listed):
+    if not listed or not all(isinstance(part, dict) and len(cast("dict[str, Any]", part)) > 0 for part in listed):
         raise Invalid(f"{path} has to be a list of conditions.")
     return tuple(
-        _every(cast("dict[str, Any]", each), f"{path}.{number}", depth - 1, budget)
-        for number, each in enumerate(listed)
+        _every(cast("dict[str, Any]", part), f"{path}.{number}", depth - 1, budget)
+        for number, part in enumerate(listed)
     )
 
 
 def _metadata(value: Any, path: str, budget: _Budget) -> Filter:
     if not isinstance(value, dict):
         raise Invalid(f'{path} has to be an object, such as {{"team": "backend"}}.')
-    found: list[Filter] = []
-    for key, each in cast("dict[str, Any]", value).items():
-        for operator, against in _operators(each, f"{path}.{key}", _OPERATORS, listed=None):
+    filters: list[Filter] = []
+    for key, operand in cast("dict[str, Any]", value).items():
+        for operator, against in _operators(operand, f"{path}.{key}", _OPERATORS, listed=None):
             budget.take()
             if operator == "icontains" and not isinstance(against, str):
                 raise Invalid(f"{path}.{key}.icontains has to be a text.")
-            found.append(Comparison(field="metadata", operator=operator, value=against, path=(key,)))
-    return Every(tuple(found))
+            filters.append(Comparison(field="metadata", operator=operator, value=against, path=(key,)))
+    return Every(tuple(filters))
 
 
 def _operators(
@@ -150,7 +150,7 @@ def _operators(
     if given is None:
         named: list[tuple[Operator, Any]] = [(listed if listed and isinstance(value, list) else "eq", value)]
     elif given and all(name in _OPERATORS for name in given):
-        named = [(cast("Operator", name), each) for name, each in given.items()]
+        named = [(cast("Operator", name), operand) for name, operand in given.items()]
     elif listed is None and not any(name in _OPERATORS for name in given):
         named = [("eq", given)]  # an object in the metadata, compared as one
     else:
@@ -166,12 +166,12 @@ def _operators(
 def _value(field: Field, operator: Operator, value: Any, path: str) -> Any:
     if field in {"created_at", "updated_at"}:
         return read_moment(path, value)
-    one: Callable[[Any], Any] = (lambda each: check_id(path, each)) if field in ID_FIELDS else (
-        lambda each: _a_text(path, each)
+    check: Callable[[Any], Any] = (lambda text: check_id(path, text)) if field in ID_FIELDS else (
+        lambda text: _a_text(path, text)
     )  # fmt: skip
     if operator == "in":
-        return [one(each) for each in value]
-    return None if value is None and field in ID_FIELDS else one(value)
+        return [check(text) for text in value]
+    return None if value is None and field in ID_FIELDS else check(value)
 
 
 def _a_text(path: str, value: Any) -> str:

@@ -77,8 +77,8 @@ _UNSUPPORTED: Mapping[tuple[str, str], str] = {
     ("GET", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
     ("POST", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
     **{
-        (method, f"/api/v1/{what}/{{rest:path}}"): told
-        for what, told in (
+        (method, f"/api/v1/{what}/{{rest:path}}"): message
+        for what, message in (
             (
                 "orgs",
                 "There are no organisations or projects to set up here: a key is an account's, see /v1/keys.",
@@ -112,7 +112,7 @@ async def mem0_add(services: Used, principal: Caller, body: Mem0AddIn) -> Mem0Ad
         at=None if body.timestamp is None else read_moment("timestamp", body.timestamp).start,
     )  # fmt: skip
     kept = await entity_memories.add(services, principal, new)
-    return Mem0AddOut(results=[show_kept(one) for one in kept])
+    return Mem0AddOut(results=[show_kept(memory) for memory in kept])
 
 
 @router.post("/v3/memories/search/", summary="Find memories by what they are about")
@@ -120,13 +120,13 @@ async def mem0_search(services: Used, principal: Caller, body: Mem0SearchIn) -> 
     _check_request(principal, body)
     metadata = {"metadata": body.metadata} if body.metadata else {}
     wanted = _wanted(body.filters, body.categories, metadata, expired=body.show_expired)
-    found = await entity_search.find(
+    matches = await entity_search.find(
         services, principal, body.query, wanted, limit=body.top_k or body.limit or entity_search.RESULTS,
         floor=body.threshold,
         asked_at=None if body.reference_date is None else read_moment("reference_date", body.reference_date).start,
     )  # fmt: skip
-    shown = [Mem0FoundOut(**show(one.memory), score=one.relevance) for one in found]
-    return Mem0SearchOut(results=[_only(one, body.fields) for one in shown])
+    shown = [Mem0FoundOut(**show(match.memory), score=match.relevance) for match in matches]
+    return Mem0SearchOut(results=[_only(memory, body.fields) for memory in shown])
 
 
 @router.post("/v3/memories/", summary="The memories that pass a filter, the newest first")
@@ -140,11 +140,15 @@ async def mem0_list(
     }
     dates = {"created_at": between} if between else {}
     wanted = _wanted(body.filters, body.categories, dates, expired=body.show_expired)
-    found = await entity_search.list_memories(
+    memories = await entity_search.list_memories(
         services, principal, wanted, limit=page_size, offset=(page - 1) * page_size
     )
     return _page(
-        request, page, page_size, found.total, [_only(Mem0MemoryOut(**show(one)), body.fields) for one in found.items]
+        request,
+        page,
+        page_size,
+        memories.total,
+        [_only(Mem0MemoryOut(**show(memory)), body.fields) for memory in memories.items],
     )
 
 
@@ -169,10 +173,10 @@ async def mem0_trash(
     services: Used, principal: Caller, body: Mem0TrashIn, page: PageNumber = 1, page_size: PageSize = PAGE
 ) -> Mem0TrashOut:
     _check_request(principal, body)
-    found = await entity_search.list_trash(
+    memories = await entity_search.list_trash(
         services, principal, read_filters(body.filters), limit=page_size, offset=(page - 1) * page_size
     )
-    return Mem0TrashOut(results=[Mem0MemoryOut(**show(one)) for one in found])
+    return Mem0TrashOut(results=[Mem0MemoryOut(**show(memory)) for memory in memories])
 
 
 @router.get("/v1/memories/{memory_id:mem}/", summary="One memory")
@@ -198,7 +202,7 @@ async def mem0_delete(
 @router.get("/v1/memories/{memory_id:mem}/history/", summary="Every version of a memory, the first one first")
 async def mem0_history(services: Used, principal: Caller, memory_id: str) -> list[Mem0VersionOut]:
     memory, versions = await entity_memories.history(services, principal, memory_id)
-    return [show_version(memory, before, one) for before, one in zip([None, *versions], versions, strict=False)]
+    return [show_version(memory, before, version) for before, version in zip([None, *versions], versions, strict=False)]
 
 
 @router.post("/v1/memories/{memory_id:mem}/restore/", summary="A memory out of the trash")
@@ -208,22 +212,22 @@ async def mem0_restore(services: Used, principal: Caller, memory_id: str) -> Mem
 
 @router.put("/v1/batch/", summary="Change several memories, all or none")
 async def mem0_batch_update(services: Used, principal: Caller, body: Mem0BatchUpdateIn) -> Mem0MessageOut:
-    changes = [_change(one.memory_id, one) for one in body.memories]
+    changes = [_change(change.memory_id, change) for change in body.memories]
     done = await entity_memories.update(services, principal, changes)
     return Mem0MessageOut(message=f"Successfully updated {len(done)} memories")
 
 
 @router.delete("/v1/batch/", summary="Several memories into the trash, all or none")
 async def mem0_batch_delete(services: Used, principal: Caller, body: Mem0BatchDeleteIn) -> Mem0MessageOut:
-    ids = list(dict.fromkeys(one.memory_id for one in body.memories))
+    ids = list(dict.fromkeys(memory.memory_id for memory in body.memories))
     await entity_memories.delete(services, principal, ids)
     return Mem0MessageOut(message=f"Successfully deleted {len(ids)} memories")
 
 
 @router.get("/v1/entities/", summary="The users, agents, apps and runs for whom something is remembered")
 async def mem0_entities(services: Used, principal: Caller) -> Mem0EntitiesOut:
-    found = [show_entity(one) for one in await entity_memories.list_entities(services, principal)]
-    return Mem0EntitiesOut(count=len(found), total_count=len(found), next=None, previous=None, results=found)
+    entities = [show_entity(entity) for entity in await entity_memories.list_entities(services, principal)]
+    return Mem0EntitiesOut(count=len(entities), total_count=len(entities), next=None, previous=None, results=entities)
 
 
 @router.delete("/v2/entities/{entity_type}/{name:path}/", summary="Everything of one of them into the trash")
@@ -267,10 +271,10 @@ def _ids(named: Mapping[str, Any], filters: Mapping[str, Any] | None) -> Ids:
         if given.get(name, value) != value:
             raise Invalid(f"{name} is given twice, and not the same.")
         given[name] = value
-    found = {name: check_id(name, value) for name, value in given.items() if value is not None}
-    if not found:
+    ids = {name: check_id(name, value) for name, value in given.items() if value is not None}
+    if not ids:
         raise Invalid("Say whose memory it is: user_id, agent_id, app_id or run_id. Nothing was stored.")
-    return Ids(**found)
+    return Ids(**ids)
 
 
 def _said(message: Mem0MessageIn) -> Said:
@@ -300,7 +304,7 @@ def _wanted(
     """A filter, and what the request says beside it."""
     named = dict(filters or {})
     given: Filter = Every((Comparison(field="categories", operator="in", value=categories),) if categories else ())
-    both = {"AND": [one for one in (named, more) if one]} if more else named
+    both = {"AND": [part for part in (named, more) if part]} if more else named
     return Wanted(filter=read_filters(both, given), expired=bool(expired))
 
 
@@ -310,12 +314,12 @@ def _sent(filters: str | None) -> dict[str, Any] | None:
         return None
     for read in (json.loads, ast.literal_eval):
         try:
-            found = json.loads(json.dumps(read(filters)))
-            refuse_unstorable(found, ("filters",))
+            plain = json.loads(json.dumps(read(filters)))
+            refuse_unstorable(plain, ("filters",))
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
-        if isinstance(found, dict):
-            return cast("dict[str, Any]", found)
+        if isinstance(plain, dict):
+            return cast("dict[str, Any]", plain)
     raise Invalid("filters has to be an object in JSON.")
 
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.memory import agents
-from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
+from keepstone.surfaces.http.routes import Routes
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
 
 router = APIRouter(prefix="/v1/agents", tags=["rooms"])
 
@@ -40,31 +40,14 @@ class AgentOut(Shown):
     updated_at: Time
 
 
-@router.post("", status_code=201, summary="Make an agent")
-async def create_agent(services: Used, principal: Caller, body: AgentIn) -> AgentOut:
-    made = await agents.create(
-        services, principal, slug=body.slug, name=body.name, context_window=body.context_window,
-        instructions=body.instructions,
-    )  # fmt: skip
-    return AgentOut.model_validate(made)
+def plain(slug: str) -> str:
+    """What the database can look for: no slug has a NUL character."""
+    return slug.replace("\0", "")
 
 
-@router.get("", summary="The account's agents, the newest first")
-async def list_agents(services: Used, principal: Caller, page: Paging) -> PageOut[AgentOut]:
-    return show_page(await agents.list_agents(services, principal, page), AgentOut.model_validate)
-
-
-@router.get("/{slug}", summary="One agent")
-async def get_agent(services: Used, principal: Caller, slug: str) -> AgentOut:
-    return AgentOut.model_validate(await agents.get(services, principal, slug.replace("\0", "")))
-
-
-@router.patch("/{slug}", summary="Change an agent")
-async def change_agent(services: Used, principal: Caller, slug: str, body: AgentChange) -> AgentOut:
-    changes = body.model_dump(exclude_unset=True)
-    return AgentOut.model_validate(await agents.update(services, principal, slug.replace("\0", ""), changes))
-
-
-@router.delete("/{slug}", status_code=204, summary="Remove an agent")
-async def delete_agent(services: Used, principal: Caller, slug: str) -> None:
-    await agents.delete(services, principal, slug.replace("\0", ""))
+_agents = Routes(router, AgentOut, read_id=plain)
+_agents.one("POST", "", agents.create, "create_agent", "Make an agent", body=AgentIn, status=201)
+_agents.page("", agents.list_agents, "list_agents", "The account's agents, the newest first")
+_agents.one("GET", "/{slug}", agents.get, "get_agent", "One agent")
+_agents.one("PATCH", "/{slug}", agents.update, "change_agent", "Change an agent", changes=AgentChange)
+_agents.remove("/{slug}", agents.delete, "delete_agent", "Remove an agent")

@@ -7,13 +7,13 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from keepstone.engine.curate import Segment
 from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
 from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
-from keepstone.model.page import PageRequest
+from keepstone.model.page import Page
 from keepstone.store.capsules import Wanted
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, refuse
 
 router = APIRouter(prefix="/v1/memory", tags=["capsules"])
@@ -57,7 +57,7 @@ class SourceOut(BaseModel):
     message_id: str | None
 
 
-class CapsuleOut(BaseModel):
+class CapsuleOut(Shown):
     id: str
     title: str
     content_md: str
@@ -145,12 +145,12 @@ class CurateIn(Wire):
     refine: Annotated[bool, Field(description="Ask the language model about what is in doubt.")] = False
 
 
-class ReasonOut(BaseModel):
+class ReasonOut(Shown):
     code: str
     phrase: str
 
 
-class SegmentOut(BaseModel):
+class SegmentOut(Shown):
     messages: list[int] = Field(description="Places in what was sent.")
     text: str
     score: float
@@ -203,7 +203,7 @@ class RelatedList(BaseModel):
     items: list[HitOut]
 
 
-class DigestOut(BaseModel):
+class DigestOut(Shown):
     since: Time
     until: Time
     count: int
@@ -262,6 +262,25 @@ class ImportedOut(Shown):
     skipped: int = Field(description="Were there already.")
 
 
+def _source(capsule: Capsule) -> SourceOut | None:
+    if not capsule.source_chat_id and not capsule.source_message_id:
+        return None
+    return SourceOut(chat_id=capsule.source_chat_id, message_id=capsule.source_message_id)
+
+
+def _capsule(capsule: Capsule) -> CapsuleOut:
+    return CapsuleOut.of(capsule, source=_source(capsule))
+
+
+def _hit(match: FoundCapsule) -> HitOut:
+    return HitOut.of(match.capsule, source=_source(match.capsule), relevance=match.relevance, snippet=match.snippet)
+
+
+def _page(page: Page[Capsule]) -> CapsulePage:
+    items = [HitOut.of(capsule, source=_source(capsule)) for capsule in page.items]
+    return CapsulePage(items=items, next_cursor=page.next_cursor, has_more=page.next_cursor is not None)
+
+
 @router.post("/capsules", status_code=201, summary="Keep something")
 async def create_capsule(services: Used, principal: Caller, body: CapsuleIn) -> CreatedOut:
     source = body.source or SourceIn()
@@ -270,8 +289,7 @@ async def create_capsule(services: Used, principal: Caller, body: CapsuleIn) -> 
         chat_id=source.chat_id, message_id=source.message_id, metadata=body.metadata,
     )  # fmt: skip
     made = await capsules.create(services, principal, new)
-    similar = [SimilarOut.model_validate(one) for one in made.similar]
-    return CreatedOut(**_fields(made.capsule), similar=similar)
+    return CreatedOut.of(made.capsule, source=_source(made.capsule), similar=made.similar)
 
 
 @router.get("/capsules", summary="List and search")
@@ -291,12 +309,10 @@ async def list_capsules(
         refuse(name, value)
     wanted = Wanted(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
     if q is None or not q.strip():
-        found = await capsules.list_capsules(services, principal, wanted, page)
-        items = [HitOut(**_fields(capsule)) for capsule in found.items]
-        return CapsulePage(items=items, next_cursor=found.next_cursor, has_more=found.next_cursor is not None)
+        return _page(await capsules.list_capsules(services, principal, wanted, page))
     results = await capsule_search.find(services, principal, q, mode, wanted, page)
     return CapsulePage(
-        items=[_hit(one) for one in results.page.items],
+        items=[_hit(hit) for hit in results.page.items],
         next_cursor=results.page.next_cursor,
         has_more=results.page.next_cursor is not None,
         degraded=results.degraded,
@@ -305,8 +321,8 @@ async def list_capsules(
 
 @router.get("/capsules/tags", summary="Tags, the most used first")
 async def list_tags(services: Used, principal: Caller) -> TagList:
-    found = await capsule_views.tags(services, principal)
-    return TagList(items=[TagOut(tag=tag, count=count) for tag, count in found])
+    counts = await capsule_views.tags(services, principal)
+    return TagList(items=[TagOut(tag=tag, count=count) for tag, count in counts])
 
 
 @router.get("/capsules/timeline", summary="How much was kept when, and about what")
@@ -328,8 +344,8 @@ async def related(
     project_id: Annotated[str | None, Query(pattern=r"^proj_[a-z0-9]{24}$")] = None,
 ) -> RelatedList:
     refuse("text", text)
-    found = await capsule_search.related(services, principal, text, project_id)
-    return RelatedList(items=[_hit(one) for one in found])
+    hits = await capsule_search.related(services, principal, text, project_id)
+    return RelatedList(items=[_hit(hit) for hit in hits])
 
 
 @router.post("/capsules/delete-all", summary="Everything into the trash")
@@ -339,7 +355,7 @@ async def delete_all(services: Used, principal: Caller, body: DeleteAllIn) -> De
 
 @router.post("/capsules/merge", summary="Several into one")
 async def merge(services: Used, principal: Caller, body: MergeIn) -> CapsuleOut:
-    return CapsuleOut(**_fields(await capsule_archive.merge(services, principal, body.ids, body.into)))
+    return _capsule(await capsule_archive.merge(services, principal, body.ids, body.into))
 
 
 @router.post("/capsules/title", summary="A title and tags for a text")
@@ -354,50 +370,33 @@ async def curate(services: Used, principal: Caller, body: CurateIn) -> SegmentLi
         SpokenMessage(turn.speaker or turn.role or "user", turn.content or turn.text or "", role=turn.role or "")
         for turn in body.messages
     ]
-    found = await capsule_curation.curate(services, principal, said, refined=body.refine)
-    return SegmentList(segments=[_segment(one) for one in found])
+    segments = await capsule_curation.curate(services, principal, said, refined=body.refine)
+    return SegmentList(segments=[SegmentOut.model_validate(segment) for segment in segments])
 
 
-@router.get("/capsules/{capsule_id:cap}", summary="One capsule")
-async def get_capsule(services: Used, principal: Caller, capsule_id: str) -> CapsuleOut:
-    return CapsuleOut(**_fields(await capsules.get(services, principal, capsule_id)))
+_capsules = Routes(router, CapsuleOut, _capsule)
+_versions = Routes(router, VersionOut)
+_CAPSULE = "/capsules/{capsule_id:cap}"
 
-
-@router.patch("/capsules/{capsule_id:cap}", summary="Change a capsule; what it was stays in its history")
-async def change_capsule(services: Used, principal: Caller, capsule_id: str, body: CapsuleChange) -> CapsuleOut:
-    changes = body.model_dump(exclude_unset=True)
-    return CapsuleOut(**_fields(await capsules.update(services, principal, capsule_id, changes)))
-
-
-@router.delete("/capsules/{capsule_id:cap}", status_code=204, summary="Into the trash, for 30 days")
-async def delete_capsule(services: Used, principal: Caller, capsule_id: str) -> None:
-    await capsules.delete(services, principal, capsule_id)
-
-
-@router.post("/capsules/{capsule_id:cap}/restore", summary="Out of the trash")
-async def restore_capsule(services: Used, principal: Caller, capsule_id: str) -> CapsuleOut:
-    return CapsuleOut(**_fields(await capsules.restore(services, principal, capsule_id)))
-
-
-@router.post("/capsules/{capsule_id:cap}/recover", summary="Out of the cold tier")
-async def recover_capsule(services: Used, principal: Caller, capsule_id: str) -> CapsuleOut:
-    return CapsuleOut(**_fields(await capsules.recover(services, principal, capsule_id)))
-
-
-@router.get("/capsules/{capsule_id:cap}/history", summary="Every version, the latest first")
-async def get_history(services: Used, principal: Caller, capsule_id: str) -> VersionList:
-    found = await capsules.history(services, principal, capsule_id)
-    return VersionList(items=[VersionOut.model_validate(one) for one in found])
+_capsules.one("GET", _CAPSULE, capsules.get, "get_capsule", "One capsule")
+_capsules.one(
+    "PATCH", _CAPSULE, capsules.update, "change_capsule", "Change a capsule; what it was stays in its history",
+    changes=CapsuleChange,
+)  # fmt: skip
+_capsules.remove(_CAPSULE, capsules.delete, "delete_capsule", "Into the trash, for 30 days")
+_capsules.one("POST", f"{_CAPSULE}/restore", capsules.restore, "restore_capsule", "Out of the trash")
+_capsules.one("POST", f"{_CAPSULE}/recover", capsules.recover, "recover_capsule", "Out of the cold tier")
+_versions.all(f"{_CAPSULE}/history", capsules.history, "get_history", "Every version, the latest first", VersionList)
 
 
 @router.get("/trash", summary="What was deleted in the last 30 days")
 async def trash(services: Used, principal: Caller, page: Paging) -> CapsulePage:
-    return await _put_away(services, principal, page, cold=False)
+    return _page(await capsules.list_put_away(services, principal, page, cold=False))
 
 
 @router.get("/cold", summary="What was moved out of the way because the plan was full")
 async def cold(services: Used, principal: Caller, page: Paging) -> CapsulePage:
-    return await _put_away(services, principal, page, cold=True)
+    return _page(await capsules.list_put_away(services, principal, page, cold=True))
 
 
 @router.get("/usage", summary="How much is kept, and how much may be")
@@ -407,15 +406,11 @@ async def usage(services: Used, principal: Caller) -> UsageOut:
 
 @router.get("/digest", summary="The last week")
 async def digest(services: Used, principal: Caller) -> DigestOut:
-    found = await capsule_views.digest(services, principal)
-    return DigestOut(
-        since=found.since,
-        until=found.until,
-        count=found.count,
-        kinds=found.kinds,
-        topics=found.topics,
-        capsules=[CapsuleOut(**_fields(one)) for one in found.capsules],
-        rediscover=[CapsuleOut(**_fields(one)) for one in found.rediscover],
+    week = await capsule_views.digest(services, principal)
+    return DigestOut.of(
+        week,
+        capsules=[_capsule(capsule) for capsule in week.capsules],
+        rediscover=[_capsule(capsule) for capsule in week.rediscover],
     )
 
 
@@ -435,50 +430,6 @@ async def export(services: Used, principal: Caller) -> StreamingResponse:
 
 @router.post("/import", summary="Read an archive back; what is there already is left alone")
 async def import_archive(services: Used, principal: Caller, body: ArchiveIn) -> ImportedOut:
-    read = [one.model_dump() for one in body.capsules]
-    away = [one.model_dump() for one in body.put_away]
+    read = [capsule.model_dump() for capsule in body.capsules]
+    away = [capsule.model_dump() for capsule in body.put_away]
     return ImportedOut.model_validate(await capsule_archive.import_capsules(services, principal, read, away))
-
-
-def _fields(capsule: Capsule) -> dict[str, Any]:
-    source = None
-    if capsule.source_chat_id or capsule.source_message_id:
-        source = SourceOut(chat_id=capsule.source_chat_id, message_id=capsule.source_message_id)
-    return {
-        "id": capsule.id,
-        "title": capsule.title,
-        "content_md": capsule.content_md,
-        "kind": capsule.kind,
-        "tags": capsule.tags,
-        "project_id": capsule.project_id,
-        "source": source,
-        "metadata": capsule.metadata,
-        "size_bytes": capsule.size_bytes,
-        "version": capsule.version,
-        "created_at": capsule.created_at,
-        "updated_at": capsule.updated_at,
-        "accessed_at": capsule.accessed_at,
-        "deleted_at": capsule.deleted_at,
-    }
-
-
-def _hit(found: FoundCapsule) -> HitOut:
-    return HitOut(**_fields(found.capsule), relevance=found.relevance, snippet=found.snippet)
-
-
-def _segment(segment: Segment) -> SegmentOut:
-    return SegmentOut(
-        messages=list(segment.messages),
-        text=segment.text,
-        score=segment.score,
-        reasons=[ReasonOut(code=one.code, phrase=one.phrase) for one in segment.reasons],
-        title=segment.title,
-        tags=list(segment.tags),
-        kind=segment.kind,
-    )
-
-
-async def _put_away(services: Used, principal: Caller, page: PageRequest, *, cold: bool) -> CapsulePage:
-    found = await capsules.list_put_away(services, principal, page, cold=cold)
-    items = [HitOut(**_fields(capsule)) for capsule in found.items]
-    return CapsulePage(items=items, next_cursor=found.next_cursor, has_more=found.next_cursor is not None)

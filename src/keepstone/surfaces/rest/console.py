@@ -28,7 +28,7 @@ from keepstone.surfaces.rest.usage import (
 router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
 
 
-class ResidentOut(BaseModel):
+class ResidentOut(Shown):
     id: str
     email: str
     account_id: str
@@ -69,12 +69,8 @@ async def list_residents(
     return show_page(await operations.residents_page(services, page, beginning=q), _resident)
 
 
-def _resident(found: Resident) -> ResidentOut:
-    return ResidentOut(
-        id=found.user_id, email=found.email, account_id=found.account_id, plan=found.plan, role=found.role,
-        is_admin=found.is_admin, quota_bytes=found.quota_bytes, capacity_bytes=found.capacity_bytes,
-        used_bytes=found.used_bytes, created_at=found.created_at, last_login_at=found.last_login_at,
-    )  # fmt: skip
+def _resident(resident: Resident) -> ResidentOut:
+    return ResidentOut.of(resident, id=resident.user_id)
 
 
 # ------------------------------------------------------------------------------------------------------- plans
@@ -111,7 +107,7 @@ class PlanIn(Wire):
 
 @router.get("/plans", summary="The plans of this server")
 async def list_plans(services: Used) -> PlansOut:
-    return PlansOut(items=[PlanOut.model_validate(one) for one in await plans.list_plans(services)])
+    return PlansOut(items=[PlanOut.model_validate(plan) for plan in await plans.list_plans(services)])
 
 
 @router.get("/plans/{plan}", summary="One of them")
@@ -153,10 +149,10 @@ async def usage_of_accounts(
     by: Grouped = "day,action",
 ) -> AccountUsageOut | AllUsageOut:
     if account_id is not None:
-        found = await usage.usage_of(services, account_id, since=first(since), until=last(until), by=groups(by))
-        return shown(found)
+        used = await usage.usage_of(services, account_id, since=first(since), until=last(until), by=groups(by))
+        return shown(used)
     begin, end, lines = await usage.usage_of_all(services, since=first(since), until=last(until))
-    return AllUsageOut(since=begin, until=end, accounts=[OneOfAllOut.model_validate(one) for one in lines])
+    return AllUsageOut(since=begin, until=end, accounts=[OneOfAllOut.model_validate(line) for line in lines])
 
 
 # -------------------------------------------------------------------------------------------------------- jobs

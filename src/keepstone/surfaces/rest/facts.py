@@ -62,8 +62,8 @@ async def list_facts(
     scope_id: Annotated[str, Query(min_length=1, max_length=255)] = facts.ANYWHERE,
     as_of: Time | None = None,
 ) -> Response:
-    found = await facts.list_facts(services, principal, scope_kind, _plain(scope_id), as_of=as_of)
-    return _shown('{"items":[' + ",".join(_written(one) for one in found) + "]}")
+    listed = await facts.list_facts(services, principal, scope_kind, _plain(scope_id), as_of=as_of)
+    return _shown('{"items":[' + ",".join(_written(fact) for fact in listed) + "]}")
 
 
 @router.put(
@@ -82,8 +82,8 @@ async def put_fact(
 async def get_fact(
     services: Used, principal: Caller, scope_kind: ScopeKind, scope_id: str, key: str, as_of: Time | None = None
 ) -> Response:
-    found = await facts.get(services, principal, scope_kind, _plain(scope_id), _key(key), as_of=as_of)
-    return _shown(_written(found))
+    fact = await facts.get(services, principal, scope_kind, _plain(scope_id), _key(key), as_of=as_of)
+    return _shown(_written(fact))
 
 
 @router.delete("/{scope_kind}/{scope_id}/{key}", status_code=204, summary="A fact that holds no longer")
@@ -97,8 +97,8 @@ async def delete_fact(services: Used, principal: Caller, scope_kind: ScopeKind, 
 async def get_fact_history(
     services: Used, principal: Caller, scope_kind: ScopeKind, scope_id: str, key: str
 ) -> Response:
-    found = await facts.history(services, principal, scope_kind, _plain(scope_id), _key(key))
-    return _shown('{"items":[' + ",".join(_written(one) for one in found) + "]}")
+    versions = await facts.history(services, principal, scope_kind, _plain(scope_id), _key(key))
+    return _shown('{"items":[' + ",".join(_written(fact) for fact in versions) + "]}")
 
 
 def _given(body: bytes) -> tuple[str, str]:
@@ -116,10 +116,12 @@ def _given(body: bytes) -> tuple[str, str]:
         if len(value.encode()) > LARGEST:
             raise ValueError("the value has more than 64 KB")
     except (ValueError, RecursionError) as fault:
-        told = (
+        message = (
             str(fault) if isinstance(fault, ValueError) and not isinstance(fault, json.JSONDecodeError) else "not JSON"
         )
-        raise Malformed(f"body: {told}. Nothing was stored.", details=[{"path": "body", "message": told}]) from None
+        raise Malformed(
+            f"body: {message}. Nothing was stored.", details=[{"path": "body", "message": message}]
+        ) from None
     return value, str(visibility)
 
 

@@ -10,9 +10,10 @@ from starlette.convertors import Convertor, register_url_convertor
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
-from keepstone.model.graph import Edge, Graph, Node, Wanted
+from keepstone.model.graph import Edge, Wanted
 from keepstone.model.ids import pattern
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, refuse, refuse_unstorable, show_page
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
@@ -114,7 +115,7 @@ class EdgeIn(Wire):
     valid_to: Time | None = None
 
 
-class EdgeOut(BaseModel):
+class EdgeOut(Shown):
     id: str
     from_id: str
     to_id: str
@@ -166,7 +167,7 @@ class GraphRecallIn(Wire):
         return self
 
 
-class RecallResult(BaseModel):
+class RecallResult(Shown):
     id: str
     content: str
     node_type: str
@@ -183,38 +184,30 @@ class GraphRecallOut(BaseModel):
     degraded: str | None = Field(default=None, description="`terms`: nothing could be found by meaning just now.")
 
 
+def _named(graph_id: str) -> str | None:
+    return None if graph_id == DEFAULT else graph_id
+
+
+def _edge(edge: Edge) -> EdgeOut:
+    return EdgeOut.of(edge, edge_type=edge.type)
+
+
+_graphs = Routes(router, GraphOut, read_id=_named)
+_nodes = Routes(router, NodeOut, read_id=_named)
+_versions = Routes(router, NodeVersionOut, read_id=_named)
+_edges = Routes(router, EdgeOut, _edge, read_id=_named)
+
+_GRAPH = "/{graph_id:graphname}"
+_NODE = "/{graph_id:graphname}/nodes/{node_id:node}"
+_IN_TRASH = (Annotated[bool, Query(description="Those in the trash.")], False)
+
 # ------------------------------------------------------------------------------------------------------ graphs
 
-
-@router.post("", status_code=201, summary="Make a graph")
-async def create_graph(services: Used, principal: Caller, body: GraphIn) -> GraphOut:
-    return _graph(await graphs.create_graph(services, principal, name=body.name))
-
-
-@router.get("", summary="The account's graphs, the newest first")
-async def list_graphs(
-    services: Used,
-    principal: Caller,
-    page: Paging,
-    deleted: Annotated[bool, Query(description="Those in the trash.")] = False,
-) -> PageOut[GraphOut]:
-    return show_page(await graphs.list_graphs(services, principal, page, deleted=deleted), _graph)
-
-
-@router.get("/{graph_id:graphname}", summary="One graph; `default` is the account's default one")
-async def get_graph(services: Used, principal: Caller, graph_id: str) -> GraphOut:
-    return _graph(await graphs.get_graph(services, principal, _named(graph_id)))
-
-
-@router.delete("/{graph_id:graphname}", status_code=204, summary="Into the trash with all its nodes, for 30 days")
-async def delete_graph(services: Used, principal: Caller, graph_id: str) -> None:
-    await graphs.delete_graph(services, principal, _named(graph_id))
-
-
-@router.post("/{graph_id:graph}/restore", summary="A graph out of the trash")
-async def restore_graph(services: Used, principal: Caller, graph_id: str) -> GraphOut:
-    return _graph(await graphs.restore_graph(services, principal, graph_id))
-
+_graphs.one("POST", "", graphs.create_graph, "create_graph", "Make a graph", body=GraphIn, status=201)
+_graphs.page("", graphs.list_graphs, "list_graphs", "The account's graphs, the newest first", deleted=_IN_TRASH)
+_graphs.one("GET", _GRAPH, graphs.get_graph, "get_graph", "One graph; `default` is the account's default one")
+_graphs.remove(_GRAPH, graphs.delete_graph, "delete_graph", "Into the trash with all its nodes, for 30 days")
+_graphs.one("POST", "/{graph_id:graph}/restore", graphs.restore_graph, "restore_graph", "A graph out of the trash")
 
 # ------------------------------------------------------------------------------------------------------- nodes
 
@@ -224,13 +217,10 @@ async def restore_graph(services: Used, principal: Caller, graph_id: str) -> Gra
     responses={200: {"model": StoredOut, "description": "It was there already."}},
 )  # fmt: skip
 async def store_node(services: Used, principal: Caller, response: Response, graph_id: str, body: NodeIn) -> StoredOut:
-    kept = await graphs.store_node(
-        services, principal, _named(graph_id), content=body.content, node_type=body.node_type, metadata=body.metadata,
-        supersedes=body.supersedes, valid_from=body.valid_from,
-    )  # fmt: skip
+    kept = await graphs.store_node(services, principal, _named(graph_id), **dict(body))
     if kept.existing:
         response.status_code = 200
-    return StoredOut(**_fields(kept.node), existing=kept.existing, superseded=list(kept.superseded))
+    return StoredOut.of(kept.node, existing=kept.existing, superseded=list(kept.superseded))
 
 
 @router.get("/{graph_id:graphname}/nodes", summary="The nodes of a graph, the newest first")
@@ -249,43 +239,24 @@ async def list_nodes(
     deleted: Annotated[bool, Query(description="Those in the trash, whatever the filters.")] = False,
 ) -> PageOut[NodeOut]:
     if deleted:
-        return show_page(await graphs.list_trash(services, principal, _named(graph_id), page), _node)
+        return show_page(await graphs.list_trash(services, principal, _named(graph_id), page), NodeOut.model_validate)
     refuse("node_type", node_type)
     wanted = Wanted(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
-    return show_page(await graphs.list_nodes(services, principal, _named(graph_id), wanted, page), _node)
+    return show_page(
+        await graphs.list_nodes(services, principal, _named(graph_id), wanted, page), NodeOut.model_validate
+    )
 
 
-@router.get("/{graph_id:graphname}/nodes/{node_id:node}", summary="One node")
-async def get_node(services: Used, principal: Caller, graph_id: str, node_id: str) -> NodeOut:
-    return _node(await graphs.get_node(services, principal, _named(graph_id), node_id))
-
-
-@router.patch("/{graph_id:graphname}/nodes/{node_id:node}", summary="Change a node; what it was stays in its history")
-async def change_node(services: Used, principal: Caller, graph_id: str, node_id: str, body: NodeChange) -> NodeOut:
-    return _node(
-        await graphs.update_node(
-            services, principal, _named(graph_id), node_id, content=body.content, node_type=body.node_type,
-            metadata=body.metadata,
-        )
-    )  # fmt: skip
-
-
-@router.delete(
-    "/{graph_id:graphname}/nodes/{node_id:node}", status_code=204, summary="A node into the trash, for 30 days"
+_nodes.one("GET", _NODE, graphs.get_node, "get_node", "One node")
+_nodes.one(
+    "PATCH", _NODE, graphs.update_node, "change_node", "Change a node; what it was stays in its history",
+    body=NodeChange,
+)  # fmt: skip
+_nodes.remove(_NODE, graphs.forget_node, "forget_node", "A node into the trash, for 30 days")
+_nodes.one("POST", f"{_NODE}/restore", graphs.restore_node, "restore_node", "A node out of the trash")
+_versions.all(
+    f"{_NODE}/history", graphs.node_history, "get_node_history", "Every version, the latest first", NodeVersionList
 )
-async def forget_node(services: Used, principal: Caller, graph_id: str, node_id: str) -> None:
-    await graphs.forget_node(services, principal, _named(graph_id), node_id)
-
-
-@router.post("/{graph_id:graphname}/nodes/{node_id:node}/restore", summary="A node out of the trash")
-async def restore_node(services: Used, principal: Caller, graph_id: str, node_id: str) -> NodeOut:
-    return _node(await graphs.restore_node(services, principal, _named(graph_id), node_id))
-
-
-@router.get("/{graph_id:graphname}/nodes/{node_id:node}/history", summary="Every version, the latest first")
-async def get_node_history(services: Used, principal: Caller, graph_id: str, node_id: str) -> NodeVersionList:
-    found = await graphs.node_history(services, principal, _named(graph_id), node_id)
-    return NodeVersionList(items=[NodeVersionOut.model_validate(one) for one in found])
 
 
 @router.get("/{graph_id:graphname}/nodes/{node_id:node}/neighbors", summary="What is one or two edges away")
@@ -302,37 +273,26 @@ async def list_neighbors(
     as_of: AsOf = None,
 ) -> NeighborList:
     refuse("edge_type", edge_type)
-    found = await graphs.neighbours(
+    neighbours = await graphs.neighbours(
         services, principal, _named(graph_id), node_id, depth=depth, direction=direction, edge_type=edge_type,
         as_of=as_of,
     )  # fmt: skip
     return NeighborList(
-        items=[NeighborOut(node=_node(one.node), edge=_edge(one.edge), steps=one.steps) for one in found]
+        items=[
+            NeighborOut(node=NodeOut.model_validate(near.node), edge=_edge(near.edge), steps=near.steps)
+            for near in neighbours
+        ]
     )
 
 
 # ------------------------------------------------------------------------------------------------------- edges
 
 
-@router.post("/{graph_id:graphname}/edges", status_code=201, summary="Relate two nodes")
-async def relate(services: Used, principal: Caller, graph_id: str, body: EdgeIn) -> EdgeOut:
-    return _edge(
-        await graphs.relate(
-            services, principal, _named(graph_id), from_id=body.from_id, to_id=body.to_id, edge_type=body.edge_type,
-            metadata=body.metadata, valid_from=body.valid_from, valid_to=body.valid_to,
-        )
-    )  # fmt: skip
-
-
-@router.get("/{graph_id:graphname}/edges", summary="The edges of a graph, the newest first, also those that ended")
-async def list_edges(services: Used, principal: Caller, page: Paging, graph_id: str) -> PageOut[EdgeOut]:
-    return show_page(await graphs.list_edges(services, principal, _named(graph_id), page), _edge)
-
-
-@router.delete("/{graph_id:graphname}/edges/{edge_id:edge}", status_code=204, summary="An edge that holds no longer")
-async def end_edge(services: Used, principal: Caller, graph_id: str, edge_id: str) -> None:
-    await graphs.end_edge(services, principal, _named(graph_id), edge_id)
-
+_edges.one("POST", f"{_GRAPH}/edges", graphs.relate, "relate", "Relate two nodes", body=EdgeIn, status=201)
+_edges.page(
+    f"{_GRAPH}/edges", graphs.list_edges, "list_edges", "The edges of a graph, the newest first, also those that ended"
+)
+_edges.remove(f"{_GRAPH}/edges/{{edge_id:edge}}", graphs.end_edge, "end_edge", "An edge that holds no longer")
 
 # ------------------------------------------------------------------------------------------------------ recall
 
@@ -344,56 +304,23 @@ async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: G
         node_type=body.node_type or None, metadata=body.metadata_filter or {}, start=within.start, end=within.end,
         as_of=body.as_of,
     )  # fmt: skip
-    found = await graph_recall.recall(
+    recalled = await graph_recall.recall(
         services, principal, query=body.query, graph_id=_named(graph_id), wanted=wanted, max_results=body.max_results,
         min_relevance=body.min_relevance,
     )  # fmt: skip
-    return GraphRecallOut(
-        results=[
-            RecallResult(
-                id=one.node.id, content=one.node.content, node_type=one.node.node_type, metadata=one.node.metadata,
-                relevance=one.relevance, created_at=one.node.created_at, updated_at=one.node.updated_at,
-            )
-            for one in found.results
-        ],
-        total=found.total,
-        query_id=found.query_id,
-        degraded=found.degraded,
-    )  # fmt: skip
-
-
-def _named(graph_id: str) -> str | None:
-    return None if graph_id == DEFAULT else graph_id
+    results = [RecallResult.of(result.node, relevance=result.relevance) for result in recalled.results]
+    return GraphRecallOut(results=results, total=recalled.total, query_id=recalled.query_id, degraded=recalled.degraded)
 
 
 def _pairs(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        found: Any = json.loads(text)
-        refuse_unstorable(found, ())
+        pairs: Any = json.loads(text)
+        refuse_unstorable(pairs, ())
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        pairs = None
+    if not isinstance(pairs, dict):
         message = 'must be a JSON object, such as {"team": "backend"}'
         raise Malformed(f"metadata_filter {message}.", details=[{"path": "query.metadata_filter", "message": message}])
-    return cast("dict[str, Any]", found)
-
-
-def _graph(graph: Graph) -> GraphOut:
-    return GraphOut.model_validate(graph)
-
-
-def _node(node: Node) -> NodeOut:
-    return NodeOut(**_fields(node))
-
-
-def _fields(node: Node) -> dict[str, Any]:
-    return {name: getattr(node, name) for name in NodeOut.model_fields}
-
-
-def _edge(edge: Edge) -> EdgeOut:
-    return EdgeOut(
-        id=edge.id, from_id=edge.from_id, to_id=edge.to_id, edge_type=edge.type, metadata=edge.metadata,
-        valid_from=edge.valid_from, valid_to=edge.valid_to, created_at=edge.created_at,
-    )  # fmt: skip
+    return cast("dict[str, Any]", pairs)

@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
-from keepstone.model.credential import Session
+from keepstone.model.credential import LoginSession
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
 
 router = APIRouter(prefix="/v1", tags=["keys"])
@@ -59,41 +60,24 @@ class AuditOut(Shown):
 
 @router.post("/keys", status_code=201, summary="Make an API key")
 async def create_key(services: Used, principal: Caller, body: KeyIn) -> NewKeyOut:
-    made, secret = await keys.create_key(
-        services, principal, name=body.name, service=body.service, expires_at=body.expires_at
-    )
-    return NewKeyOut(**KeyOut.model_validate(made).model_dump(), key=secret)
+    made, secret = await keys.create_key(services, principal, **dict(body))
+    return NewKeyOut.of(made, key=secret)
 
 
-@router.get("/keys", summary="My keys; for an owner the service keys too")
-async def list_keys(services: Used, principal: Caller, page: Paging) -> PageOut[KeyOut]:
-    return show_page(await keys.list_keys(services, principal, page), KeyOut.model_validate)
-
-
-@router.get("/keys/{key_id:key}", summary="One key, without its secret")
-async def get_key(services: Used, principal: Caller, key_id: str) -> KeyOut:
-    return KeyOut.model_validate(await keys.get_key(services, principal, key_id))
-
-
-@router.delete("/keys/{key_id:key}", status_code=204, summary="Revoke a key")
-async def revoke_key(services: Used, principal: Caller, key_id: str) -> None:
-    await keys.revoke_key(services, principal, key_id)
+_keys = Routes(router, KeyOut)
+_lines = Routes(router, AuditOut)
+_keys.page("/keys", keys.list_keys, "list_keys", "My keys; for an owner the service keys too")
+_keys.one("GET", "/keys/{key_id:key}", keys.get_key, "get_key", "One key, without its secret")
+_keys.remove("/keys/{key_id:key}", keys.revoke_key, "revoke_key", "Revoke a key")
 
 
 @router.get("/sessions", summary="Browsers in which I am signed in")
 async def list_sessions(services: Used, principal: Caller, page: Paging) -> PageOut[SessionOut]:
-    def show(session: Session) -> SessionOut:
-        shown = SessionOut.model_validate(session)
-        return shown.model_copy(update={"current": session.id == principal.credential_id})
+    def show(session: LoginSession) -> SessionOut:
+        return SessionOut.of(session, current=session.id == principal.credential_id)
 
     return show_page(await sessions.list_sessions(services, principal, page), show)
 
 
-@router.delete("/sessions/{session_id:ses}", status_code=204, summary="Sign one of them out")
-async def end_session(services: Used, principal: Caller, session_id: str) -> None:
-    await sessions.end_session(services, principal, session_id)
-
-
-@router.get("/audit", summary="Who did what, the newest first; for an owner the whole account")
-async def list_audit(services: Used, principal: Caller, page: Paging) -> PageOut[AuditOut]:
-    return show_page(await audit.list_lines(services, principal, page), AuditOut.model_validate)
+_keys.remove("/sessions/{session_id:ses}", sessions.end_session, "end_session", "Sign one of them out")
+_lines.page("/audit", audit.list_lines, "list_audit", "Who did what, the newest first; for an owner the whole account")

@@ -7,16 +7,18 @@ from pydantic import Field, model_validator
 
 from keepstone.memory import composer, room_memories, room_summaries, rooms
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
-from keepstone.model.room import Tier, Utterance
-from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
-from keepstone.surfaces.rest.agents import SLUG, Slug
+from keepstone.model.page import Page, PageRequest
+from keepstone.model.principal import Principal
+from keepstone.model.room import RoomMemory, Summary, Tier, Utterance
+from keepstone.services import Services
+from keepstone.surfaces.http.routes import InTrash, Operation, Routes
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.rest.agents import SLUG, Slug, plain
 
 router = APIRouter(prefix="/v1", tags=["rooms"])
 
 UserName = Annotated[str, Field(min_length=1, max_length=255, description="An id or e-mail address of the account.")]
 Text = Annotated[str, Field(min_length=1, max_length=LARGEST)]
-LatestFirst = Annotated[bool, Query(description="Backwards: the latest first.")]
 ThreadId = Annotated[str, Field(pattern=r"^thr_[a-z0-9]{24}$")]
 ProjectId = Annotated[str, Field(pattern=r"^proj_[a-z0-9]{24}$")]
 
@@ -208,276 +210,174 @@ class ComposedOut(Shown):
     filter: FilterOut
 
 
-@router.post("/rooms", status_code=201, summary="Make a room; you are in it")
-async def create_room(services: Used, principal: Caller, body: RoomIn) -> RoomOut:
-    made = await rooms.create(
-        services, principal, name=body.name, project_id=body.project_id, participants=body.participants,
-        agents=body.agents,
-    )  # fmt: skip
-    return _room(made)
+def _room(described: Described) -> RoomOut:
+    return RoomOut.of(described.room, agents=described.agents, participants=described.participants)
 
 
-@router.get("/rooms", summary="The rooms you are in, the newest first")
-async def list_rooms(
-    services: Used,
-    principal: Caller,
-    page: Paging,
-    deleted: Annotated[bool, Query(description="What is in the trash instead.")] = False,
-) -> PageOut[RoomOut]:
-    return show_page(await rooms.list_rooms(services, principal, page, deleted=deleted), _room)
-
-
-@router.get("/rooms/{room_id:room}", summary="One room, and who is in it")
-async def get_room(services: Used, principal: Caller, room_id: str) -> RoomOut:
-    return _room(await rooms.get(services, principal, room_id))
-
-
-@router.patch("/rooms/{room_id:room}", summary="Rename a room")
-async def rename_room(services: Used, principal: Caller, room_id: str, body: RoomChange) -> RoomOut:
-    return _room(await rooms.rename(services, principal, room_id, name=body.name))
-
-
-@router.delete("/rooms/{room_id:room}", status_code=204, summary="Into the trash, for 30 days")
-async def delete_room(services: Used, principal: Caller, room_id: str) -> None:
-    await rooms.delete(services, principal, room_id)
-
-
-@router.post("/rooms/{room_id:room}/restore", summary="A room out of the trash")
-async def restore_room(services: Used, principal: Caller, room_id: str) -> RoomOut:
-    return _room(await rooms.restore(services, principal, room_id))
-
-
-@router.post("/rooms/{room_id:room}/participants", summary="Let somebody in")
-async def join_room(services: Used, principal: Caller, room_id: str, body: ParticipantIn) -> RoomOut:
-    return _room(await rooms.join(services, principal, room_id, body.user))
-
-
-@router.delete("/rooms/{room_id:room}/participants/{user_id:usr}", status_code=204, summary="Leave, or send away")
-async def leave_room(services: Used, principal: Caller, room_id: str, user_id: str) -> None:
-    await rooms.leave(services, principal, room_id, user_id)
-
-
-@router.post("/rooms/{room_id:room}/agents", summary="Let an agent in")
-async def add_room_agent(services: Used, principal: Caller, room_id: str, body: AgentNamed) -> RoomOut:
-    return _room(await rooms.add_agent(services, principal, room_id, body.agent))
-
-
-@router.delete("/rooms/{room_id:room}/agents/{slug}", status_code=204, summary="Send an agent away")
-async def remove_room_agent(services: Used, principal: Caller, room_id: str, slug: str) -> None:
-    await rooms.remove_agent(services, principal, room_id, slug.replace("\0", ""))
-
-
-@router.post("/rooms/{room_id:room}/messages", status_code=201, summary="Say something in a room")
-async def say_in_room(services: Used, principal: Caller, room_id: str, body: UtteranceIn) -> UtteranceOut:
-    return _utterance(await rooms.say(services, principal, room_id, _new(body)))
-
-
-@router.get("/rooms/{room_id:room}/messages", summary="What was said in a room, in order")
-async def list_room_messages(
-    services: Used,
-    principal: Caller,
-    room_id: str,
-    page: Paging,
-    thread_id: Annotated[str | None, Query(pattern=r"^thr_[a-z0-9]{24}$")] = None,
-    latest_first: LatestFirst = False,
-) -> PageOut[UtteranceOut]:
-    found = await rooms.list_messages(
-        services, principal, room_id, page, thread_id=thread_id, latest_first=latest_first
-    )
-    return show_page(found, _utterance)
-
-
-@router.get("/rooms/{room_id:room}/working", summary="Working memory: the last 50 messages")
-async def get_working(services: Used, principal: Caller, room_id: str) -> WorkingOut:
-    return WorkingOut(items=[_utterance(one) for one in await rooms.working(services, principal, room_id)])
-
-
-@router.post("/rooms/{room_id:room}/threads", status_code=201, summary="Open a thread")
-async def open_thread(services: Used, principal: Caller, room_id: str, body: ThreadIn) -> ThreadOut:
-    return ThreadOut.model_validate(await rooms.open_thread(services, principal, room_id, title=body.title))
-
-
-@router.get("/rooms/{room_id:room}/threads", summary="The threads of a room, the newest first")
-async def list_threads(services: Used, principal: Caller, room_id: str, page: Paging) -> PageOut[ThreadOut]:
-    return show_page(await rooms.list_threads(services, principal, room_id, page), ThreadOut.model_validate)
-
-
-@router.post("/rooms/{room_id:room}/threads/{thread_id:thr}/close", summary="Close a thread; it is summed up")
-async def close_thread(services: Used, principal: Caller, room_id: str, thread_id: str) -> ThreadOut:
-    return ThreadOut.model_validate(await rooms.close_thread(services, principal, room_id, thread_id))
-
-
-@router.get("/rooms/{room_id:room}/summaries", summary="Episodic memory: what stands for what was said")
-async def list_summaries(
-    services: Used, principal: Caller, room_id: str, page: Paging, tier: Tier | None = None
-) -> PageOut[SummaryOut]:
-    found = await room_summaries.list_summaries(services, principal, room_id, tier, page)
-    return show_page(found, SummaryOut.model_validate)
-
-
-@router.get("/rooms/{room_id:room}/memories", summary="Semantic memory: what agents remember of a room")
-async def list_room_memories(
-    services: Used,
-    principal: Caller,
-    room_id: str,
-    page: Paging,
-    agent: Annotated[str | None, Query(pattern=SLUG)] = None,
-) -> PageOut[RoomMemoryOut]:
-    found = await room_memories.list_room(services, principal, room_id, page, agent=agent)
-    return show_page(found, _memory)
-
-
-@router.post("/rooms/{room_id:room}/landmarks", status_code=201, summary="Pin a decision")
-async def pin_landmark(services: Used, principal: Caller, room_id: str, body: LandmarkIn) -> LandmarkOut:
-    made = await room_memories.pin(services, principal, room_id, text=body.text, supersedes=body.supersedes)
-    return LandmarkOut.model_validate(made)
-
-
-@router.get("/rooms/{room_id:room}/landmarks", summary="What was decided, the oldest first")
-async def list_landmarks(
-    services: Used,
-    principal: Caller,
-    room_id: str,
-    superseded: Annotated[bool, Query(description="Also those that no longer hold.")] = False,
-) -> LandmarkList:
-    found = await room_memories.list_landmarks(services, principal, room_id, superseded=superseded)
-    return LandmarkList(items=[LandmarkOut.model_validate(one) for one in found])
-
-
-@router.post("/rooms/{room_id:room}/compose", summary="The prompt for an agent of the room")
-async def compose(services: Used, principal: Caller, room_id: str, body: ComposeIn) -> ComposedOut:
-    made = await composer.compose_room(
-        services, principal, room_id, agent=body.agent, user=body.message.user, text=body.message.text,
-        window=body.context_window,
-    )  # fmt: skip
-    return _composed(made)
-
-
-@router.post("/dms/{slug}/messages", status_code=201, summary="Say something to an agent alone")
-async def say_to_agent(services: Used, principal: Caller, slug: str, body: UtteranceIn) -> UtteranceOut:
-    return _utterance(await rooms.say_to_agent(services, principal, slug.replace("\0", ""), _new(body)))
-
-
-@router.get("/dms/{slug}/messages", summary="What was said to an agent and by it, in order")
-async def list_direct_messages(
-    services: Used, principal: Caller, slug: str, page: Paging, latest_first: LatestFirst = False
-) -> PageOut[UtteranceOut]:
-    found = await rooms.list_messages(services, principal, slug.replace("\0", ""), page, latest_first=latest_first)
-    return show_page(found, _utterance)
-
-
-@router.get("/dms/{slug}/working", summary="The last 50 direct messages with an agent")
-async def get_direct_working(services: Used, principal: Caller, slug: str) -> WorkingOut:
-    found = await rooms.working(services, principal, slug.replace("\0", ""))
-    return WorkingOut(items=[_utterance(one) for one in found])
-
-
-@router.get("/dms/{slug}/summaries", summary="What stands for direct messages with an agent")
-async def list_direct_summaries(
-    services: Used, principal: Caller, slug: str, page: Paging, tier: Tier | None = None
-) -> PageOut[SummaryOut]:
-    found = await room_summaries.list_summaries(services, principal, slug.replace("\0", ""), tier, page)
-    return show_page(found, SummaryOut.model_validate)
-
-
-@router.get("/dms/{slug}/memories", summary="What an agent remembers of your direct messages")
-async def list_direct_memories(services: Used, principal: Caller, slug: str, page: Paging) -> PageOut[RoomMemoryOut]:
-    found = await room_memories.list_room(services, principal, slug.replace("\0", ""), page, agent=None)
-    return show_page(found, _memory)
-
-
-@router.post("/dms/{slug}/landmarks", status_code=201, summary="Pin something in direct messages with an agent")
-async def pin_direct_landmark(services: Used, principal: Caller, slug: str, body: LandmarkIn) -> LandmarkOut:
-    made = await room_memories.pin(
-        services, principal, slug.replace("\0", ""), text=body.text, supersedes=body.supersedes
-    )
-    return LandmarkOut.model_validate(made)
-
-
-@router.get("/dms/{slug}/landmarks", summary="Landmarks of your direct messages with an agent")
-async def list_direct_landmarks(
-    services: Used,
-    principal: Caller,
-    slug: str,
-    superseded: Annotated[bool, Query(description="Also those that no longer hold.")] = False,
-) -> LandmarkList:
-    found = await room_memories.list_landmarks(services, principal, slug.replace("\0", ""), superseded=superseded)
-    return LandmarkList(items=[LandmarkOut.model_validate(one) for one in found])
-
-
-@router.post("/dms/{slug}/compose", summary="The prompt for an agent that answers you alone")
-async def compose_direct(services: Used, principal: Caller, slug: str, body: ComposeDirectIn) -> ComposedOut:
-    made = await composer.compose_dm(
-        services, principal, slug.replace("\0", ""), user=body.message.user, text=body.message.text,
-        project_id=body.project_id, window=body.context_window,
-    )  # fmt: skip
-    return _composed(made)
-
-
-@router.post("/profiles/{user_id:usr}/memories", status_code=201, summary="Let agents know something of you")
-async def remember_profile(services: Used, principal: Caller, user_id: str, body: RoomMemoryIn) -> RoomMemoryOut:
-    made = await room_memories.remember_profile(
-        services, principal, user_id, text=body.text, agent=body.agent, kind=body.type
-    )
-    return _memory(made)
-
-
-@router.get("/profiles/{user_id:usr}/memories", summary="What agents know of you")
-async def list_profile_memories(
-    services: Used, principal: Caller, user_id: str, page: Paging
-) -> PageOut[RoomMemoryOut]:
-    return show_page(await room_memories.list_profile(services, principal, user_id, page), _memory)
-
-
-@router.post("/projects/{project_id:proj}/memories", status_code=201, summary="Let agents know something of a project")
-async def remember_project(services: Used, principal: Caller, project_id: str, body: RoomMemoryIn) -> RoomMemoryOut:
-    made = await room_memories.remember_project(
-        services, principal, project_id, text=body.text, agent=body.agent, kind=body.type
-    )
-    return _memory(made)
-
-
-@router.get("/projects/{project_id:proj}/memories", summary="What agents know of a project")
-async def list_project_memories(
-    services: Used, principal: Caller, project_id: str, page: Paging
-) -> PageOut[RoomMemoryOut]:
-    return show_page(await room_memories.list_project(services, principal, project_id, page), _memory)
-
-
-def _new(body: UtteranceIn) -> NewMessage:
-    return NewMessage(
-        text=body.text, user=body.user, agent=body.agent, ts=body.ts, thread_id=body.thread_id,
-        attachments=tuple(body.attachments), client_id=body.id,
-    )  # fmt: skip
-
-
-def _room(found: Described) -> RoomOut:
-    room = found.room
-    return RoomOut(
-        id=room.id, name=room.name, project_id=room.project_id, agents=list(found.agents), created_at=room.created_at,
-        last_at=room.last_at, participants=[ParticipantOut.model_validate(one) for one in found.participants],
-    )  # fmt: skip
-
-
-def _utterance(said: Utterance) -> UtteranceOut:
-    return UtteranceOut.model_validate(said)
-
-
-def _memory(memory: Any) -> RoomMemoryOut:
-    return RoomMemoryOut(
-        id=memory.id, type=memory.type, text=memory.text, user_id=memory.user_id or "*",
-        agent_id=memory.agent_id or "*", run_id=memory.run_id, visibility=memory.visibility, metadata=memory.metadata,
-        source_message_id=memory.source_message_id, created_at=memory.created_at,
-    )  # fmt: skip
+def _memory(memory: RoomMemory) -> RoomMemoryOut:
+    return RoomMemoryOut.of(memory, user_id=memory.user_id or "*", agent_id=memory.agent_id or "*")
 
 
 def _composed(made: composer.Composed) -> ComposedOut:
+    ratio = round(made.prompt_tokens / made.window, 4)
     return ComposedOut(
-        messages=[PromptMessage(**one) for one in made.messages],
-        sections=[SectionOut.model_validate(one) for one in made.sections],
-        tokens=TokensOut(
-            prompt=made.prompt_tokens, window=made.window, ratio=round(made.prompt_tokens / made.window, 4)
-        ),
+        messages=[PromptMessage(**message) for message in made.messages],
+        sections=[SectionOut.model_validate(section) for section in made.sections],
+        tokens=TokensOut(prompt=made.prompt_tokens, window=made.window, ratio=ratio),
         compacted=made.compacted,
         filter=FilterOut(run_ids=made.run_ids, visibility=made.visibility),
     )
+
+
+async def _join(services: Services, principal: Principal, room_id: str, *, user: str) -> Described:
+    return await rooms.join(services, principal, room_id, user)
+
+
+async def _add_agent(services: Services, principal: Principal, room_id: str, *, agent: str) -> Described:
+    return await rooms.add_agent(services, principal, room_id, agent)
+
+
+def _saying(say: Operation) -> Operation:
+    async def call(services: Services, principal: Principal, place: str, **said: Any) -> Utterance:
+        attachments, client_id = tuple(said.pop("attachments")), said.pop("id")
+        return await say(services, principal, place, NewMessage(attachments=attachments, client_id=client_id, **said))
+
+    return call
+
+
+def _remembering(remember: Operation) -> Operation:
+    async def call(services: Services, principal: Principal, place: str, **new: Any) -> RoomMemory:
+        return await remember(services, principal, place, text=new["text"], agent=new["agent"], kind=new["type"])
+
+    return call
+
+
+def _composing(compose: Operation) -> Operation:
+    async def call(
+        services: Services, principal: Principal, place: str, *, message: LatestIn, context_window: int | None,
+        **more: Any,
+    ) -> composer.Composed:  # fmt: skip
+        return await compose(
+            services, principal, place, user=message.user, text=message.text, window=context_window, **more
+        )
+
+    return call
+
+
+async def _summaries(
+    services: Services, principal: Principal, place: str, page: PageRequest, *, tier: Tier | None
+) -> Page[Summary]:
+    return await room_summaries.list_summaries(services, principal, place, tier, page)
+
+
+async def _direct_memories(services: Services, principal: Principal, slug: str, page: PageRequest) -> Page[RoomMemory]:
+    return await room_memories.list_room(services, principal, slug, page, agent=None)
+
+
+_rooms = Routes(router, RoomOut, _room, read_id=plain)
+_messages = Routes(router, UtteranceOut, read_id=plain)
+_threads = Routes(router, ThreadOut)
+_episodes = Routes(router, SummaryOut, read_id=plain)
+_landmarks = Routes(router, LandmarkOut, read_id=plain)
+_memories = Routes(router, RoomMemoryOut, _memory, read_id=plain)
+_prompts = Routes(router, ComposedOut, _composed, read_id=plain)
+
+_ROOM = "/rooms/{room_id:room}"
+_DIRECT = "/dms/{slug}"
+_PROFILE = "/profiles/{user_id:usr}"
+_PROJECT = "/projects/{project_id:proj}"
+_THREAD = (Annotated[str | None, Query(pattern=r"^thr_[a-z0-9]{24}$")], None)
+_LATEST_FIRST = (Annotated[bool, Query(description="Backwards: the latest first.")], False)
+_SUPERSEDED = (Annotated[bool, Query(description="Also those that no longer hold.")], False)
+_TIER = (Tier | None, None)
+_AGENT = (Annotated[str | None, Query(pattern=SLUG)], None)
+
+_rooms.one("POST", "/rooms", rooms.create, "create_room", "Make a room; you are in it", body=RoomIn, status=201)
+_rooms.page(
+    "/rooms", rooms.list_rooms, "list_rooms", "The rooms you are in, the newest first", deleted=(InTrash, False)
+)
+_rooms.one("GET", _ROOM, rooms.get, "get_room", "One room, and who is in it")
+_rooms.one("PATCH", _ROOM, rooms.rename, "rename_room", "Rename a room", body=RoomChange)
+_rooms.remove(_ROOM, rooms.delete, "delete_room", "Into the trash, for 30 days")
+_rooms.one("POST", f"{_ROOM}/restore", rooms.restore, "restore_room", "A room out of the trash")
+_rooms.one("POST", f"{_ROOM}/participants", _join, "join_room", "Let somebody in", body=ParticipantIn)
+_rooms.remove(f"{_ROOM}/participants/{{user_id:usr}}", rooms.leave, "leave_room", "Leave, or send away")
+_rooms.one("POST", f"{_ROOM}/agents", _add_agent, "add_room_agent", "Let an agent in", body=AgentNamed)
+_rooms.remove(f"{_ROOM}/agents/{{slug}}", rooms.remove_agent, "remove_room_agent", "Send an agent away")
+_messages.one(
+    "POST", f"{_ROOM}/messages", _saying(rooms.say), "say_in_room", "Say something in a room", body=UtteranceIn,
+    status=201,
+)  # fmt: skip
+_messages.page(
+    f"{_ROOM}/messages", rooms.list_messages, "list_room_messages", "What was said in a room, in order",
+    thread_id=_THREAD, latest_first=_LATEST_FIRST,
+)  # fmt: skip
+_messages.all(f"{_ROOM}/working", rooms.working, "get_working", "Working memory: the last 50 messages", WorkingOut)
+_threads.one("POST", f"{_ROOM}/threads", rooms.open_thread, "open_thread", "Open a thread", body=ThreadIn, status=201)
+_threads.page(f"{_ROOM}/threads", rooms.list_threads, "list_threads", "The threads of a room, the newest first")
+_threads.one(
+    "POST", f"{_ROOM}/threads/{{thread_id:thr}}/close", rooms.close_thread, "close_thread",
+    "Close a thread; it is summed up",
+)  # fmt: skip
+_episodes.page(
+    f"{_ROOM}/summaries", _summaries, "list_summaries", "Episodic memory: what stands for what was said", tier=_TIER
+)
+_memories.page(
+    f"{_ROOM}/memories", room_memories.list_room, "list_room_memories",
+    "Semantic memory: what agents remember of a room", agent=_AGENT,
+)  # fmt: skip
+_landmarks.one(
+    "POST", f"{_ROOM}/landmarks", room_memories.pin, "pin_landmark", "Pin a decision", body=LandmarkIn, status=201
+)
+_landmarks.all(
+    f"{_ROOM}/landmarks", room_memories.list_landmarks, "list_landmarks", "What was decided, the oldest first",
+    LandmarkList, superseded=_SUPERSEDED,
+)  # fmt: skip
+_prompts.one(
+    "POST", f"{_ROOM}/compose", _composing(composer.compose_room), "compose", "The prompt for an agent of the room",
+    body=ComposeIn,
+)  # fmt: skip
+
+_messages.one(
+    "POST", f"{_DIRECT}/messages", _saying(rooms.say_to_agent), "say_to_agent", "Say something to an agent alone",
+    body=UtteranceIn, status=201,
+)  # fmt: skip
+_messages.page(
+    f"{_DIRECT}/messages", rooms.list_messages, "list_direct_messages",
+    "What was said to an agent and by it, in order", latest_first=_LATEST_FIRST,
+)  # fmt: skip
+_messages.all(
+    f"{_DIRECT}/working", rooms.working, "get_direct_working", "The last 50 direct messages with an agent", WorkingOut
+)
+_episodes.page(
+    f"{_DIRECT}/summaries", _summaries, "list_direct_summaries", "What stands for direct messages with an agent",
+    tier=_TIER,
+)  # fmt: skip
+_memories.page(
+    f"{_DIRECT}/memories", _direct_memories, "list_direct_memories", "What an agent remembers of your direct messages"
+)
+_landmarks.one(
+    "POST", f"{_DIRECT}/landmarks", room_memories.pin, "pin_direct_landmark",
+    "Pin something in direct messages with an agent", body=LandmarkIn, status=201,
+)  # fmt: skip
+_landmarks.all(
+    f"{_DIRECT}/landmarks", room_memories.list_landmarks, "list_direct_landmarks",
+    "Landmarks of your direct messages with an agent", LandmarkList, superseded=_SUPERSEDED,
+)  # fmt: skip
+_prompts.one(
+    "POST", f"{_DIRECT}/compose", _composing(composer.compose_dm), "compose_direct",
+    "The prompt for an agent that answers you alone", body=ComposeDirectIn,
+)  # fmt: skip
+
+_memories.one(
+    "POST", f"{_PROFILE}/memories", _remembering(room_memories.remember_profile), "remember_profile",
+    "Let agents know something of you", body=RoomMemoryIn, status=201,
+)  # fmt: skip
+_memories.page(f"{_PROFILE}/memories", room_memories.list_profile, "list_profile_memories", "What agents know of you")
+_memories.one(
+    "POST", f"{_PROJECT}/memories", _remembering(room_memories.remember_project), "remember_project",
+    "Let agents know something of a project", body=RoomMemoryIn, status=201,
+)  # fmt: skip
+_memories.page(
+    f"{_PROJECT}/memories", room_memories.list_project, "list_project_memories", "What agents know of a project"
+)

@@ -9,7 +9,7 @@ from keepstone.engine.pack import Evidence
 from keepstone.memory import scopes
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import chosen_request_id
-from keepstone.surfaces.http.wire import Name, Time, Wire
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
 
 router = APIRouter(prefix="/v1", tags=["scopes"])
 
@@ -61,7 +61,7 @@ class AskIn(Wire):
     max_tokens: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
 
 
-class EvidenceOut(BaseModel):
+class EvidenceOut(Shown):
     message_id: str
     id: str | None = Field(description="Yours, if the message came with one.")
     speaker: str
@@ -72,7 +72,7 @@ class EvidenceOut(BaseModel):
     why: dict[str, float] | None = Field(default=None, description="With `explain`: what spoke for it.")
 
 
-class PersonOut(BaseModel):
+class PersonOut(Shown):
     speaker: str
     facts: list[str]
 
@@ -105,42 +105,33 @@ async def ingest(services: Used, principal: Caller, body: IngestIn) -> IngestOut
 
 @router.post("/recall", summary="What a scope knows that matters to an arriving turn (billable)")
 async def recall(request: Request, services: Used, principal: Caller, body: RecallIn) -> RecallOut:
-    found = await scopes.recall(
+    recalled = await scopes.recall(
         services, principal, body.scope_id, speaker=body.message.speaker, text=body.message.text, ts=body.message.ts,
         limit=body.limit, max_tokens=body.max_tokens, as_of=body.as_of, min_relevance=body.min_relevance,
         request_id=chosen_request_id(request),
     )  # fmt: skip
     return RecallOut(
-        context=found.context,
-        evidence=[_shown(item, explain=body.explain) for item in found.evidence],
-        people=[PersonOut(speaker=one.speaker, facts=one.facts) for one in found.people],
-        usage=UsageOut(credits=found.credits),
-        degraded=found.degraded,
+        context=recalled.context,
+        evidence=[_shown(item, explain=body.explain) for item in recalled.evidence],
+        people=[PersonOut.model_validate(person) for person in recalled.people],
+        usage=UsageOut(credits=recalled.credits),
+        degraded=recalled.degraded,
     )
 
 
 @router.post("/ask", summary="Answer a question over a scope (billable)")
 async def ask(request: Request, services: Used, principal: Caller, body: AskIn) -> AskOut:
-    found = await scopes.ask(
+    answered = await scopes.ask(
         services, principal, body.scope_id, question=body.question, as_of=body.as_of, max_tokens=body.max_tokens,
         request_id=chosen_request_id(request),
     )  # fmt: skip
     return AskOut(
-        answer=found.answer,
-        evidence=[_shown(item, explain=False) for item in found.evidence],
-        abstained=found.abstained,
-        usage=UsageOut(credits=found.credits),
+        answer=answered.answer,
+        evidence=[_shown(item, explain=False) for item in answered.evidence],
+        abstained=answered.abstained,
+        usage=UsageOut(credits=answered.credits),
     )
 
 
 def _shown(item: Evidence, *, explain: bool) -> EvidenceOut:
-    return EvidenceOut(
-        message_id=item.message_id,
-        id=item.id,
-        speaker=item.speaker,
-        text=item.text,
-        ts=item.ts,
-        metadata=item.metadata,
-        relevance=item.relevance,
-        why=item.why if explain else None,
-    )
+    return EvidenceOut.of(item, why=item.why if explain else None)

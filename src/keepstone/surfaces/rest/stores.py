@@ -20,6 +20,7 @@ from keepstone.model.item import (
     Search,
 )
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse, show_page
 
 router = APIRouter(prefix="/v1/stores", tags=["stores"])
@@ -195,9 +196,9 @@ class BatchOut(BaseModel):
     results: list[OutcomeOut] = Field(description="One for each operation, in their order.")
 
 
-@router.get("", summary="The caller's stores, the newest first")
-async def list_stores(services: Used, principal: Caller, page: Paging) -> PageOut[StoreOut]:
-    return show_page(await stores.list_stores(services, principal, page), StoreOut.model_validate)
+_stores = Routes(router, StoreOut)
+_trash = Routes(router, TrashedItemOut, ids={"store": StoreName})
+_stores.page("", stores.list_stores, "list_stores", "The caller's stores, the newest first")
 
 
 @router.put("/{store}/items", summary="Keep a value; what it was stays in its history")
@@ -242,8 +243,8 @@ async def get_item_history(
     namespace: NamespaceQuery = [],  # noqa: B006
 ) -> PageOut[ItemVersionOut]:
     _refuse(namespace, key)
-    found = await stores.history(services, principal, store, namespace, key, page)
-    return show_page(found, ItemVersionOut.model_validate)
+    versions = await stores.history(services, principal, store, namespace, key, page)
+    return show_page(versions, ItemVersionOut.model_validate)
 
 
 @router.post("/{store}/items/restore", summary="An item out of the trash, or back to an earlier version")
@@ -251,15 +252,13 @@ async def restore_item(services: Used, principal: Caller, store: StoreName, body
     return ItemOut.model_validate(await stores.restore(services, principal, store, **body.model_dump()))
 
 
-@router.get("/{store}/trash", summary="Deleted items, deleted last first")
-async def list_item_trash(services: Used, principal: Caller, store: StoreName, page: Paging) -> PageOut[TrashedItemOut]:
-    return show_page(await stores.list_trash(services, principal, store, page), TrashedItemOut.model_validate)
+_trash.page("/{store}/trash", stores.list_trash, "list_item_trash", "Deleted items, deleted last first")
 
 
 @router.post("/{store}/search", summary="Find items by namespace, fields and meaning")
 async def search_items(services: Used, principal: Caller, store: StoreName, body: SearchItemsIn) -> ItemsOut:
-    found = await stores.find(services, principal, store, _search(body))
-    return ItemsOut(items=[_found(one) for one in found.items], degraded=found.degraded)
+    matches = await stores.find(services, principal, store, _search(body))
+    return ItemsOut(items=[_match(match) for match in matches.items], degraded=matches.degraded)
 
 
 @router.post("/{store}/namespaces", summary="The namespaces that have items")
@@ -271,53 +270,51 @@ async def list_item_namespaces(
 
 @router.post("/{store}/batch", summary="Several operations in one transaction, in their order")
 async def run_batch(services: Used, principal: Caller, store: StoreName, body: BatchIn) -> BatchOut:
-    outcomes = await stores.run(services, principal, store, [_operation(one) for one in body.operations])
-    return BatchOut(results=[_shown(one) for one in outcomes])
+    outcomes = await stores.run(services, principal, store, [_operation(sent) for sent in body.operations])
+    return BatchOut(results=[_shown(outcome) for outcome in outcomes])
 
 
 def _operation(
-    one: PutOperation | GetOperation | DeleteOperation | SearchOperation | NamespacesOperation,
+    operation: PutOperation | GetOperation | DeleteOperation | SearchOperation | NamespacesOperation,
 ) -> Operation:
-    match one:
+    match operation:
         case PutOperation():
-            return _put(one)
+            return _put(operation)
         case GetOperation():
-            return Get(namespace=one.namespace, key=one.key, refresh_ttl=one.refresh_ttl)
+            return Get(namespace=operation.namespace, key=operation.key, refresh_ttl=operation.refresh_ttl)
         case DeleteOperation():
-            return Delete(namespace=one.namespace, key=one.key, if_version=one.if_version)
+            return Delete(namespace=operation.namespace, key=operation.key, if_version=operation.if_version)
         case SearchOperation():
-            return _search(one)
+            return _search(operation)
         case NamespacesOperation():
-            return _namespaces(one)
+            return _namespaces(operation)
 
 
 def _put(body: PutItemIn) -> Put:
-    return Put(
-        namespace=body.namespace, key=body.key, value=body.value, index=body.index, ttl_seconds=body.ttl_seconds,
-        if_version=body.if_version,
-    )  # fmt: skip
+    return Put(**_fields(body))
 
 
 def _search(body: SearchItemsIn) -> Search:
-    return Search(
-        prefix=body.namespace_prefix, query=body.query, filter=body.filter, limit=body.limit, offset=body.offset,
-        min_relevance=body.min_relevance, refresh_ttl=body.refresh_ttl,
-    )  # fmt: skip
+    fields = _fields(body)
+    return Search(prefix=fields.pop("namespace_prefix"), **fields)
 
 
 def _namespaces(body: ListNamespacesIn) -> ListNamespaces:
-    return ListNamespaces(
-        prefix=body.prefix, suffix=body.suffix, max_depth=body.max_depth, limit=body.limit, offset=body.offset
-    )
+    return ListNamespaces(**_fields(body))
 
 
-def _found(one: FoundItem) -> FoundItemOut:
-    return FoundItemOut(**ItemOut.model_validate(one.item).model_dump(), score=one.score)
+def _fields(body: BaseModel) -> dict[str, Any]:
+    """As they are sent, but for the name of the operation."""
+    return {name: value for name, value in body if name != "op"}
+
+
+def _match(match: FoundItem) -> FoundItemOut:
+    return FoundItemOut.of(match.item, score=match.score)
 
 
 def _shown(outcome: Outcome) -> OutcomeOut:
     if isinstance(outcome, FoundItems):
-        return OutcomeOut(items=[_found(one) for one in outcome.items], degraded=outcome.degraded)
+        return OutcomeOut(items=[_match(match) for match in outcome.items], degraded=outcome.degraded)
     if isinstance(outcome, list):
         return OutcomeOut(namespaces=outcome)
     return OutcomeOut(item=ItemOut.model_validate(outcome) if isinstance(outcome, Item) else None)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from keepstone.access import billing, plans
 from keepstone.access import usage as operations
 from keepstone.access.billing import AccountUpdated
-from keepstone.access.usage import By, Usage
+from keepstone.access.usage import By, UsageReport
 from keepstone.errors import Malformed
 from keepstone.model.plan import PLAN_NAME
 from keepstone.surfaces.http.caller import Caller, Used
@@ -82,7 +82,7 @@ class MonthOut(Shown):
     credits_left: int | None = Field(description="null: not counted.")
 
 
-class AccountUsageOut(BaseModel):
+class AccountUsageOut(Shown):
     since: Time = Field(serialization_alias="from")
     until: Time = Field(serialization_alias="to")
     plan: LimitsOut
@@ -127,7 +127,7 @@ class BillingOut(BaseModel):
 async def list_offers(services: Used, response: Response) -> OffersOut:
     # One of many visitors asks the database; a browser asks again, so that a new price is there at once.
     response.headers["cache-control"] = "public, max-age=0, s-maxage=60"
-    offers = [OfferOut.model_validate(one) for one in await plans.on_sale(services)]
+    offers = [OfferOut.model_validate(plan) for plan in await plans.on_sale(services)]
     return OffersOut(items=offers, upgrade_url=services.settings.upgrade_url)
 
 
@@ -169,8 +169,8 @@ def _read(body: bytes) -> AccountUpdated:
         given = BillingIn.model_validate_json(body)
     except ValidationError as fault:
         details = [
-            {"path": ".".join(["body", *map(str, one["loc"])]), "message": one["msg"]}
-            for one in fault.errors(include_input=False, include_url=False)
+            {"path": ".".join(["body", *map(str, error["loc"])]), "message": error["msg"]}
+            for error in fault.errors(include_input=False, include_url=False)
         ]
         message = f"{details[0]['path']}: {details[0]['message']}. Nothing was changed."
         raise Malformed(message, details=details) from None
@@ -193,17 +193,8 @@ def groups(by: str) -> list[By]:
     return cast("list[By]", by.split(","))
 
 
-def shown(found: Usage) -> AccountUsageOut:
-    limits: dict[str, Any] = LimitsOut.model_validate(found.plan).model_dump() | {"name": found.plan_name}
-    return AccountUsageOut(
-        since=found.since,
-        until=found.until,
-        plan=LimitsOut(**limits),
-        month=MonthOut.model_validate(found.month),
-        totals=SpentOut.model_validate(found.totals),
-        rows=[RowOut.model_validate(row) for row in found.rows],
-        truncated=found.truncated,
-    )
+def shown(used: UsageReport) -> AccountUsageOut:
+    return AccountUsageOut.of(used, plan=LimitsOut.of(used.plan, name=used.plan_name))
 
 
 def _instant(given: datetime | date | None, days: int) -> datetime | None:

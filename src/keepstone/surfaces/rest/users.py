@@ -10,7 +10,8 @@ from keepstone.access.passwords import LONGEST, SHORTEST
 from keepstone.access.require import require_user
 from keepstone.model.principal import Role, Via
 from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
+from keepstone.surfaces.http.routes import Routes
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
 
 router = APIRouter(prefix="/v1", tags=["account"])
 
@@ -88,29 +89,23 @@ async def change_me(services: Used, principal: Caller, body: MeChange) -> UserOu
     return UserOut.model_validate(await users.update_user(services, principal, user_id, _given(body)))
 
 
-@router.patch("/account", summary="Rename the account (owners)")
-async def change_account(services: Used, principal: Caller, body: AccountIn) -> AccountOut:
-    return AccountOut.model_validate(
-        await users.update_account(services, principal, name=body.name, timezone=body.timezone)
-    )
+def _given(body: MeChange) -> dict[Any, Any]:
+    """The fields that were sent. A null would say nothing: none of them can be empty."""
+    return body.model_dump(exclude_unset=True, exclude_none=True)
 
 
-@router.get("/users", summary="The people of the account; to a member, only they themselves")
-async def list_users(services: Used, principal: Caller, page: Paging) -> PageOut[UserOut]:
-    return show_page(await users.list_users(services, principal, page), UserOut.model_validate)
+_accounts = Routes(router, AccountOut)
+_users = Routes(router, UserOut)
+_USER = "/users/{user_id:usr}"
 
-
-@router.post("/users", status_code=201, summary="Add somebody to the account (owners)")
-async def add_user(services: Used, principal: Caller, body: UserIn) -> UserOut:
-    made = await users.add_user(
-        services, principal, email=body.email, name=body.name, role=body.role, password=body.password
-    )
-    return UserOut.model_validate(made)
-
-
-@router.get("/users/{user_id:usr}", summary="One of them")
-async def get_user(services: Used, principal: Caller, user_id: str) -> UserOut:
-    return UserOut.model_validate(await users.get_user(services, principal, user_id))
+_accounts.one(
+    "PATCH", "/account", users.update_account, "change_account", "Rename the account (owners)", body=AccountIn
+)
+_users.page("/users", users.list_users, "list_users", "The people of the account; to a member, only they themselves")
+_users.one(
+    "POST", "/users", users.add_user, "add_user", "Add somebody to the account (owners)", body=UserIn, status=201
+)
+_users.one("GET", _USER, users.get_user, "get_user", "One of them")
 
 
 @router.patch("/users/{user_id:usr}", summary="Change somebody; only owners change roles")
@@ -118,11 +113,4 @@ async def change_user(services: Used, principal: Caller, user_id: str, body: Use
     return UserOut.model_validate(await users.update_user(services, principal, user_id, _given(body)))
 
 
-@router.delete("/users/{user_id:usr}", status_code=204, summary="Erase somebody and all that is theirs, for good")
-async def erase_user(services: Used, principal: Caller, user_id: str) -> None:
-    await users.erase_user(services, principal, user_id)
-
-
-def _given(body: MeChange) -> dict[Any, Any]:
-    """The fields that were sent. A null would say nothing: none of them can be empty."""
-    return body.model_dump(exclude_unset=True, exclude_none=True)
+_users.remove(_USER, users.erase_user, "erase_user", "Erase somebody and all that is theirs, for good")

@@ -58,10 +58,10 @@ async def pricing() -> Response:
 
 @router.get("/static/{path:path}")
 async def static(request: Request, path: str) -> Response:
-    found = _read(path)
-    if found is None:
+    file = _read(path)
+    if file is None:
         raise NotFound("There is no such file.")
-    kind, plain, packed = found
+    kind, plain, packed = file
     headers = {"cache-control": _FOREVER if path.startswith(f"{_APP}/assets/") else _HOUR, "vary": "accept-encoding"}
     if packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
         return Response(packed, media_type=kind, headers=headers | {"content-encoding": "gzip"})
@@ -79,11 +79,11 @@ async def _for_somebody(request: Request, target: str | None = None) -> Response
 
 
 def _app() -> Response:
-    found = _read(f"{_APP}/index.html")
-    if found is None:
+    index = _read(f"{_APP}/index.html")
+    if index is None:
         return HTMLResponse(_MISSING)
     nonce = secrets.token_urlsafe(18)
-    body = found[1].decode().replace(_NONCE, nonce)
+    body = index[1].decode().replace(_NONCE, nonce)
     return HTMLResponse(body, headers={"content-security-policy": _POLICY.format(nonce=nonce)})
 
 

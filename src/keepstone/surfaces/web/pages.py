@@ -1,7 +1,8 @@
 """Login and API reference: plain HTML, no script."""
 
 from contextlib import suppress
-from typing import Annotated, NamedTuple
+from types import SimpleNamespace
+from typing import Annotated
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Query, Request
@@ -16,53 +17,35 @@ from keepstone.surfaces.web.reference import reference
 router = APIRouter(include_in_schema=False)
 
 
-class _Words(NamedTuple):
-    lang: str
-    sign_in: str
-    title: str
-    email: str
-    password: str
-    first: str
-    first_how: str
-    first_again: str
-    wrong: str
-    wait: str
-    over: str
-    over_why: str
-    over_how: str
-
-
-_ENGLISH = _Words(
-    lang="en",
-    sign_in="Sign in",
-    title="Sign in to Keepstone",
-    email="E-mail",
-    password="Password",  # noqa: S106
-    first="First time here?",
-    first_how="The server printed a one-time link when it first started: open it and you are in, without a password. "
-    "You can set one afterwards, in the settings.",
-    first_again="It works once, for 24 hours. On the server's machine, this prints another:",
-    wrong="E-mail address or password is wrong.",
-    wait="Too many wrong passwords. Wait a little, then try again.",
-    over="This link has been used or is over",
-    over_why="A one-time link signs in once, within 24 hours; a newer one ends it.",
-    over_how="On the server's machine, this prints a new one:",
-)
-_CHINESE = _Words(
-    lang="zh",
-    sign_in="登录",
-    title="登录 Keepstone",
-    email="邮箱",
-    password="密码",  # noqa: S106
-    first="第一次来？",
-    first_how="服务器首次启动时会打印一个一次性链接：打开它即可登录，无需密码。之后可以在设置里设一个密码。",
-    first_again="链接只能用一次，24 小时内有效。在服务器所在的机器上运行下面的命令，可以再得到一个：",
-    wrong="邮箱或密码不正确。",
-    wait="密码输错太多次了。请稍等片刻再试。",
-    over="这个链接已经用过或已失效",
-    over_why="一次性链接只能登录一次，24 小时内有效；生成新链接后，旧链接即作废。",
-    over_how="在服务器所在的机器上运行下面的命令，可以得到一个新的：",
-)
+# Each in English and in Chinese.
+_WORDS = {
+    "lang": ("en", "zh"),
+    "sign_in": ("Sign in", "登录"),
+    "title": ("Sign in to Keepstone", "登录 Keepstone"),
+    "email": ("E-mail", "邮箱"),
+    "password": ("Password", "密码"),
+    "first": ("First time here?", "第一次来？"),
+    "first_how": (
+        "The server printed a one-time link when it first started: open it and you are in, without a password. "
+        "You can set one afterwards, in the settings.",
+        "服务器首次启动时会打印一个一次性链接：打开它即可登录，无需密码。之后可以在设置里设一个密码。",
+    ),
+    "first_again": (
+        "It works once, for 24 hours. On the server's machine, this prints another:",
+        "链接只能用一次，24 小时内有效。在服务器所在的机器上运行下面的命令，可以再得到一个：",
+    ),
+    "wrong": ("E-mail address or password is wrong.", "邮箱或密码不正确。"),
+    "wait": ("Too many wrong passwords. Wait a little, then try again.", "密码输错太多次了。请稍等片刻再试。"),
+    "over": ("This link has been used or is over", "这个链接已经用过或已失效"),
+    "over_why": (
+        "A one-time link signs in once, within 24 hours; a newer one ends it.",
+        "一次性链接只能登录一次，24 小时内有效；生成新链接后，旧链接即作废。",
+    ),
+    "over_how": (
+        "On the server's machine, this prints a new one:",
+        "在服务器所在的机器上运行下面的命令，可以得到一个新的：",
+    ),
+}
 _COMMAND = "<pre>keepstone login-link</pre>"
 
 
@@ -89,12 +72,12 @@ async def show_link_over(request: Request, fault: Exception) -> HTMLResponse:  #
     return _html(page(words.over, body, narrow=True, lang=words.lang), 404)
 
 
-def _login(words: _Words, target: str | None = None, fault: str | None = None) -> str:
+def _login(words: SimpleNamespace, target: str | None = None, fault: str | None = None) -> str:
     faults = {"wrong": words.wrong, "wait": words.wait}
-    told = f'<p class="fault" role="alert">{faults[fault]}</p>' if fault in faults else ""
+    alert = f'<p class="fault" role="alert">{faults[fault]}</p>' if fault in faults else ""
     return page(
         words.sign_in,
-        f'<h1>{words.title}</h1><form class="card" method="post" action="/login">{told}'
+        f'<h1>{words.title}</h1><form class="card" method="post" action="/login">{alert}'
         f'<input type="hidden" name="next" value="{text(_own_path(target))}">'
         f'<label>{words.email}<input name="email" type="email" autocomplete="username" required autofocus></label>'
         f'<label>{words.password}<input name="password" type="password" autocomplete="current-password" required>'
@@ -106,10 +89,10 @@ def _login(words: _Words, target: str | None = None, fault: str | None = None) -
     )
 
 
-def _words(request: Request) -> _Words:
+def _words(request: Request) -> SimpleNamespace:
     """In Chinese, if the browser asks for it before English or anything else."""
     first = request.headers.get("accept-language", "").split(",")[0].strip().lower()
-    return _CHINESE if first.startswith("zh") else _ENGLISH
+    return SimpleNamespace(**{name: words[first.startswith("zh")] for name, words in _WORDS.items()})
 
 
 def _html(body: str, status: int = 200) -> HTMLResponse:
@@ -124,8 +107,8 @@ async def login_form(request: Request, services: Used) -> Response:
     try:
         made = await log_in(services, email=email[:255], password=password[:1024], browser=browser_of(request))
     except KeepstoneError as fault:
-        told = "wait" if isinstance(fault, RateLimited) else "wrong"
-        return RedirectResponse("/login?" + urlencode({"next": target, "fault": told}), 303)
+        reason = "wait" if isinstance(fault, RateLimited) else "wrong"
+        return RedirectResponse("/login?" + urlencode({"next": target, "fault": reason}), 303)
     response = RedirectResponse(target, 303)
     set_session_cookie(response, request, made)
     return response
