@@ -118,7 +118,7 @@ class _Reader:
                 offers += [(run,), part.needles]
                 run = ""
         offers.append((run,))
-        best = max((each for each in offers if all(each)), key=_rarity, default=())
+        best = max((offer for offer in offers if all(offer)), key=_rarity, default=())
         return Phrase("".join(sources), best)
 
     def _part(self, token: re.Match[str]) -> Phrase:
