@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepstone.engine.chunks import Chunk, chunks, whole_text
+from keepstone.engine.chunks import TextPiece, chunks, whole_text
 from keepstone.providers.parsing import Block
 
 LETTERS = st.sampled_from(list("abAB12 .,!?\n\n\t。，！中文e\u0301\u200d👩👧🏽\xa0\u3000"))
@@ -22,7 +22,7 @@ BLOCKS = st.lists(
 SENTENCE = "The committee met in Geneva and talked about the new observatory on the hill. "
 
 
-def texts(found: list[Chunk]) -> list[str]:
+def texts(found: list[TextPiece]) -> list[str]:
     return [chunk.text for chunk in found]
 
 
@@ -65,7 +65,9 @@ def test_no_block_is_no_chunk() -> None:
 
 def test_a_short_text_is_one_chunk() -> None:
     blocks = [Block(text="# Plans\n\nWe ship on Monday.", heading="Plans")]
-    assert chunks(blocks) == [Chunk(text="# Plans\n\nWe ship on Monday.", start=0, end=27, page=None, heading="Plans")]
+    assert chunks(blocks) == [
+        TextPiece(text="# Plans\n\nWe ship on Monday.", start=0, end=27, page=None, heading="Plans")
+    ]
 
 
 def test_a_chunk_ends_with_a_paragraph_if_it_can() -> None:

@@ -210,7 +210,7 @@ async def test_another_model_takes_over_while_the_old_one_serves(
 def test_of_a_long_turn_the_window_is_shown_that_speaks_most_for_it() -> None:
     at = datetime(2026, 5, 1, tzinfo=UTC)
     parts = [
-        candidates.Placed(
+        candidates.PlacedPassage(
             number, 1, "memory", "one", number, None, at, None, f"part {number}", None, False, None, None, None
         )
         for number in range(3)

@@ -20,7 +20,7 @@ _JOINER = "\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class TextPiece:
     """`start` and `end` are characters of the whole text. Page and heading are of where most of it stands."""
 
     text: str
@@ -35,7 +35,7 @@ def whole_text(blocks: Sequence[Block]) -> str:
     return BETWEEN.join(block.text for block in blocks)
 
 
-def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> list[Chunk]:
+def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> list[TextPiece]:
     """At most `size` characters each, at least 32; what is cut within a paragraph begins again up to `overlap` before.
 
     None spans two pages or two top headings, but where one of them is too short to stand alone.
@@ -44,11 +44,12 @@ def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> l
     starts = _starts(blocks)
     heads = {start for block, start in zip(blocks, starts, strict=True) if block.heading}
     overlap = min(overlap, size // 4)
-    pieces: list[Chunk] = []
+    pieces: list[TextPiece] = []
     for start, end in _regions(blocks, starts, size // 8):
         for begin, until in _cuts(text, start, end, size, overlap, heads):
             most = _most(blocks, starts, begin, until)
-            pieces.append(Chunk(text=text[begin:until], start=begin, end=until, page=most.page, heading=most.heading))
+            piece = TextPiece(text=text[begin:until], start=begin, end=until, page=most.page, heading=most.heading)
+            pieces.append(piece)
     return pieces
 
 

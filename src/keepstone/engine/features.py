@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keepstone.engine.rank import MISSING, Candidate
-from keepstone.store.candidates import Placed
+from keepstone.store.candidates import PlacedPassage
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,9 +21,9 @@ Floats = npt.NDArray[np.float64]
 class PassageGroups:
     """The passages of each source, in the order in which they were said; `owner` is the group of each passage."""
 
-    windows: list[list[Placed]]
+    windows: list[list[PlacedPassage]]
     owner: list[int]
-    passages: Sequence[Placed]
+    passages: Sequence[PlacedPassage]
 
     def best(self, values: Mapping[int, float], otherwise: float = MISSING) -> Floats:
         """For each group the best value of its passages."""
@@ -50,14 +50,14 @@ class PassageGroups:
         return " … ".join(passage.text for passage in self.windows[index])
 
 
-def group_by_source(passages: Sequence[Placed]) -> PassageGroups:
+def group_by_source(passages: Sequence[PlacedPassage]) -> PassageGroups:
     """By their source; of a document each passage stands for itself: it is looked for by its place."""
     places: dict[tuple[str, str, int], int] = {}
     owner = [
         places.setdefault((row.source_kind, row.source_id, row.part * (row.source_kind == "document")), len(places))
         for row in passages
     ]
-    windows: list[list[Placed]] = [[] for _ in places]
+    windows: list[list[PlacedPassage]] = [[] for _ in places]
     for passage, place in zip(passages, owner, strict=True):
         windows[place].append(passage)
     return PassageGroups(windows=windows, owner=owner, passages=passages)

@@ -66,7 +66,7 @@ SEVERAL_NOTES = Style(talk=False, several=True)  # any number of them may answer
 class Gathered:
     """All that the database knows of the candidates. `by_meaning`: there were vectors to compare the question with."""
 
-    passages: Sequence[store.Placed]
+    passages: Sequence[store.PlacedPassage]
     total: int
     frequencies: Mapping[str, int]
     terms: Terms

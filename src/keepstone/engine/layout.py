@@ -38,7 +38,7 @@ BLOCK = 1 << 22
 
 
 @dataclass(slots=True)
-class Graph:
+class NeighbourGraph:
     """Who is near to whom, each pair once, and how surely (0 to 1); `degree` is the sum of that for each point."""
 
     points: int
@@ -105,7 +105,7 @@ def _nearest(unit: Floats, k: int) -> tuple[Rows, Floats]:
     return rows, distances
 
 
-def _graph(rows: Rows, distances: Floats) -> Graph:
+def _graph(rows: Rows, distances: Floats) -> NeighbourGraph:
     """The fuzzy union: two points are neighbours as surely as either says so, p + q - pq."""
     points = len(rows)
     here, there = np.repeat(np.arange(points), rows.shape[1]), rows.ravel()
@@ -113,7 +113,7 @@ def _graph(rows: Rows, distances: Floats) -> Graph:
     order = np.argsort(pairs, kind="stable")
     pairs, first = np.unique(pairs[order], return_index=True)
     doubt = np.multiply.reduceat(1 - _memberships(distances).ravel()[order], first)
-    return Graph(points, pairs // points, pairs % points, 1 - doubt[:, None])
+    return NeighbourGraph(points, pairs // points, pairs % points, 1 - doubt[:, None])
 
 
 def _memberships(distances: Floats) -> Floats:
@@ -150,7 +150,7 @@ def _principal(unit: Floats) -> Floats:
     return 10 * _framed(places)
 
 
-def _resumed(graph: Graph, unit: Floats, rows: Rows, old: Floats) -> Floats:
+def _resumed(graph: NeighbourGraph, unit: Floats, rows: Rows, old: Floats) -> Floats:
     """Old points where they were, new ones amid their neighbours."""
     # Whoever has no path to an old point starts in its region at least, by the best linear map from vectors to places.
     fit = unit[rows].T @ unit[rows] + np.eye(unit.shape[1], dtype=np.float32)
@@ -167,7 +167,7 @@ def _resumed(graph: Graph, unit: Floats, rows: Rows, old: Floats) -> Floats:
         placed[reached] = True
 
 
-def _balanced(graph: Graph, places: Floats, random: np.random.Generator) -> Floats:
+def _balanced(graph: NeighbourGraph, places: Floats, random: np.random.Generator) -> Floats:
     """The places at the size at which attraction and repulsion even out, which was lost when they were framed."""
     places = places - places.mean(axis=0)
     low, high = 1e-1, 1e3
@@ -186,14 +186,14 @@ def _jittered(places: Floats, random: np.random.Generator) -> Floats:
 # --- forces
 
 
-def _settled(graph: Graph, places: Floats, rate: float, random: np.random.Generator) -> Floats:
+def _settled(graph: NeighbourGraph, places: Floats, rate: float, random: np.random.Generator) -> Floats:
     """The places after all epochs, with steps that get shorter."""
     for epoch in range(EPOCHS):
         places = places + np.multiply(_force(graph, places, random), rate * (1 - epoch / EPOCHS))
     return places
 
 
-def _force(graph: Graph, places: Floats, random: np.random.Generator) -> Floats:
+def _force(graph: NeighbourGraph, places: Floats, random: np.random.Generator) -> Floats:
     """Where each point is drawn by its neighbours, in the weighted mean, and pushed by a few others at random."""
     apart = places[graph.tail] - places[graph.head]
     square = _squared(apart)

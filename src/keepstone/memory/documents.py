@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keepstone.access.audit import record
-from keepstone.access.readscope import account_scope
 from keepstone.engine.chunks import chunks, whole_text
 from keepstone.engine.language.scripts import latin
 from keepstone.engine.terms import terms
@@ -44,8 +43,7 @@ async def upload(
 ) -> Document:
     """The very same file again is the one that is there already."""
     digest = hashlib.sha256(data).digest()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+    async with workspaces.inside(services, principal, workspace_id, needs="member") as (conn, workspace):
         existing = await store.by_hash(conn, workspace.library, name, digest)
     if existing is not None:
         return existing
@@ -58,8 +56,8 @@ async def create_artifact(
     services: Services, principal: Principal, workspace_id: str, *, name: str, content: str, media_type: str
 ) -> Document:
     data = _checked(content)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+    async with workspaces.inside(services, principal, workspace_id, needs="member") as (_, workspace):
+        pass  # refused before anything is cut
     document = _new(services, principal, workspace, "artifact", name, media_type, len(data))
     return await _keep(services, principal, document, _as_blocks(content), hashlib.sha256(data).digest(), None)
 
@@ -78,14 +76,12 @@ async def update_artifact(
     """Another version. The earlier ones stay."""
     data = _checked(content) if content is not None else None
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            workspace = await workspaces.find(conn, principal, workspace_id)
+        async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             before = await _find(conn, workspace, "artifact", artifact_id)
             workspaces.require_change(principal, workspace, before.created_by)
             text = content if content is not None else (await _contents(conn, artifact_id)).content
         cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            workspace = await workspaces.find(conn, principal, workspace_id)
+        async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             await workspace_store.hold(conn, workspace.library)
             current = await _find(conn, workspace, "artifact", artifact_id)
             workspaces.require_change(principal, workspace, current.created_by)
@@ -117,8 +113,7 @@ async def revert_artifact(
 async def list_documents(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, page: PageRequest, *, deleted: bool = False
 ) -> Page[Document]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         documents = await store.page(
             conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted
         )
@@ -126,8 +121,8 @@ async def list_documents(
 
 
 async def get(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> Document:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        return await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        return await _find(conn, workspace, kind, document_id)
 
 
 async def contents(
@@ -140,8 +135,8 @@ async def contents(
     version: int | None = None,
 ) -> Contents:
     """The text and, of a file, the bytes as they were uploaded."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        await _find(conn, workspace, kind, document_id)
         return await _contents(conn, document_id, version)
 
 
@@ -149,29 +144,28 @@ async def list_chunks(
     services: Services, principal: Principal, workspace_id: str, document_id: str, *, beyond: int, limit: int
 ) -> Sequence[Chunk]:
     """The parts of a file as they are found, each with its place."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _find(conn, await workspaces.find(conn, principal, workspace_id), "file", document_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        await _find(conn, workspace, "file", document_id)
         return await store.chunks(conn, document_id, beyond=beyond, limit=limit)
 
 
 async def versions(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str
 ) -> Sequence[DocumentVersion]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _find(conn, await workspaces.find(conn, principal, workspace_id), kind, document_id, any_state=True)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+        await _find(conn, workspace, kind, document_id, any_state=True)
         return await store.versions(conn, document_id)
 
 
 async def delete(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> None:
     """Into the trash, for 30 days."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         await workspace_store.hold(conn, workspace.library)
         document = await _find(conn, workspace, kind, document_id)
         workspaces.require_change(principal, workspace, document.created_by)
         await store.update(conn, document_id, {"deleted_at": services.clock(), "version": document.version + 1})
         await store.add_version(conn, document_id, "deleted", principal.user_id, None)
-        await passages.delete(conn, workspace.library, "document", [document_id])
+        await passages.delete(conn, "document", [document_id])
         await record(conn, principal, f"{_WHAT[kind]}.delete", document_id)
 
 
@@ -180,8 +174,7 @@ async def restore(
 ) -> Document:
     """Back out of the trash: read anew from the bytes that were uploaded."""
     oldest = services.clock() - timedelta(days=TRASH_DAYS)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         if document.deleted_at is None or document.deleted_at < oldest:
             raise _not_found(kind)
@@ -191,8 +184,7 @@ async def restore(
     if kept.original is not None:
         blocks = (await services.parser.parse(kept.original, kept.name, kept.media_type)).blocks
     cut = await _cut(services, document_id, document.name, blocks)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         await workspace_store.hold(conn, workspace.library)
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         await store.update(conn, document_id, {"deleted_at": None, "version": document.version + 1})
@@ -221,8 +213,7 @@ async def _keep(
     original: bytes | None,
 ) -> Document:
     cut = await _cut(services, document.id, document.name, blocks)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, document.workspace_id, needs="member")
+    async with workspaces.inside(services, principal, document.workspace_id, needs="member") as (conn, workspace):
         await workspace_store.hold(conn, workspace.library)
         existing = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
         if existing is not None:  # uploaded twice at the same moment
@@ -242,7 +233,7 @@ async def _index(
     cut: Sequence[NewPassage],
 ) -> None:
     """Its parts, in place of those it had. The library is held."""
-    await passages.delete(conn, workspace.library, "document", [document_id])
+    await passages.delete(conn, "document", [document_id])
     if cut:
         await passages.insert(conn, workspace.library, cut)
         await workspace_store.hold(conn, workspace.library)

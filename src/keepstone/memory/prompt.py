@@ -14,7 +14,7 @@ SHARE = 0.12  # of the window, at most, for what was recalled, for summaries, an
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class PromptSection:
     layer: str
     name: str
     tokens: int
@@ -24,7 +24,7 @@ class Section:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
     messages: list[dict[str, str]]
-    sections: list[Section]
+    sections: list[PromptSection]
     prompt_tokens: int
     window: int
     compacted: bool
@@ -89,19 +89,19 @@ def fit(audience: Audience, layers: Layers, text: str, size: int, count: TokenCo
     asked = {"role": "user", "content": f"{audience.user_name}: {text}" if audience.user_name else text}
     messages = [{"role": "system", "content": system}, *lines, asked]
     sections = [
-        Section(layer="instructions", name="agent", tokens=count(agent.instructions), ids=[agent.slug]),
-        Section(
+        PromptSection(layer="instructions", name="agent", tokens=count(agent.instructions), ids=[agent.slug]),
+        PromptSection(
             layer="working", name=f"the last {len(lines)} messages", ids=[message.id for message in layers.working],
             tokens=sum(count(line["content"]) for line in lines),
         ),
-        Section(layer="episodic", name="summaries", tokens=_total(episodic, count), ids=episodic_ids),
-        Section(layer="semantic", name="recall", tokens=_total(semantic, count), ids=semantic_ids),
-        Section(layer="structured", name="facts", tokens=_total(structured, count), ids=structured_ids),
-        Section(
+        PromptSection(layer="episodic", name="summaries", tokens=_total(episodic, count), ids=episodic_ids),
+        PromptSection(layer="semantic", name="recall", tokens=_total(semantic, count), ids=semantic_ids),
+        PromptSection(layer="structured", name="facts", tokens=_total(structured, count), ids=structured_ids),
+        PromptSection(
             layer="landmarks", name="landmarks", tokens=_total(landmarks, count),
             ids=[landmark.id for landmark in layers.landmarks],
         ),
-        Section(layer="message", name="latest message", tokens=count(asked["content"]), ids=[]),
+        PromptSection(layer="message", name="latest message", tokens=count(asked["content"]), ids=[]),
     ]  # fmt: skip
     return Composed(
         messages=messages,

@@ -4,7 +4,8 @@ workspace.
 What is in them is its members', each as their role permits; to everybody else it is not there.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from keepstone.access.audit import record
@@ -55,13 +56,12 @@ async def list_workspaces(
 
 
 async def get(services: Services, principal: Principal, workspace_id: str) -> Workspace:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        return await find(conn, principal, workspace_id)
+    async with inside(services, principal, workspace_id) as (_, workspace):
+        return workspace
 
 
 async def rename(services: Services, principal: Principal, workspace_id: str, *, name: str) -> Workspace:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id, needs="owner")
+    async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         await store.rename(conn, workspace.space, name)
         await record(conn, principal, "workspace.rename", workspace_id)
         return await find(conn, principal, workspace_id)
@@ -69,8 +69,7 @@ async def rename(services: Services, principal: Principal, workspace_id: str, *,
 
 async def delete(services: Services, principal: Principal, workspace_id: str) -> None:
     """Into the trash with all that is in it, for 30 days."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id, needs="owner")
+    async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         if workspace.is_default:
             raise Conflict("This is the default workspace, where chats without one are kept: delete what is in it.")
         await spaces.put_away(conn, workspace.space, away=True)
@@ -92,8 +91,7 @@ async def restore(services: Services, principal: Principal, workspace_id: str) -
 
 
 async def list_members(services: Services, principal: Principal, workspace_id: str) -> Sequence[Member]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id)
+    async with inside(services, principal, workspace_id) as (conn, workspace):
         return await store.members(conn, workspace.space)
 
 
@@ -101,8 +99,7 @@ async def put_member(
     services: Services, principal: Principal, workspace_id: str, user: str, role: Role
 ) -> Sequence[Member]:
     """Let somebody of the account in, or change what they may. `user` is an id or an e-mail address."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id, needs="owner")
+    async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         if workspace.is_default:
             raise Conflict("Your default workspace is yours alone: make another one to share, and move chats there.")
         await store.hold(conn, workspace.space)
@@ -117,8 +114,7 @@ async def put_member(
 
 async def remove_member(services: Services, principal: Principal, workspace_id: str, user_id: str) -> None:
     """An owner may send anybody away; everybody may leave."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await find(conn, principal, workspace_id)
+    async with inside(services, principal, workspace_id) as (conn, workspace):
         if user_id != principal.user_id:
             require_role(workspace, "owner")
         await store.hold(conn, workspace.space)
@@ -130,6 +126,15 @@ async def remove_member(services: Services, principal: Principal, workspace_id: 
 
 
 # --------------------------------------------------------------------- what the operations on what is in them share
+
+
+@asynccontextmanager
+async def inside(
+    services: Services, principal: Principal, workspace_id: str | None, *, needs: Role = "viewer"
+) -> AsyncGenerator[tuple[Connection, Workspace]]:
+    """A transaction in the workspace, if the caller is in it and may do that."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        yield conn, await find(conn, principal, workspace_id, needs=needs)
 
 
 async def find(

@@ -61,7 +61,7 @@ class Near(NamedTuple):
     tokens: bytes | None
 
 
-class Placed(NamedTuple):
+class PlacedPassage(NamedTuple):
     """A passage with the source that it answers, and what was said just before and after it."""
 
     passage: int
@@ -300,7 +300,7 @@ async def _by_index(conn: Connection, space: int, vector_set: int, vector: Vecto
     return dict(await rows.fetchall())
 
 
-async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[Placed]:
+async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[PlacedPassage]:
     """These, what was said just before and after each of them, and what they answer or are answered by, in order."""
     rows = await conn.execute(
         """
@@ -338,10 +338,10 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
         """,
         {"spaces": list(spaces), "passages": list(passages)},
     )
-    return [Placed._make(row) for row in await rows.fetchall()]
+    return [PlacedPassage._make(row) for row in await rows.fetchall()]
 
 
-async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[Placed]:
+async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[PlacedPassage]:
     """Just these, in the order of their time: for what is no conversation."""
     rows = await conn.execute(
         """
@@ -352,7 +352,7 @@ async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]
         """,
         {"spaces": list(spaces), "passages": list(passages)},
     )
-    return [Placed._make(row) for row in await rows.fetchall()]
+    return [PlacedPassage._make(row) for row in await rows.fetchall()]
 
 
 async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[str]) -> list[int]:
