@@ -1,6 +1,7 @@
 """The laboratory of the bench: the engine searches collections in a database, and remembers embeddings."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -54,7 +55,7 @@ async def test_embeddings_are_made_once_and_keep_what_the_index_keeps() -> None:
     class Counted(LetterEmbedder):
         calls = 0
 
-        async def embed(self, texts: list[str]) -> list[Embedding]:
+        async def embed(self, texts: Sequence[str]) -> list[Embedding]:
             self.calls += len(texts)
             made = await super().embed(texts)
             tokens = Tokens(np.sin(np.arange(256, dtype=np.float32)).reshape(2, 128), ((0, 1), (2, 3)))
