@@ -7,6 +7,7 @@ reaches nothing can't pass, each request is made once more by the victim and has
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import httpx
@@ -41,8 +42,8 @@ from keepstone.memory.chat_memories import NewMemory
 from keepstone.memory.entity_memories import NewMemories
 from keepstone.memory.rooms import NewMessage
 from keepstone.model.capsule import OVERHEAD, NewCapsule
-from keepstone.model.entity import Ids, Said
-from keepstone.model.graph import Wanted
+from keepstone.model.entity import EntityMessage, Ids
+from keepstone.model.graph import NodeFilter
 from keepstone.model.item import Delete, Put
 from keepstone.model.page import PageRequest
 from keepstone.relay import turn as turns
@@ -364,7 +365,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
     asked = await graph_recall.recall(
-        services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=Wanted(), min_relevance=0
+        services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=NodeFilter(), min_relevance=0
     )
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
@@ -500,8 +501,9 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     alone = await rooms.say_to_agent(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."))
     landmark = await room_memories.pin(services, me, room, text=CANARY)
     await room_memories.pin(services, me, AGENT, text=f"{CANARY} alone")
-    await room_memories.remember_profile(services, me, olga.user.id, text=f"I am {CANARY}", agent=None, kind="fact")
-    await room_memories.remember_project(services, me, project_id, text=CANARY, agent=None, kind="fact")
+    remember = partial(room_memories.remember, services, me, agent=None, kind="fact")
+    await remember(olga.user.id, place="profile", text=f"I am {CANARY}")
+    await remember(project_id, place="project", text=CANARY)
     await facts.put(services, me, "user", olga.user.id, CANARY, f'"{CANARY}"')
     graph = (await graphs.create_graph(services, me, name=CANARY)).id
     found |= {"thread_id": thread.id, "said": said.id, "alone": alone.id, "landmark": landmark.id, "graph_id": graph}
@@ -540,8 +542,8 @@ async def note(services: Services, olga: Person) -> dict[str, str]:
 
     async def one(text: str) -> str:
         new = NewMemories(
-            ids=Ids(user_id=f"{CANARY}-of-mem0"), messages=[Said(role="user", content=f"{CANARY} {text}")], infer=False,
-            metadata={CANARY: 1}, categories=[CANARY],
+            ids=Ids(user_id=f"{CANARY}-of-mem0"), messages=[EntityMessage(role="user", content=f"{CANARY} {text}")],
+            infer=False, metadata={CANARY: 1}, categories=[CANARY],
         )  # fmt: skip
         return (await entity_memories.add(services, olga.principal, new))[0].memory.id
 

@@ -545,7 +545,7 @@ async def test_a_piece_goes_on_as_soon_as_it_is_there(provider: Provider, upstre
     async with asyncio.timeout(10):
         assert b"assistant" in await anext(answer.body)
         assert b"Good" in await anext(answer.body)
-    await upstream.release(answer)
+    await answer.close()
 
 
 async def test_one_connection_serves_one_stream_after_the_other(
@@ -565,18 +565,18 @@ async def test_a_released_answer_lets_go_of_its_connection(
     answer = await upstream.send("POST", "/chat/completions", sent(stream=True))
     if begun:
         await anext(answer.body)
-    await upstream.release(answer)
+    await answer.close()
     async with asyncio.timeout(10):
         await provider.left.wait()
     with pytest.raises(StopAsyncIteration):
         await anext(answer.body)
-    await upstream.release(answer)
+    await answer.close()
 
 
 async def test_a_whole_answer_can_be_released_too(provider: Provider, upstream: AnthropicUpstream) -> None:
     provider.says_json(message(text("Hi")))
     answer = await upstream.send("POST", "/chat/completions", sent())
-    await upstream.release(answer)
+    await answer.close()
 
 
 # What is asked.

@@ -16,7 +16,7 @@ from graphs import FIRST, SECOND, clocked, found, make_graph, read, recall, stor
 from keepstone.access import operator, plans
 from keepstone.app import make_app
 from keepstone.memory import graph_recall
-from keepstone.model.graph import Wanted
+from keepstone.model.graph import NodeFilter
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
@@ -405,7 +405,7 @@ async def test_a_filter_that_most_pass_finds_the_same_best_as_one_that_is_follow
     async with http(make_app(reading)) as client:
         await fill(client, world.owner.auth, database)
 
-    async def best(query: str, wanted: Wanted, few: int) -> list[str]:
+    async def best(query: str, wanted: NodeFilter, few: int) -> list[str]:
         asked = graph_recall.recall(
             reading, world.owner.principal, query=query, graph_id=None, wanted=wanted, max_results=10,
             min_relevance=0, few=few,
@@ -413,10 +413,14 @@ async def test_a_filter_that_most_pass_finds_the_same_best_as_one_that_is_follow
         return [one.node.id for one in (await asked).results]
 
     begin = datetime(2020, 1, 1, tzinfo=UTC)
-    for wanted in (Wanted(node_type="fact"), Wanted(start=begin), Wanted(node_type="fact", start=begin, as_of=None)):
+    for wanted in (
+        NodeFilter(node_type="fact"),
+        NodeFilter(start=begin),
+        NodeFilter(node_type="fact", start=begin, as_of=None),
+    ):
         for query in ("walrus ferry harbour", "puppy", "login server budget meeting", "number77"):
             exact = await best(query, wanted, SIZE * 2)
             assert len(exact) == 10
             assert await best(query, wanted, 50) == exact
-    nobody = Wanted(node_type="decision")
+    nobody = NodeFilter(node_type="decision")
     assert await best("walrus", nobody, 50) == await best("walrus", nobody, SIZE * 2) == []

@@ -16,7 +16,7 @@ from conftest import World, http
 from graphs import FIRST, SECOND, clocked, found, make_graph, neighbors, read, recall, relate, store
 from keepstone.app import make_app
 from keepstone.jobs import tasks
-from keepstone.model.graph import Wanted
+from keepstone.model.graph import NodeFilter
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
@@ -644,7 +644,7 @@ async def test_the_function_that_filters_past_the_policies_holds_itself_to_the_t
     async def asked(account: int, spaces: tuple[int, ...], visibilities: tuple[Visibility, ...]) -> int:
         scope = ReadScope(account=account, spaces=spaces, visibilities=visibilities)
         async with services.db.transaction(scope) as conn:
-            return len(await passages_of(conn, space, Wanted(node_type="fact"), most=10) or [])
+            return len(await passages_of(conn, space, NodeFilter(node_type="fact"), most=10) or [])
 
     assert await asked(account, (space,), everything_seen) == 1
     assert await asked(account, (), everything_seen) == 0
@@ -653,4 +653,4 @@ async def test_the_function_that_filters_past_the_policies_holds_itself_to_the_t
     assert await asked(world.stranger.principal.account, (space,), everything_seen) == 0
     async with services.db.unscoped() as conn:
         with pytest.raises(psycopg.Error):
-            await passages_of(conn, space, Wanted(), most=10)
+            await passages_of(conn, space, NodeFilter(), most=10)

@@ -25,7 +25,7 @@ from keepstone.jobs.tasks import erase_user, purge_memories
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.entity_reading import is_statement
 from keepstone.memory.entity_search import find
-from keepstone.model.entity import Comparison, Wanted
+from keepstone.model.entity import Comparison, EntityFilter
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
@@ -424,7 +424,7 @@ async def test_a_filter_means_the_same_where_something_is_deleted(shelf: Mem0) -
 async def test_a_filter_that_many_pass_finds_what_one_that_few_pass_does(
     services: Services, world: World, shelf: Mem0
 ) -> None:
-    wanted = Wanted(filter=Comparison(field="metadata", operator="eq", value=3, path=("price",)))
+    wanted = EntityFilter(filter=Comparison(field="metadata", operator="eq", value=3, path=("price",)))
     for few in (0, 10):
         found = await find(services, world.owner.principal, "tea", wanted, floor=0.0, few=few)
         assert sorted(one.memory.content for one in found) == ["green tea", "white tea"]

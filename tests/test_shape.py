@@ -12,8 +12,8 @@ LONG = {
     "surfaces/rest/capsules.py", "surfaces/rest/rooms.py",
 }  # fmt: skip
 TWICE = {
-    "Chunk", "Described", "Graph", "Line", "Placed", "Session", "Span", "Store", "Usage",
-    "UsageOut", "Wanted", "_Read",
+    "Chunk", "Described", "Graph", "Line", "Placed", "Session", "Store",
+    "UsageOut", "_Read",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from keepstone.memory import capsules, chat_memories, entity_memories, graphs, s
 from keepstone.memory.chat_memories import NewMemory
 from keepstone.memory.entity_memories import Change, NewMemories
 from keepstone.model.capsule import NewCapsule
-from keepstone.model.entity import Ids, Said
+from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.item import Delete, Get, Put
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
@@ -85,7 +85,7 @@ async def node_history(services: Services, me: Principal, name: str) -> list[str
 
 
 async def keep_entity_memory(services: Services, me: Principal, text: str) -> str:
-    said = [Said(role="user", content=text)]
+    said = [EntityMessage(role="user", content=text)]
     new = NewMemories(ids=Ids(user_id="anna"), messages=said, infer=False, metadata={})
     return (await entity_memories.add(services, me, new))[0].memory.id
 

@@ -59,17 +59,6 @@ STEMMERS: dict[str, Callable[[], Stemmer]] = {
     "tr": TurkishStemmer,
 }
 
-PLAIN = re.compile(r"[a-z]+")
-ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
-ISO_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
-THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-# The places where a word begins inside another.
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-SPLIT = re.compile(r"[_.@+' -]+")
-FOLDED = re.compile(r"[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u064b-\u065f\u0670]")
-STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th"})
-CONTRACTED = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
-
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -106,6 +95,9 @@ def words(text: str, language: str | None = None) -> list[Word]:
     return placed
 
 
+_PLAIN = re.compile(r"[a-z]+")
+
+
 @lru_cache(maxsize=1 << 16)
 def _terms(raw: str, language: str) -> tuple[str, ...]:
     return () if is_stop(raw, language) else _spoken(raw, language)
@@ -117,7 +109,7 @@ def _spoken(raw: str, language: str) -> tuple[str, ...]:
     if DENSE.match(raw):
         return tuple(word.term for word in _dense_words(raw, 0))
     folded = unicodedata.normalize("NFKC", raw).casefold().replace("’", "'")
-    if PLAIN.fullmatch(folded) and not CAMEL.search(raw):
+    if _PLAIN.fullmatch(folded) and not _CAMEL.search(raw):
         return (stem(folded, language),)
     if folded[0].isdigit():
         number = _number(folded)
@@ -132,30 +124,43 @@ def _spoken(raw: str, language: str) -> tuple[str, ...]:
     return (_fold(folded).strip("_"), *inner) if len(inner) > 1 else inner
 
 
+# The places where a word begins inside another, and what stands between words.
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SPLIT = re.compile(r"[_.@+' -]+")
+
+
 def _inner(raw: str, language: str) -> tuple[str, ...]:
     """The words inside an identifier: get_userName → get, user, name."""
-    apart = unicodedata.normalize("NFKC", CAMEL.sub(" ", raw)).casefold()
-    return tuple(stem(part, language) for part in SPLIT.split(apart) if part)
+    apart = unicodedata.normalize("NFKC", _CAMEL.sub(" ", raw)).casefold()
+    return tuple(stem(part, language) for part in _SPLIT.split(apart) if part)
+
+
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_ISO_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 
 def _number(folded: str) -> tuple[str, ...]:
     """Nothing when it only begins with a digit."""
-    if THOUSANDS.fullmatch(folded):
+    if _THOUSANDS.fullmatch(folded):
         return (folded.replace(",", ""),)
-    date = ISO_DATE.fullmatch(folded)
+    date = _ISO_DATE.fullmatch(folded)
     if date and 1 <= int(date[2]) <= 12 and 1 <= int(date[3]) <= 31:
         # Also under the words that people use for it, so that "7 May 2023" finds 2023-05-07.
         month, day = int(date[2]), int(date[3])
         return (f"{date[1]}-{month:02}-{day:02}", date[1], stem(ENGLISH_MONTHS[month - 1].casefold(), "en"), str(day))
-    ordinal = ORDINAL.fullmatch(folded)
+    ordinal = _ORDINAL.fullmatch(folded)
     if ordinal:
         return (ordinal[1],)
     return () if any(map(str.isalpha, folded)) else (folded,)
 
 
+_CONTRACTED = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
+
+
 def _apostrophe(folded: str, language: str) -> tuple[str, ...]:
     parts = [part for part in folded.split("'") if part]
-    if len(parts) > 1 and parts[-1] in CONTRACTED:
+    if len(parts) > 1 and parts[-1] in _CONTRACTED:
         parts = parts[:-1]
     # l'homme, qu'il, O'Brien: what stands before is grammar.
     if len(parts) > 1 and len(parts[0]) <= 2:
@@ -187,8 +192,12 @@ def stem(word: str, language: str) -> str:
     return _fold(STEMMERS[language]().stemWord(word)) or word
 
 
+_FOLDED = re.compile(r"[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u064b-\u065f\u0670]")
+_STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th"})
+
+
 def _fold(word: str) -> str:
     if word.isascii():
         return word
-    bare = FOLDED.sub("", unicodedata.normalize("NFD", word)).translate(STROKES)
+    bare = _FOLDED.sub("", unicodedata.normalize("NFD", word)).translate(_STROKES)
     return unicodedata.normalize("NFC", bare) or word

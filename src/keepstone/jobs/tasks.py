@@ -25,6 +25,7 @@ from keepstone.store import (
     vectors,
     workspaces,
 )
+from keepstone.store.db import enter
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `keepstone jobs` shows it.
@@ -69,7 +70,10 @@ async def erase_user(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
     async with services.db.transaction(account_scope(account)) as conn:
         places = await rooms.everywhere(conn) if services.working else []
-        await users.erase_traces(conn, user_id)
+        traces = await users.erase_traces(conn, user_id)
+        await enter(conn, job_scope(account, *{space for space, _, _ in traces}))
+        for source_kind in {kind for _, kind, _ in traces}:
+            await passages.delete(conn, source_kind, [source for _, kind, source in traces if kind == source_kind])
         await users.delete_erased(conn, user_id)
         await accounts.delete_abandoned(conn)
     if services.working is not None:
@@ -147,7 +151,10 @@ async def forget_expired_logins(services: Services) -> None:
 async def purge_expired_items(services: Services) -> None:
     """Remove the items of stores whose time is over."""
     async with services.db.unscoped() as conn:
-        await items.purge(conn, services.clock())
+        expired = await items.expired(conn, services.clock())
+    for account, space in expired:
+        async with services.db.transaction(job_scope(account, space)) as conn:
+            await items.purge(conn, space, services.clock())
 
 
 async def remove_old_jobs(services: Services) -> None:

@@ -12,8 +12,8 @@ from keepstone.access.require import require_user
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.capsules import CAPSULES, changed, check_capsule, hold_vault, look_into_vault
+from keepstone.memory.kinds import Prepared, Written
 from keepstone.memory.projects import require_project
-from keepstone.memory.shelf import Prepared, Written
 from keepstone.model.capsule import Capsule
 from keepstone.model.ids import new_id
 from keepstone.model.memory import TRASH_DAYS, Version
@@ -117,7 +117,7 @@ async def _kept(
         async with services.db.transaction(account_scope(principal.account)) as conn:
             space = (await look_into_vault(conn, principal)).space
             if state == "live":
-                capsules = await store.page(conn, space, store.Wanted(), after=after, limit=_PAGE)
+                capsules = await store.page(conn, space, store.CapsuleFilter(), after=after, limit=_PAGE)
             elif state == "trash":
                 capsules = await memories.trash(conn, store.SHAPE, [space], after=after, limit=_PAGE)
             else:

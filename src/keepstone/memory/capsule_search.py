@@ -41,7 +41,7 @@ class Results:
 
 
 async def find(
-    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.Wanted, page: PageRequest
+    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest
 ) -> Results:
     """Literal: every word of it, the newest first, page by page. Semantic and hybrid: the best, on one page."""
     if mode == "literal":
@@ -61,7 +61,7 @@ async def related(
     services: Services, principal: Principal, text: str, project_id: str | None = None
 ) -> list[FoundCapsule]:
     """The few that fit to what is being written: for chips above an input."""
-    wanted = store.Wanted(project_id=project_id)
+    wanted = store.CapsuleFilter(project_id=project_id)
     capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, NOTES)
     return [capsule for capsule in capsules if capsule.relevance >= RELATED_FROM]
 
@@ -81,7 +81,7 @@ async def similar_to(conn: Connection, space: int, first: FirstVector | None, *,
 
 
 async def _by_meaning(
-    services: Services, principal: Principal, text: str, wanted: store.Wanted, limit: int, style: Style
+    services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, limit: int, style: Style
 ) -> tuple[list[FoundCapsule], bool]:
     question = Question(text=text, speaker=None, asked_at=services.clock())
     asked = await lookup.ask(services, question, _survey(services, principal, wanted))
@@ -98,7 +98,7 @@ async def _by_meaning(
     return shown, matches.degraded is not None
 
 
-async def _survey(services: Services, principal: Principal, wanted: store.Wanted) -> SearchPlace:
+async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:
     """The caller's vault, and which of its capsules are meant."""
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -115,7 +115,7 @@ async def _survey(services: Services, principal: Principal, wanted: store.Wanted
 
 
 async def _literal(
-    services: Services, principal: Principal, text: str, wanted: store.Wanted, page: PageRequest
+    services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, page: PageRequest
 ) -> Page[FoundCapsule]:
     asked = list(dict.fromkeys(terms(text)))
     place = await _survey(services, principal, wanted)

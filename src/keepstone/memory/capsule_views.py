@@ -32,7 +32,7 @@ _READ_TITLES = 2_000  # of the whole timeline: to read all of a large vault's ta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class VaultUsage:
     """`quota_bytes` is None without a limit."""
 
     plan: str
@@ -44,7 +44,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TimelineSpan:
     """One day, week or month of the timeline, by the date on which it begins."""
 
     start: str
@@ -79,7 +79,7 @@ async def tags(services: Services, principal: Principal) -> list[tuple[str, int]
         return await store.tags(conn, vault.space)
 
 
-async def usage(services: Services, principal: Principal) -> Usage:
+async def usage(services: Services, principal: Principal) -> VaultUsage:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         vault = await look_into_vault(conn, principal)
@@ -88,7 +88,7 @@ async def usage(services: Services, principal: Principal) -> Usage:
             raise NotFound("There is no such user.")
         allowed = await capacity(conn, user)
         away = await store.count_put_away(conn, vault.space)
-    return Usage(
+    return VaultUsage(
         plan=account.plan,
         bytes_used=vault.size_bytes,
         quota_bytes=allowed,
@@ -98,7 +98,7 @@ async def usage(services: Services, principal: Principal) -> Usage:
     )
 
 
-async def timeline(services: Services, principal: Principal, bucket: Bucket) -> list[Span]:
+async def timeline(services: Services, principal: Principal, bucket: Bucket) -> list[TimelineSpan]:
     """How much was kept when, in the user's time zone, and what it was about; the earliest first."""
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -108,7 +108,7 @@ async def timeline(services: Services, principal: Principal, bucket: Bucket) -> 
     few = max(1, _READ_TITLES // max(1, len(spans)))
     topics = await asyncio.to_thread(labels, [span.titles[:few] for span in spans], TOPICS)
     return [
-        Span(start=span.start, count=span.count, topics=_first(span.tags, about))
+        TimelineSpan(start=span.start, count=span.count, topics=_first(span.tags, about))
         for span, about in zip(spans, topics, strict=True)
     ]
 
@@ -184,7 +184,7 @@ async def digest(services: Services, principal: Principal) -> Digest:
     since = until - timedelta(days=7)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         vault = await look_into_vault(conn, principal)
-        wanted = store.Wanted(since=since, until=until)
+        wanted = store.CapsuleFilter(since=since, until=until)
         new = await store.page(conn, vault.space, wanted, after=None, limit=1000)
         old = await store.least_read(conn, vault.space, limit=20)
     about = await asyncio.to_thread(labels, [[capsule.title for capsule in new]], TOPICS)

@@ -22,8 +22,9 @@ from keepstone.engine.titles import title_by_model
 from keepstone.errors import NotFound, TooLarge, UpstreamError
 from keepstone.memory import shelf
 from keepstone.memory.capsule_search import similar_to
+from keepstone.memory.kinds import Kind
 from keepstone.memory.projects import require_project
-from keepstone.memory.shelf import Finder, Kind
+from keepstone.memory.shelf import Finder
 from keepstone.model.capsule import LARGEST, LARGEST_CONTENT, Capsule, NewCapsule, Similar, size_of
 from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest, cut_page
@@ -75,7 +76,7 @@ async def get(services: Services, principal: Principal, capsule_id: str) -> Caps
 
 
 async def list_capsules(
-    services: Services, principal: Principal, wanted: store.Wanted, page: PageRequest
+    services: Services, principal: Principal, wanted: store.CapsuleFilter, page: PageRequest
 ) -> Page[Capsule]:
     """The newest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
@@ -118,7 +119,7 @@ async def delete_all(services: Services, principal: Principal) -> int:
     """Everything into the trash. Returns how many that were."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         vault = await hold_vault(conn, principal)
-        every = await store.ids_of(conn, vault.space, store.Wanted())
+        every = await store.ids_of(conn, vault.space, store.CapsuleFilter())
         await shelf.put_away(conn, principal, CAPSULES, every, deleted_at=services.clock())
         await record(conn, principal, "capsule.delete_all", None, count=len(every))
     return len(every)
@@ -183,7 +184,7 @@ def check_capsule(title: str, content_md: str, tags: Sequence[str], metadata: Ma
             f"A capsule holds at most 1 MB and this one has {size} bytes: split it, or leave something out.",
             code="capsule_too_large",
         )
-    shelf.check_size(CAPSULES, content_md)
+    CAPSULES.check_size(content_md)
 
 
 def changed(capsule: Capsule, changes: Mapping[str, Any]) -> Capsule:

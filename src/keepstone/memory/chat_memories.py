@@ -78,7 +78,7 @@ async def save(
     """Keep it in the workspace, or give back the memory that says it already. What comes from a chat is kept where that
     is, should it have moved meanwhile.
     """
-    text = shelf.check_text(CHAT_MEMORIES, new.content)
+    text = CHAT_MEMORIES.check_text(new.content)
     content = await _essence(services, principal, text) if new.synthesize else text
     memory = CHAT_MEMORIES.new(
         services.clock(), content=content, type=new.category or "", source_type=new.source_type,
@@ -125,7 +125,7 @@ async def get(services: Services, principal: Principal, place: str, memory_id: s
 
 async def update(services: Services, principal: Principal, place: str, memory_id: str, *, content: str) -> ChatMemory:
     """Another text: found by what it says now. Category and origin stay; what it said is in its history."""
-    text = shelf.check_text(CHAT_MEMORIES, content)
+    text = CHAT_MEMORIES.check_text(content)
     return await _rewrite(services, principal, place, memory_id, content=text, metadata={})
 
 

@@ -7,7 +7,7 @@ from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
 from keepstone.memory import shelf, workspaces
-from keepstone.memory.shelf import Kind
+from keepstone.memory.kinds import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.memory import TRASH_DAYS

@@ -165,7 +165,7 @@ async def delete(services: Services, principal: Principal, workspace_id: str, ki
         workspaces.require_change(principal, workspace, document.created_by)
         await store.update(conn, document_id, {"deleted_at": services.clock(), "version": document.version + 1})
         await store.add_version(conn, document_id, "deleted", principal.user_id, None)
-        await passages.delete(conn, workspace.library, "document", [document_id])
+        await passages.delete(conn, "document", [document_id])
         await record(conn, principal, f"{_WHAT[kind]}.delete", document_id)
 
 
@@ -233,7 +233,7 @@ async def _index(
     cut: Sequence[NewPassage],
 ) -> None:
     """Its parts, in place of those it had. The library is held."""
-    await passages.delete(conn, workspace.library, "document", [document_id])
+    await passages.delete(conn, "document", [document_id])
     if cut:
         await passages.insert(conn, workspace.library, cut)
         await workspace_store.hold(conn, workspace.library)

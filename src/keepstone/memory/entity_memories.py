@@ -19,8 +19,9 @@ from keepstone.engine.people import statements
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.entity_reading import ExtractedText, read_messages, word_for_word
-from keepstone.memory.shelf import Finder, Finders, Kind, Prepared
-from keepstone.model.entity import Entity, EntityMemory, EntityType, Event, Filter, Ids, Said, Wanted
+from keepstone.memory.kinds import Kind, Prepared, check_metadata
+from keepstone.memory.shelf import Finder, Finders
+from keepstone.model.entity import Entity, EntityFilter, EntityMemory, EntityMessage, EntityType, Event, Filter, Ids
 from keepstone.model.ids import is_id
 from keepstone.model.memory import Version
 from keepstone.model.principal import Principal
@@ -45,7 +46,7 @@ class NewMemories:
     """
 
     ids: Ids
-    messages: Sequence[Said]
+    messages: Sequence[EntityMessage]
     infer: bool
     metadata: dict[str, Any]
     categories: Sequence[str] = ()
@@ -80,13 +81,13 @@ class Change:
 
 async def add(services: Services, principal: Principal, new: NewMemories) -> list[KeptEntityMemory]:
     """All of it or nothing. What is known already is not kept twice, when it was read out of messages."""
-    shelf.check_metadata(new.metadata)
+    check_metadata(new.metadata)
     if new.infer:
         texts = await read_messages(services, principal, new.ids, new.messages)
     else:
         texts = word_for_word(new.messages)
         if not texts:
-            shelf.check_text(ENTITY_MEMORIES, "")
+            ENTITY_MEMORIES.check_text("")
     prepared = await _prepare(services, principal, new, texts)
     if not prepared:
         return []
@@ -103,7 +104,7 @@ async def _prepare(
     now = services.clock()
     made = [
         ENTITY_MEMORIES.new(
-            new.at or now, updated_at=now, content=shelf.check_text(ENTITY_MEMORIES, text.content),
+            new.at or now, updated_at=now, content=ENTITY_MEMORIES.check_text(text.content),
             metadata=new.metadata, tags=list(new.categories) or ([text.category] if text.category else []),
             user_id=principal.user_id, role=text.role, actor=text.name, immutable=new.immutable,
             valid_to=_end_of(new.expires_on), for_user=new.ids.user_id, for_agent=new.ids.agent_id,
@@ -185,7 +186,7 @@ async def update(services: Services, principal: Principal, changes: Sequence[Cha
     if len(named) < len(changes):
         raise Invalid("A memory is named twice: send one change of each.")
     for change in changes:
-        shelf.check_metadata(change.metadata)
+        check_metadata(change.metadata)
     return await shelf.change_all(
         services, principal, ENTITY_MEMORIES, _finders(principal, list(named)),
         lambda memory: _changed(memory, named[memory.id], services.clock()),
@@ -233,7 +234,7 @@ async def _empty(
 ) -> int:
     await spaces.lock(conn, places)
     await enter(conn, space_scope(principal, *places))
-    all_of_it = Wanted(expired=True) if wanted is None else Wanted(filter=wanted, expired=True)
+    all_of_it = EntityFilter(expired=True) if wanted is None else EntityFilter(filter=wanted, expired=True)
     now, gone = services.clock(), 0
     while rows := await store.page(conn, places, all_of_it, now, limit=_AT_A_TIME, offset=0):
         await shelf.put_away(conn, principal, ENTITY_MEMORIES, [memory.id for memory in rows], deleted_at=now)
@@ -270,7 +271,7 @@ def _finder(principal: Principal, memory_id: str) -> Finder[EntityMemory]:
 def _changed(before: EntityMemory, change: Change, now: datetime) -> EntityMemory:
     if before.immutable:
         raise Conflict("This memory is immutable: delete it and add it anew.")
-    text = before.content if change.text is None else shelf.check_text(ENTITY_MEMORIES, change.text)
+    text = before.content if change.text is None else ENTITY_MEMORIES.check_text(change.text)
     return replace(
         before, content=text, metadata=change.metadata if change.metadata is not None else before.metadata,
         created_at=change.at or before.created_at, updated_at=now,

@@ -15,7 +15,7 @@ from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.sentences import lowered
 from keepstone.engine.pack import own_words
 from keepstone.errors import UpstreamError
-from keepstone.model.entity import Ids, Said
+from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 
@@ -42,7 +42,7 @@ class ExtractedText:
 
 
 async def read_messages(
-    services: Services, principal: Principal, ids: Ids, messages: Sequence[Said]
+    services: Services, principal: Principal, ids: Ids, messages: Sequence[EntityMessage]
 ) -> list[ExtractedText]:
     """What an assistant says is about itself, so it is read only where an agent is remembered for, and no user."""
     heard = {"user"} if ids.user_id is not None or ids.agent_id is None else {"user", "assistant"}
@@ -58,7 +58,7 @@ async def read_messages(
     return found
 
 
-def word_for_word(messages: Sequence[Said]) -> list[ExtractedText]:
+def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
     """Each message as it is, but for what was recalled and quoted in it. Instructions to a model are no memories."""
     texts = [(each, own_words(each.content).strip()) for each in messages if each.role != "system"]
     return [ExtractedText(content=text, category=None, role=each.role, name=each.name) for each, text in texts if text]

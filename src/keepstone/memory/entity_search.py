@@ -11,7 +11,7 @@ from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.memory.workspace_search import worth_showing
-from keepstone.model.entity import EntityMemory, Filter, Wanted, only_ids
+from keepstone.model.entity import EntityFilter, EntityMemory, Filter, only_ids
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -39,7 +39,7 @@ async def find(
     services: Services,
     principal: Principal,
     query: str,
-    wanted: Wanted,
+    wanted: EntityFilter,
     *,
     limit: int = RESULTS,
     floor: float | None = None,
@@ -71,7 +71,7 @@ async def find(
 
 
 async def list_memories(
-    services: Services, principal: Principal, wanted: Wanted, *, limit: int, offset: int
+    services: Services, principal: Principal, wanted: EntityFilter, *, limit: int, offset: int
 ) -> Listed:  # fmt: skip
     """The newest first, and how many there are in all."""
     now = services.clock()
@@ -98,7 +98,7 @@ async def _enter(conn: Connection, principal: Principal, wanted: Filter) -> list
 
 
 async def _survey(
-    services: Services, principal: Principal, wanted: Wanted, now: datetime, few: int
+    services: Services, principal: Principal, wanted: EntityFilter, now: datetime, few: int
 ) -> SearchPlace:  # fmt: skip
     """The spaces in which something can pass, and what in them does."""
     async with services.db.transaction(account_scope(principal.account)) as conn:

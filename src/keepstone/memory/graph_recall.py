@@ -10,7 +10,7 @@ from keepstone.engine import lookup
 from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import NotFound
 from keepstone.memory.graphs import find_graph
-from keepstone.model.graph import Graph, Node, Query, Wanted
+from keepstone.model.graph import Graph, Node, NodeFilter, Query
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -50,7 +50,7 @@ async def recall(
     *,
     query: str,
     graph_id: str | None,
-    wanted: Wanted,
+    wanted: NodeFilter,
     max_results: int = RESULTS,
     min_relevance: float = RELEVANT,
     few: int = lookup.FEW,
@@ -91,7 +91,7 @@ async def get_query(services: Services, query_id: str) -> Query:
 
 
 async def _survey(
-    services: Services, principal: Principal, graph_id: str | None, wanted: Wanted, few: int, enough: int
+    services: Services, principal: Principal, graph_id: str | None, wanted: NodeFilter, few: int, enough: int
 ) -> _GraphPlace:
     """The graph, how large it is, and what in it passes the filter. What no longer holds is only for who asks for an
     earlier time.
@@ -115,8 +115,8 @@ async def _survey(
 
 
 def _noted(
-    services: Services, principal: Principal, graph: Graph, wanted: Wanted, recalled: GraphRecall, min_relevance: float,
-    max_results: int, begun: float,
+    services: Services, principal: Principal, graph: Graph, wanted: NodeFilter, recalled: GraphRecall,
+    min_relevance: float, max_results: int, begun: float,
 ) -> Query:  # fmt: skip
     return Query(
         id=recalled.query_id, account_id=principal.account_id, at=services.clock(), user_id=principal.user_id,

@@ -18,8 +18,9 @@ from keepstone.engine.lookup import nearest
 from keepstone.engine.takeaways import revises
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.shelf import Finder, Kind, Prepared
-from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, Wanted
+from keepstone.memory.kinds import Kind, Prepared, check_metadata
+from keepstone.memory.shelf import Finder
+from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import new_id
 from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest, cut_page
@@ -92,7 +93,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
 async def restore_graph(services: Services, principal: Principal, graph_id: str) -> Graph:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await store.get(conn, graph_id, deleted=True)
-        if graph is None:
+        if graph is None or graph.deleted_at is None or shelf.too_long(services, graph.deleted_at):
             raise no_graph()
         await spaces.put_away(conn, graph.space, away=False)
         await record(conn, principal, "graph.restore", graph_id)
@@ -114,8 +115,8 @@ async def store_node(
     valid_from: datetime | None = None,
 ) -> Stored:
     """Keep it. What it says otherwise than an older node of its type, and what it names, it supersedes."""
-    text = shelf.check_text(NODES, content)
-    shelf.check_metadata(metadata)
+    text = NODES.check_text(content)
+    check_metadata(metadata)
     now = services.clock()
     if valid_from is not None and valid_from > now:
         raise Invalid("valid_from is in the future: a node holds from now on, or has held for a while.")
@@ -145,7 +146,7 @@ async def get_node(services: Services, principal: Principal, graph_id: str | Non
 
 
 async def list_nodes(
-    services: Services, principal: Principal, graph_id: str | None, wanted: Wanted, page: PageRequest
+    services: Services, principal: Principal, graph_id: str | None, wanted: NodeFilter, page: PageRequest
 ) -> Page[Node]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await find_graph(conn, principal, graph_id)
@@ -171,8 +172,8 @@ async def update_node(
     metadata: dict[str, Any] | None = None,
 ) -> Node:
     """Another version; what it was stays in its history. Metadata is replaced as a whole."""
-    text = shelf.check_text(NODES, content) if content is not None else None
-    shelf.check_metadata(metadata)
+    text = NODES.check_text(content) if content is not None else None
+    check_metadata(metadata)
 
     def edit(node: Node) -> Node:
         return replace(
@@ -214,7 +215,7 @@ async def relate(
     valid_to: datetime | None = None,
 ) -> Edge:
     """A typed edge with its own time. `supersedes` also takes the older node out of what holds."""
-    shelf.check_metadata(metadata)
+    check_metadata(metadata)
     if from_id == to_id:
         raise Invalid("An edge needs two different nodes.")
     now = services.clock()
@@ -313,11 +314,11 @@ async def find_graph(conn: Connection, principal: Principal, graph_id: str | Non
     return graph
 
 
-async def find_node(conn: Connection, graph: Graph, node_id: str) -> Node:
+async def find_node(conn: Connection, graph: Graph, node_id: str, *, any_state: bool = False) -> Node:
     node = await memories.get(conn, store.SHAPE, node_id)
     if node is None or node.space != graph.space:
         raise NODES.not_found()
-    return NODES.live(node)
+    return node if any_state else NODES.live(node)
 
 
 def no_graph() -> NotFound:
@@ -334,11 +335,7 @@ async def _default(conn: Connection) -> Graph | None:
 
 def _finder(principal: Principal, graph_id: str | None, node_id: str) -> Finder[Node]:
     async def find(conn: Connection) -> Node:
-        graph = await find_graph(conn, principal, graph_id)
-        node = await memories.get(conn, store.SHAPE, node_id)
-        if node is None or node.space != graph.space:
-            raise NODES.not_found()
-        return node
+        return await find_node(conn, await find_graph(conn, principal, graph_id), node_id, any_state=True)
 
     return find
 

@@ -9,7 +9,7 @@ lost.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from keepstone.access.meter import metered
 from keepstone.access.principals import worker_for
@@ -20,9 +20,9 @@ from keepstone.engine.takeaways import Takeaway, is_landmark, revises, takeaways
 from keepstone.errors import Conflict, NotFound, UpstreamError
 from keepstone.memory import shelf
 from keepstone.memory.agents import find_agent
+from keepstone.memory.kinds import Kind, Prepared
 from keepstone.memory.projects import require_project
 from keepstone.memory.rooms import find_place
-from keepstone.memory.shelf import Kind, Prepared
 from keepstone.model.ids import new_id
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
@@ -40,6 +40,7 @@ LANDMARKS = Kind(
     shape=store.LANDMARK_SHAPE, noun="landmark", prefix="lmk", missing="There is no such landmark in this room.",
     text_field="text", indexed=lambda _: (),
 )  # fmt: skip
+Shared = Literal["profile", "project"]
 EVERYBODY = "*"  # a memory of every agent's, or of no single user
 _BATCH = 100
 
@@ -47,41 +48,35 @@ _BATCH = 100
 # ---------------------------------------------------------------------------------------------- by hand
 
 
-async def remember_profile(
-    services: Services, principal: Principal, user_id: str, *, text: str, agent: str | None, kind: str
+async def remember(
+    services: Services, principal: Principal, name: str, *, place: Shared, text: str, agent: str | None, kind: str
 ) -> RoomMemory:
-    """Something of oneself that agents may know wherever one is: one agent, or all."""
-    if user_id != require_user(principal):
-        raise NotFound("There is no such user.")
-    return await _remember(
-        services, principal, "profile", user_id, text=text, agent=agent, kind=kind, user_id=user_id,
-        run_id=f"profile:{user_id}",
+    """Something of oneself, or of a project, that agents may know wherever one is: one agent, or all."""
+    memory = ROOM_MEMORIES.new(
+        services.clock(), content=ROOM_MEMORIES.check_text(text), type=kind, agent=agent or EVERYBODY,
+        user_id=name if place == "profile" else None, run_id=f"{place}:{name}", visibility="shared",
     )  # fmt: skip
-
-
-async def remember_project(
-    services: Services, principal: Principal, project_id: str, *, text: str, agent: str | None, kind: str
-) -> RoomMemory:
+    prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        await require_project(conn, principal, project_id)
-    return await _remember(
-        services, principal, "project", project_id, text=text, agent=agent, kind=kind, user_id=None,
-        run_id=f"project:{project_id}",
-    )  # fmt: skip
+        space = await _shared_space(conn, principal, place, name)
+        if agent is not None:
+            await find_agent(conn, agent)
+            space = await rooms.part(conn, space, place, agent)
+        await enter(conn, space_scope(principal, space))
+        await spaces.lock(conn, [space])
+        prepared = prepared.moved(space=space)
+        if not await _keep_unknown(conn, services, principal, prepared):
+            raise Conflict("This is remembered already.")
+    return prepared.memory
 
 
-async def list_profile(services: Services, principal: Principal, user_id: str, page: PageRequest) -> Page[RoomMemory]:
-    if user_id != require_user(principal):
-        raise NotFound("There is no such user.")
-    return await _list(services, principal, "profile", user_id, page)
-
-
-async def list_project(
-    services: Services, principal: Principal, project_id: str, page: PageRequest
+async def list_shared(
+    services: Services, principal: Principal, name: str, page: PageRequest, *, place: Shared
 ) -> Page[RoomMemory]:
+    """What agents know of a user, or of a project."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        await require_project(conn, principal, project_id)
-    return await _list(services, principal, "project", project_id, page)
+        parts = await rooms.with_parts(conn, [await _shared_space(conn, principal, place, name)])
+        return await _page(conn, principal, parts, page)
 
 
 async def list_room(
@@ -99,7 +94,7 @@ async def pin(
     services: Services, principal: Principal, place: str, *, text: str, supersedes: Sequence[str] = ()
 ) -> Landmark:
     """A landmark by hand. What it supersedes stays readable. Pinned again, it is the one that is there."""
-    text = shelf.check_text(LANDMARKS, text)
+    text = LANDMARKS.check_text(text)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place, make=True)
         await rooms.hold(conn, room.space)
@@ -237,32 +232,14 @@ async def _supersede(
 # ------------------------------------------------------------------------------------------------ shared
 
 
-async def _remember(
-    services: Services, principal: Principal, place: str, name: str, *, text: str, agent: str | None, kind: str,
-    user_id: str | None, run_id: str,
-) -> RoomMemory:  # fmt: skip
-    memory = ROOM_MEMORIES.new(
-        services.clock(), content=shelf.check_text(ROOM_MEMORIES, text), type=kind, user_id=user_id,
-        agent=agent or EVERYBODY, run_id=run_id, visibility="shared",
-    )  # fmt: skip
-    prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        if agent is not None:
-            await find_agent(conn, agent)
-        (space,) = await rooms.named(conn, place, [name])
-        where = space if agent is None else await rooms.part(conn, space, place, agent)
-        await enter(conn, space_scope(principal, where))
-        await spaces.lock(conn, [where])
-        prepared = prepared.moved(space=where)
-        if not await _keep_unknown(conn, services, principal, prepared):
-            raise Conflict("This is remembered already.")
-    return prepared.memory
-
-
-async def _list(services: Services, principal: Principal, kind: str, name: str, page: PageRequest) -> Page[RoomMemory]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        parts = await rooms.with_parts(conn, await rooms.named(conn, kind, [name]))
-        return await _page(conn, principal, parts, page)
+async def _shared_space(conn: Connection, principal: Principal, place: Shared, name: str) -> int:
+    """For whom it is their own profile, or who is in the project."""
+    if place == "project":
+        await require_project(conn, principal, name)
+    elif name != require_user(principal):
+        raise NotFound("There is no such user.")
+    [space] = await rooms.named(conn, place, [name])
+    return space
 
 
 async def _page(

@@ -252,7 +252,7 @@ async def _keep(services: Services, account: int, room: Room, made: _Made, befor
     cut = await passages_of([source], services.embedders.active, visibility=room.visibility)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
-        await _supersede(conn, room, before, now)
+        await _supersede(conn, before, now)
         await store.insert(conn, room.space, summary, visibility=room.visibility)
         if cut:
             await passages.insert(conn, room.space, cut)
@@ -265,13 +265,13 @@ async def _keep(services: Services, account: int, room: Room, made: _Made, befor
 async def _drop(services: Services, account: int, room: Room, gone: Sequence[Summary]) -> None:
     if gone:
         async with services.db.transaction(job_scope(account, room.space)) as conn:
-            await _supersede(conn, room, gone, services.clock())
+            await _supersede(conn, gone, services.clock())
 
 
-async def _supersede(conn: Connection, room: Room, before: Sequence[Summary], now: datetime) -> None:
+async def _supersede(conn: Connection, before: Sequence[Summary], now: datetime) -> None:
     ids = [summary.id for summary in before]
     await store.supersede(conn, ids, now)
-    await passages.delete(conn, room.space, "summary", ids)
+    await passages.delete(conn, "summary", ids)
 
 
 def sessions(said: Sequence[Utterance]) -> list[list[Utterance]]:

@@ -1,155 +1,37 @@
 """The life of a memory, once for all kinds: kept, changed, put in the trash and brought back; each change a version, a
 line in the audit trail, and another set of passages where the text is another.
 
-A kind of memory is a `Kind`: what is its own in all of this. Whoever changes a memory holds its space's row, so that
+What is a kind's own in all of this is in its `Kind`. Whoever changes a memory holds its space's row, so that
 nobody keeps the same at the same moment. What takes time (cutting texts, embedding) is done before, in `prepare`, while
 no connection is held.
 """
 
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Generic
+from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.engine import dedup
-from keepstone.engine.embed import FirstVector, embed_first_passage, store_first_vector
+from keepstone.engine.embed import embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
-from keepstone.engine.pack import own_words
-from keepstone.errors import Conflict, Invalid, Malformed, NotFound
-from keepstone.model import ids
-from keepstone.model.memory import LARGEST, LARGEST_METADATA, TRASH_DAYS, Memory, MemoryT, Version
+from keepstone.errors import Conflict
+from keepstone.memory.kinds import Kind, Prepared, Written
+from keepstone.model.memory import TRASH_DAYS, MemoryT, Version
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import memories, passages, spaces
 from keepstone.store.db import Connection
-from keepstone.store.memories import Shape
 
 _NEAREST = 20
-_VERBS = {
-    "created": "create", "updated": "update", "deleted": "delete", "restored": "restore", "superseded": "supersede",
-    "revived": "revive", "imported": "import",
-}  # fmt: skip
 
 # Finds a memory, whatever its state, or says that there is none such; from then on the transaction reaches it.
 Finder = Callable[[Connection], Awaitable[MemoryT]]
 Finders = Callable[[Connection], Awaitable[Sequence[MemoryT]]]
 Edit = Callable[[MemoryT], MemoryT]
-
-
-def _content(memory: Memory) -> Sequence[str]:
-    return [memory.content]
-
-
-def _content_hash(memory: Memory) -> bytes:
-    return dedup.content_hash(memory.content)
-
-
-def _size(memory: Memory) -> int:
-    return len(memory.content.encode())
-
-
-def _space(memory: Memory) -> int:
-    return memory.space
-
-
-async def _unlimited(conn: Connection, services: Services, principal: Principal, memory: Memory, more: int) -> None:
-    """Nothing is counted against a plan."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[MemoryT]):
-    """What is a kind's own. `noun` is what the audit trail calls it, and `verbs` what was done to it where that is not
-    what others call it; `text_field` is what its users call its text. With `unique`, two that hold may not be the same.
-    """
-
-    shape: Shape[MemoryT]
-    noun: str
-    prefix: ids.Kind
-    missing: str
-    text_field: str = "content"
-    largest: int = LARGEST
-    unique: bool = True
-    verbs: Mapping[str, str] = field(default_factory=dict[str, str])
-    indexed: Callable[[MemoryT], Sequence[str]] = _content
-    content_hash: Callable[[MemoryT], bytes] = _content_hash
-    size: Callable[[MemoryT], int] = _size
-    found_in: Callable[[MemoryT], int] = _space  # the space of its passages
-    make_room: Callable[[Connection, Services, Principal, MemoryT, int], Awaitable[None]] = _unlimited
-
-    def new(self, at: datetime, **fields: Any) -> MemoryT:
-        """One that is made now."""
-        made: dict[str, Any] = {
-            "id": ids.new_id(self.prefix), "created_at": at, "updated_at": at, "accessed_at": at, "valid_from": at,
-        }  # fmt: skip
-        return self.shape.row(**made | fields)
-
-    def complete(self, memory: MemoryT) -> MemoryT:
-        """With what follows from the rest of it."""
-        return replace(memory, content_hash=self.content_hash(memory), size_bytes=self.size(memory))
-
-    def live(self, memory: MemoryT | None) -> MemoryT:
-        if memory is None or not memory.live:
-            raise self.not_found()
-        return memory
-
-    def not_found(self) -> NotFound:
-        return NotFound(self.missing)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared(Generic[MemoryT]):
-    """A memory as it is to be, the passages that it will be found by, and the vector of the first of them. None for
-    passages: those that are there stay.
-    """
-
-    memory: MemoryT
-    passages: Sequence[NewPassage] | None
-    first: FirstVector | None = None
-
-    def moved(self, **fields: Any) -> "Prepared[MemoryT]":
-        """The same with another id, space or the like."""
-        memory = replace(self.memory, **fields)
-        return Prepared(memory, [replace(one, source_id=memory.id) for one in self.passages or []], self.first)
-
-
-@dataclass(frozen=True, slots=True)
-class Written(Generic[MemoryT]):
-    """A row that was just written: what happened to it, what it was, and what it is."""
-
-    change: str
-    before: MemoryT | None
-    after: Prepared[MemoryT]
-
-
-# --------------------------------------------------------------------------------------------- what may be kept
-
-
-def check_text(kind: Kind[Any], text: str) -> str:
-    """What may be kept of it: what was recalled and quoted in it is nobody's own words."""
-    kept = own_words(text).strip()
-    if not kept:
-        raise Invalid("There is nothing to remember in this: give a text of its own, not only what was recalled.")
-    check_size(kind, kept)
-    return kept
-
-
-def check_size(kind: Kind[Any], text: str) -> None:
-    if len(text.encode()) > kind.largest:
-        raise _malformed(kind.text_field, f"has more than {kind.largest // 1024} KB: keep what matters, or split it")
-
-
-def check_metadata(metadata: Mapping[str, Any] | None) -> None:
-    if metadata and len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
-        raise _malformed("metadata", f"has more than {LARGEST_METADATA // 1024} KB")
-
-
-def _malformed(name: str, fault: str) -> Malformed:
-    return Malformed(f"{name} {fault}. Nothing was stored.", fields={name: fault})
 
 
 # -------------------------------------------------------------------------------- before the database is asked
@@ -223,7 +105,7 @@ async def put_away(
     await passages.delete_of_memories(conn, memory_ids)
     async with conn.pipeline():
         for memory_id in memory_ids:
-            await record(conn, principal, _action(kind, change), memory_id)
+            await record(conn, principal, kind.action(change), memory_id)
 
 
 async def settle(
@@ -252,7 +134,7 @@ async def settle(
         size = sum(one.size_bytes for one in now) - sum(one.size_bytes for one in was)
         await memories.count_in(conn, space, memories=len(now) - len(was), size=size)
     for one in written:
-        await record(conn, principal, _action(kind, one.change), one.after.memory.id, **details)
+        await record(conn, principal, kind.action(one.change), one.after.memory.id, **details)
 
 
 async def move(
@@ -409,7 +291,3 @@ def _one(find: Finder[MemoryT]) -> Finders[MemoryT]:
         return [await find(conn)]
 
     return several
-
-
-def _action(kind: Kind[Any], change: str) -> str:
-    return f"{kind.noun}.{kind.verbs.get(change) or _VERBS.get(change, change)}"

@@ -17,7 +17,7 @@ from keepstone.engine import lookup
 from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.shelf import Kind, Prepared, Written
+from keepstone.memory.kinds import Kind, Prepared, Written
 from keepstone.model.item import (
     Change,
     Delete,
@@ -91,8 +91,8 @@ class _Place:
 
 async def list_stores(services: Services, principal: Principal, page: PageRequest) -> Page[Store]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        found = await store.stores(conn, principal.user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda one: (one.created_at, one.name))
+        rows = await store.stores(conn, principal.user_id, after=page.after, limit=page.limit + 1)
+    return cut_page(rows, page, lambda row: (row.created_at, row.name))
 
 
 async def run(
@@ -110,10 +110,10 @@ async def put(services: Services, principal: Principal, name: str, asked: Put) -
 
 
 async def get(services: Services, principal: Principal, name: str, asked: Get) -> Item:
-    [found] = await run(services, principal, name, [asked])
-    if not isinstance(found, Item):
+    [item] = await run(services, principal, name, [asked])
+    if not isinstance(item, Item):
         raise ITEMS.not_found()
-    return found
+    return item
 
 
 async def delete(services: Services, principal: Principal, name: str, asked: Delete) -> None:
@@ -141,10 +141,10 @@ async def list_trash(services: Services, principal: Principal, name: str, page: 
     """Deleted last first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         space = await _enter(conn, principal, name)
-        found: list[Item] = []
+        items: list[Item] = []
         if space is not None:
-            found = await store.in_trash(conn, space, services.clock(), after=page.after, limit=page.limit + 1)
-    return cut_page(found, page, lambda item: (item.deleted_at or item.updated_at, item.id))
+            items = await store.in_trash(conn, space, services.clock(), after=page.after, limit=page.limit + 1)
+    return cut_page(items, page, lambda item: (item.deleted_at or item.updated_at, item.id))
 
 
 async def history(
@@ -359,30 +359,23 @@ async def _delete(place: _Place, asked: Delete) -> Item | None:
 
 
 async def _listed(place: _Place, one: _Search) -> FoundItems:
-    asked = one.asked
-    found = await store.listed(
-        place.conn, place.space, asked.prefix, one.conditions, place.now, limit=asked.limit, offset=asked.offset
-    )
-    found = await _refreshed(place, found) if asked.refresh_ttl else found
-    return FoundItems(items=[FoundItem(item=item, score=None) for item in found])
+    items = await store.listed(place.conn, _filter(place, one), limit=one.asked.limit, offset=one.asked.offset)
+    items = await _refreshed(place, items) if one.asked.refresh_ttl else items
+    return FoundItems(items=[FoundItem(item=item, score=None) for item in items])
 
 
 async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[SearchPlace]) -> FoundItems:
-    conn, space, asked, now = place.conn, place.space, one.asked, place.now
-    where = await lookup.survey(conn, space_scope(place.principal, space))
+    conn, asked, passing = place.conn, one.asked, _filter(place, one)
+    where = await lookup.survey(conn, space_scope(place.principal, place.space))
     if where.empty:
         return FoundItems(items=[])
     wanted = asked.offset + asked.limit
     enough = max(CANDIDATES, wanted)
-    if asked.prefix or one.conditions or await store.any_expired(conn, space, now):
-
-        async def passes(conn: Connection, some: Sequence[int]) -> set[int]:
-            return await store.which_pass(conn, space, asked.prefix, one.conditions, now, some)
-
+    if asked.prefix or one.conditions or await store.any_expired(conn, place.space, place.now):
         where = await lookup.narrowed(
             where,
-            lambda most: store.passages_of(conn, space, asked.prefix, one.conditions, now, most=most),
-            passes,
+            lambda most: store.passages_of(conn, passing, most=most),
+            lambda conn, passages: store.which_pass(conn, passing, passages),
             enough=enough,
             few=place.few,
         )
@@ -391,11 +384,17 @@ async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[Sear
         style=SEVERAL_NOTES,
     )  # fmt: skip
     hits = matches.hits[asked.offset :]
-    items = await store.by_ids(conn, [hit.source_id for hit in hits], now)
+    items = await store.by_ids(conn, [hit.source_id for hit in hits], place.now)
     if asked.refresh_ttl:
         items = {item.id: item for item in await _refreshed(place, list(items.values()))}
     shown = [FoundItem(item=items[hit.source_id], score=hit.relevance) for hit in hits if hit.source_id in items]
     return FoundItems(items=shown, degraded=matches.degraded)
+
+
+def _filter(place: _Place, one: _Search) -> store.ItemFilter:
+    return store.ItemFilter(
+        space=place.space, prefix=one.asked.prefix, conditions=one.conditions, now=place.now
+    )  # fmt: skip
 
 
 async def _refreshed(place: _Place, found: Sequence[Item]) -> list[Item]:

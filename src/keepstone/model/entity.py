@@ -45,7 +45,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class EntityMessage:
     """A message out of which something is to be remembered."""
 
     role: str
@@ -99,7 +99,7 @@ EVERYTHING = Every(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class EntityFilter:
     """Which memories are meant; those that have expired only if they are asked for."""
 
     filter: Filter = field(default=EVERYTHING)

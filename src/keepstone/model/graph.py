@@ -51,7 +51,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class NodeFilter:
     """Which nodes: all conditions hold together. A node is within a time if it was made or changed in it."""
 
     node_type: str | None = None

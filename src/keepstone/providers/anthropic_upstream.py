@@ -24,7 +24,6 @@ from keepstone.providers.upstream import (
     UpstreamAnswer,
     cut_off,
     interrupted,
-    let_go,
     read_whole,
 )
 
@@ -68,9 +67,6 @@ class AnthropicUpstream:
                 return await self._models()
             case _:
                 return _told(404, "This provider has no such endpoint: use /v1/chat/completions.", "unknown_url")
-
-    async def release(self, answer: UpstreamAnswer) -> None:
-        await let_go(answer)
 
     async def close(self) -> None:
         await self._transport.close()

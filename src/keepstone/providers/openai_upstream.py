@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from keepstone.providers.upstream import CONNECT, SILENCE, Body, Transport, UpstreamAnswer, let_go
+from keepstone.providers.upstream import CONNECT, SILENCE, Body, Transport, UpstreamAnswer
 
 BASE = "https://api.openai.com/v1"
 
@@ -32,9 +32,6 @@ class OpenAIUpstream:
     async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
         response = await self._transport.send(method, path, body)
         return UpstreamAnswer(status=response.status_code, headers=_forwarded(response.headers), body=Body(response))
-
-    async def release(self, answer: UpstreamAnswer) -> None:
-        await let_go(answer)
 
     async def close(self) -> None:
         await self._transport.close()

@@ -24,7 +24,7 @@ async def post(upstream: Upstream, path: str, body: bytes, *, retries: int, seco
                 try:
                     said = await answer.read()
                 finally:
-                    await upstream.release(answer)
+                    await answer.close()
         except (UpstreamError, TimeoutError):
             if not left:
                 raise UpstreamError("The upstream did not answer.", code="upstream_unreachable") from None

@@ -20,7 +20,7 @@ SILENCE = 600.0  # seconds between two bytes: a model may think that long
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamAnswer:
-    """What the upstream says, in OpenAI's protocol. `body` can be read once; `release` lets go of it at any time."""
+    """What the upstream says, in OpenAI's protocol. `body` can be read once; `close` lets go of it at any time."""
 
     status: int
     headers: Mapping[str, str]  # lower case: content-type, retry-after, x-request-id, openai-… and x-ratelimit-…
@@ -37,6 +37,10 @@ class UpstreamAnswer:
     async def read(self) -> bytes:
         return b"".join([piece async for piece in self.body])
 
+    async def close(self) -> None:
+        if isinstance(self.body, Body):
+            await self.body.aclose()
+
 
 class Upstream(Protocol):
     """`send` returns when the headers are there. It raises `UpstreamError` when there is no answer at all, with the
@@ -46,7 +50,6 @@ class Upstream(Protocol):
     model: str | None
 
     async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer: ...
-    async def release(self, answer: UpstreamAnswer) -> None: ...
     async def close(self) -> None: ...
 
 
@@ -118,12 +121,6 @@ class Body:
     async def aclose(self) -> None:
         await self._pieces.aclose()
         await self._response.aclose()
-
-
-async def let_go(answer: UpstreamAnswer) -> None:
-    """Of an answer that is not read to its end."""
-    if isinstance(answer.body, Body):
-        await answer.body.aclose()
 
 
 async def read_whole(response: httpx2.Response) -> bytes:

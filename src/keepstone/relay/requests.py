@@ -71,7 +71,7 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
     model = services.upstream.model if services.upstream is not None else None
     exchange = _EXCHANGES[request.dialect](request.raw, body, model=model)
     if services.upstream is None and exchange.asks_nothing:
-        raise Invalid("There is nothing to answer: send `messages`, or `input` to /v1/responses.")
+        raise Invalid(f"There is nothing to answer: send `{exchange.question}`.")
     rounds = Rounds(services, principal, _upstream(services), exchange)
     try:
         if request.memory != "off":
@@ -119,7 +119,7 @@ async def forward(upstream: Upstream, method: str, path: str, body: bytes | None
     try:
         return Relayed(answer=answer, body=visible_body(answer, await answer.read(), settings))
     finally:
-        await upstream.release(answer)
+        await answer.close()
 
 
 async def speaker(services: Services, principal: Principal, user: Any) -> Principal:

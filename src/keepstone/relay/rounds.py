@@ -206,7 +206,7 @@ class Rounds:
     async def _let_go(self) -> None:
         if self._answer is not None:
             answer, self._answer = self._answer, None
-            await self.upstream.release(answer)
+            await answer.close()
 
 
 async def _events(answer: UpstreamAnswer) -> AsyncGenerator[Event]:

@@ -16,7 +16,7 @@ _LIVE: LiteralString = f"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class CapsuleFilter:
     """Which capsules: all conditions hold together."""
 
     tag: str | None = None
@@ -27,7 +27,7 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        return self == Wanted()
+        return self == CapsuleFilter()
 
 
 _WANTED: LiteralString = """
@@ -46,7 +46,7 @@ async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Capsule]:
 async def page(
     conn: Connection,
     space: int,
-    wanted: Wanted,
+    wanted: CapsuleFilter,
     *,
     after: tuple[datetime, str] | None,
     limit: int,
@@ -64,7 +64,7 @@ async def page(
     )
 
 
-async def ids_of(conn: Connection, space: int, wanted: Wanted) -> list[str]:
+async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
     return await memories.ids_where(conn, SHAPE, [space], f"{memories.LIVE} {_WANTED}", asdict(wanted))
 
 

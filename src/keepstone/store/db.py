@@ -132,6 +132,7 @@ class _Persistent(Connection):
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Any:
+        options.setdefault("autocommit", True)
         deadline = time.monotonic() + _RESTART_SECONDS
         while True:
             try:
@@ -167,7 +168,7 @@ def make_pool(conninfo: str, *, size: int, wait_seconds: float = 5) -> AsyncConn
         reconnect_timeout=2,
         open=False,
         check=check,
-        kwargs={"autocommit": True, "connect_timeout": 5, "application_name": "keepstone"},
+        kwargs={"connect_timeout": 5, "application_name": "keepstone"},
     )
     return pool
 
@@ -190,7 +191,8 @@ async def fetch_one(
 
 async def fetch_rows(
     conn: AnyConnection, query: Query, params: Mapping[str, Any] | None = None, *, binary: bool = False
-) -> list[tuple[Any, ...]]:
+) -> list[Any]:
+    """Tuples, for what needs no names."""
     return await (await conn.execute(query, params, binary=binary)).fetchall()
 
 

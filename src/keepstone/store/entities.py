@@ -28,12 +28,12 @@ async def matching(conn: Connection, owner: str | None, wanted: Filter) -> list[
     """The spaces in which there can be something that passes the filter."""
     params: dict[str, object] = {"owner": owner}
     query = sql.SQL(
-        """
+        f"""
         SELECT e.space FROM entities e JOIN spaces s USING (account, space)
-         WHERE {owned} AND s.deleted_at IS NULL AND {condition}
+         WHERE {_OWNED} AND s.deleted_at IS NULL AND {{condition}}
          ORDER BY e.space
         """
-    ).format(owned=sql.SQL(_OWNED), condition=condition(ids_alone(wanted), params))
+    ).format(condition=condition(ids_alone(wanted), params))
     return await fetch_column(conn, query, params)
 
 

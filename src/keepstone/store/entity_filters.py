@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from keepstone.model.entity import ID_FIELDS, Comparison, Either, Every, Filter, Moment, Never, Operator, Wanted
+from keepstone.model.entity import ID_FIELDS, Comparison, Either, EntityFilter, Every, Filter, Moment, Never, Operator
 
 Params = dict[str, Any]
 
@@ -40,7 +40,7 @@ _METADATA: dict[Operator, LiteralString] = {
 }
 
 
-def meant(wanted: Wanted, params: Params) -> sql.Composable:
+def meant(wanted: EntityFilter, params: Params) -> sql.Composable:
     """The memories that are there and meant. `now` is among the parameters."""
     expired: LiteralString = "true" if wanted.expired else "(m.valid_to IS NULL OR m.valid_to > %(now)s)"
     return sql.SQL("m.deleted_at IS NULL AND {expired} AND {condition}").format(

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from psycopg import sql
 
-from keepstone.model.entity import EntityMemory, Wanted
+from keepstone.model.entity import EntityFilter, EntityMemory
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_value
 from keepstone.store.entity_filters import Params, meant
 
 SHAPE = memories.Shape(
@@ -23,7 +23,7 @@ async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, EntityMemory
 
 
 async def page(
-    conn: Connection, spaces: Sequence[int], wanted: Wanted, now: datetime, *, limit: int, offset: int
+    conn: Connection, spaces: Sequence[int], wanted: EntityFilter, now: datetime, *, limit: int, offset: int
 ) -> list[EntityMemory]:
     """The newest first."""
     params: Params = {"spaces": list(spaces), "now": now, "limit": limit, "offset": offset}
@@ -35,7 +35,7 @@ async def page(
     return await fetch_all(conn, EntityMemory, query, params)
 
 
-async def count(conn: Connection, spaces: Sequence[int], wanted: Wanted, now: datetime) -> int:
+async def count(conn: Connection, spaces: Sequence[int], wanted: EntityFilter, now: datetime) -> int:
     params: Params = {"spaces": list(spaces), "now": now}
     query = sql.SQL(f"SELECT count(*) {SHAPE.source} AND m.space = ANY(%(spaces)s) AND {{meant}}").format(
         meant=meant(wanted, params)
@@ -67,44 +67,18 @@ async def any_expire(conn: Connection, spaces: Sequence[int]) -> bool:
 
 
 async def passages_of(
-    conn: Connection, spaces: Sequence[int], wanted: Wanted, now: datetime, *, most: int
+    conn: Connection, spaces: Sequence[int], wanted: EntityFilter, now: datetime, *, most: int
 ) -> list[int] | None:
     """The passages of all memories that are meant; None when those are more memories than that."""
-    params: Params = {"spaces": list(spaces), "now": now, "most": most + 1}
-    query = sql.SQL(f"SELECT m.id {SHAPE.source} AND m.space = ANY(%(spaces)s) AND {{meant}} LIMIT %(most)s").format(
-        meant=meant(wanted, params)
-    )
-    ids = await fetch_column(conn, query, params)
-    if len(ids) > most:
-        return None
-    # Apart from that query: together, a planner that knows nothing of the tables yet may compare each with each.
-    return await fetch_column(
-        conn,
-        """
-        SELECT passage FROM passages
-         WHERE account = %(account)s AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
-        """,
-        {"ids": ids},
-        binary=True,
-    )
+    params: Params = {"spaces": list(spaces), "now": now}
+    where = sql.SQL("AND m.space = ANY(%(spaces)s) AND {}").format(meant(wanted, params))
+    return await memories.passages_of(conn, SHAPE, where, params, most=most)
 
 
 async def which_pass(
-    conn: Connection, spaces: Sequence[int], wanted: Wanted, now: datetime, passages: Sequence[int]
+    conn: Connection, spaces: Sequence[int], wanted: EntityFilter, now: datetime, passages: Sequence[int]
 ) -> set[int]:
     """Those of these passages that are of memories that are meant."""
-    rows = await conn.execute(
-        """
-        SELECT passage, source_id FROM passages
-         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
-           AND source_kind = 'memory'
-        """,
-        {"spaces": list(spaces), "passages": list(passages)},
-    )
-    sources: dict[int, str] = dict(await rows.fetchall())
-    params: Params = {"ids": list(set(sources.values())), "now": now}
-    query = sql.SQL(f"SELECT m.id {SHAPE.source} AND m.id = ANY(%(ids)s) AND {{meant}}").format(
-        meant=meant(wanted, params)
-    )
-    passing = set(await fetch_column(conn, query, params))
-    return {passage for passage, source in sources.items() if source in passing}
+    params: Params = {"now": now}
+    where = sql.SQL("AND {}").format(meant(wanted, params))
+    return await memories.which_pass(conn, SHAPE, where, params, spaces=spaces, passages=passages)

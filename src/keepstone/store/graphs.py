@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, Query, Wanted
+from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter, Query
 from keepstone.store import memories
 from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, insert_row
 
@@ -40,7 +40,7 @@ _WANTED: LiteralString = """
 """
 
 
-def _conditions(wanted: Wanted) -> dict[str, Any]:
+def _conditions(wanted: NodeFilter) -> dict[str, Any]:
     return {
         "type": wanted.node_type,
         "metadata": Jsonb(wanted.metadata) if wanted.metadata else None,
@@ -99,40 +99,29 @@ async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Node]:
 
 
 async def nodes(
-    conn: Connection, space: int, wanted: Wanted, *, after: tuple[datetime, str] | None, limit: int
+    conn: Connection, space: int, wanted: NodeFilter, *, after: tuple[datetime, str] | None, limit: int
 ) -> list[Node]:
     """The newest first."""
     params = _conditions(wanted)
     return await memories.page(conn, SHAPE, [space], after=after, limit=limit, where=_WANTED, params=params)
 
 
-async def passages_of(conn: Connection, space: int, wanted: Wanted, *, most: int) -> list[int] | None:
+async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most: int) -> list[int] | None:
     """The passages of all nodes that are meant; None when those are more nodes than that."""
-    rows = await conn.execute(
-        "SELECT passing_nodes(%(space)s, %(type)s, %(metadata)s, %(start)s, %(end)s, %(as_of)s, %(most)s)",
-        _conditions(wanted) | {"space": space, "most": most},
-        binary=True,
+    query: LiteralString = (
+        "SELECT passing_nodes(%(space)s, %(type)s, %(metadata)s, %(start)s, %(end)s, %(as_of)s, %(most)s)"
     )
-    row = await rows.fetchone()
-    return None if row is None else row[0]
+    [passages] = await fetch_column(conn, query, _conditions(wanted) | {"space": space, "most": most}, binary=True)
+    return passages
 
 
 async def which_pass(
-    conn: Connection, space: int, spaces: Sequence[int], wanted: Wanted, passages: Sequence[int]
+    conn: Connection, space: int, spaces: Sequence[int], wanted: NodeFilter, passages: Sequence[int]
 ) -> set[int]:
     """Those of these passages, which lie in these spaces, that are of nodes that are meant."""
-    return set(
-        await fetch_column(
-            conn,
-            f"""
-        SELECT p.passage FROM passages p JOIN memories m ON m.account = p.account AND m.id = p.source_id
-         WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.passage = ANY(%(passages)s)
-           AND m.space = %(space)s AND m.kind = 'node' {_WANTED}
-        """,
-            _conditions(wanted) | {"space": space, "spaces": list(spaces), "passages": list(passages)},
-            binary=True,
-        )
-    )
+    params = _conditions(wanted) | {"space": space}
+    where: LiteralString = f"AND m.space = %(space)s {_WANTED}"
+    return await memories.which_pass(conn, SHAPE, where, params, spaces=spaces, passages=passages)
 
 
 async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:

@@ -4,34 +4,39 @@ What has expired counts as gone from that moment on, also while it is still ther
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
 from keepstone.model.item import Item, Store, joined
-from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
+from keepstone.store import memories, passages, workspaces
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
 
 SHAPE = memories.Shape(kind="item", row=Item)
 _HERE: LiteralString = "AND m.space = %(space)s"
 _LIVE: LiteralString = "AND m.deleted_at IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)"
 # A range of texts instead of a comparison of arrays: row-level security lets only that use the index.
 _WANTED: LiteralString = f"""
-    {_LIVE} AND m.path >= %(prefix)s AND m.path < %(prefix)s || chr(1114111)
+    {_HERE} {_LIVE} AND m.path >= %(prefix)s AND m.path < %(prefix)s || chr(1114111)
     AND (%(conditions)s::jsonb IS NULL OR passes(m.content::jsonb, %(conditions)s::jsonb))
 """
 
 
-def _conditions(
-    space: int, prefix: Sequence[str], conditions: Sequence[Mapping[str, Any]], now: datetime
-) -> dict[str, Any]:
-    return {
-        "space": space,
-        "prefix": joined(prefix),
-        "conditions": Jsonb(list(conditions)) if conditions else None,
-        "now": now,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFilter:
+    """What lies below `prefix` in the store, passes all conditions, and has not expired by now."""
+
+    space: int
+    prefix: Sequence[str]
+    conditions: Sequence[Mapping[str, Any]]
+    now: datetime
+
+    @property
+    def params(self) -> dict[str, Any]:
+        conditions = Jsonb(list(self.conditions)) if self.conditions else None
+        return {"space": self.space, "prefix": joined(self.prefix), "conditions": conditions, "now": self.now}
 
 
 async def stores(conn: Connection, owner: str | None, *, after: tuple[datetime, str] | None, limit: int) -> list[Store]:
@@ -62,22 +67,13 @@ async def by_ids(conn: Connection, ids: Sequence[str], now: datetime) -> dict[st
     return {item.id: item for item in rows.values() if not item.expired(now)}
 
 
-async def listed(
-    conn: Connection,
-    space: int,
-    prefix: Sequence[str],
-    conditions: Sequence[Mapping[str, Any]],
-    now: datetime,
-    *,
-    limit: int,
-    offset: int,
-) -> list[Item]:
+async def listed(conn: Connection, wanted: ItemFilter, *, limit: int, offset: int) -> list[Item]:
     """What passes, changed last first."""
     return await fetch_all(
         conn,
         Item,
-        f"{SHAPE.select} {_HERE} {_WANTED} ORDER BY m.updated_at DESC, m.id LIMIT %(limit)s OFFSET %(offset)s",
-        _conditions(space, prefix, conditions, now) | {"limit": limit, "offset": offset},
+        f"{SHAPE.select} {_WANTED} ORDER BY m.updated_at DESC, m.id LIMIT %(limit)s OFFSET %(offset)s",
+        wanted.params | {"limit": limit, "offset": offset},
     )
 
 
@@ -89,52 +85,14 @@ async def any_expired(conn: Connection, space: int, now: datetime) -> bool:
     )
 
 
-async def passages_of(
-    conn: Connection,
-    space: int,
-    prefix: Sequence[str],
-    conditions: Sequence[Mapping[str, Any]],
-    now: datetime,
-    *,
-    most: int,
-) -> list[int] | None:
+async def passages_of(conn: Connection, wanted: ItemFilter, *, most: int) -> list[int] | None:
     """The passages of all items that pass; None when those are more items than that."""
-    rows = await conn.execute(
-        f"""
-        WITH passing AS MATERIALIZED (
-            SELECT m.id FROM memories m
-             WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'item' {_WANTED} LIMIT %(most)s + 1)
-        SELECT CASE WHEN (SELECT count(*) FROM passing) <= %(most)s
-                    THEN ARRAY(SELECT p.passage FROM passages p JOIN passing ON passing.id = p.source_id
-                                WHERE p.account = %(account)s AND p.space = %(space)s
-                                  AND p.source_kind = 'memory') END
-        """,
-        _conditions(space, prefix, conditions, now) | {"most": most},
-    )
-    row = await rows.fetchone()
-    return None if row is None else row[0]
+    return await memories.passages_of(conn, SHAPE, _WANTED, wanted.params, most=most)
 
 
-async def which_pass(
-    conn: Connection,
-    space: int,
-    prefix: Sequence[str],
-    conditions: Sequence[Mapping[str, Any]],
-    now: datetime,
-    passages: Sequence[int],
-) -> set[int]:
+async def which_pass(conn: Connection, wanted: ItemFilter, passages: Sequence[int]) -> set[int]:
     """Those of these passages that are of items that pass."""
-    return set(
-        await fetch_column(
-            conn,
-            f"""
-        SELECT p.passage FROM passages p JOIN memories m ON m.account = p.account AND m.id = p.source_id
-         WHERE p.account = %(account)s AND p.space = %(space)s AND p.passage = ANY(%(passages)s)
-           AND m.space = %(space)s AND m.kind = 'item' {_WANTED}
-        """,
-            _conditions(space, prefix, conditions, now) | {"passages": list(passages)},
-        )
-    )
+    return await memories.which_pass(conn, SHAPE, _WANTED, wanted.params, spaces=[wanted.space], passages=passages)
 
 
 _LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.path, chr(31)), ''), chr(31)), '{}')"
@@ -187,6 +145,35 @@ async def in_trash(
     )
 
 
-async def purge(conn: Connection, by_then: datetime) -> int:
-    """Remove what has expired, of every account. Needs no scope."""
-    return await fetch_value(conn, "SELECT purge_items(%(then)s)", {"then": by_then})
+async def expired(conn: Connection, by_then: datetime) -> list[tuple[int, int]]:
+    """Account and space of every store with something that has expired. Needs no scope."""
+    return await fetch_rows(conn, "SELECT * FROM expired_items(%(then)s)", {"then": by_then})
+
+
+async def purge(conn: Connection, space: int, by_then: datetime) -> None:
+    """Remove for good what has expired in a store, with its versions and a line in the audit trail for each. Whoever
+    reads has long stopped seeing it. The store's row is held first, as whoever writes does.
+    """
+    await workspaces.hold(conn, space)
+    gone = await fetch_column(
+        conn,
+        """
+        WITH gone AS (
+            DELETE FROM memories
+             WHERE account = %(account)s AND space = %(space)s AND kind = 'item' AND valid_to <= %(then)s
+            RETURNING id, size_bytes, deleted_at
+        ), counted AS (
+            UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
+              FROM (SELECT count(*) AS number, coalesce(sum(size_bytes), 0) AS size FROM gone
+                     WHERE deleted_at IS NULL) g
+             WHERE s.account = %(account)s AND s.space = %(space)s
+        ), noted AS (
+            INSERT INTO audit (account, id, via, action, object_id)
+            SELECT %(account)s, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', 'item.expire', id
+              FROM gone
+        )
+        SELECT id FROM gone
+        """,
+        {"space": space, "then": by_then},
+    )
+    await passages.delete(conn, "memory", gone)

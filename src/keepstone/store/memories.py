@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Generic, LiteralString, TypeVar
 
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from keepstone.model.memory import Memory, MemoryT, Version
@@ -26,6 +27,7 @@ from keepstone.store.db import (
 )
 
 Position = tuple[datetime, str] | None
+Where = LiteralString | sql.Composable  # more conditions, each with its AND
 VersionT = TypeVar("VersionT", bound=Version)
 
 
@@ -139,6 +141,51 @@ async def versions(
         """,
         {"id": memory_id, "before": before, "limit": limit},
     )
+
+
+async def passages_of(
+    conn: Connection, shape: Shape[Any], where: Where, params: Mapping[str, Any], *, most: int
+) -> list[int] | None:
+    """The passages of all memories of which `where` holds; None when those are more memories than that."""
+    query = _query("SELECT m.id {source} {where} LIMIT %(most)s", shape, where)
+    ids = await fetch_column(conn, query, {**params, "most": most + 1})
+    if len(ids) > most:
+        return None
+    # Apart from that query: together, a planner that knows nothing of the tables yet may compare each with each.
+    return await fetch_column(
+        conn,
+        """
+        SELECT passage FROM passages
+         WHERE account = %(account)s AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
+        """,
+        {"ids": ids},
+        binary=True,
+    )
+
+
+async def which_pass(
+    conn: Connection,
+    shape: Shape[Any],
+    where: Where,
+    params: Mapping[str, Any],
+    *,
+    spaces: Sequence[int],
+    passages: Sequence[int],
+) -> set[int]:
+    """Those of these passages, which lie in these spaces, that are of memories of which `where` holds."""
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT passage, source_id FROM passages
+         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
+           AND source_kind = 'memory'
+        """,
+        {"spaces": list(spaces), "passages": list(passages)},
+    )
+    sources: dict[int, str] = dict(rows)
+    query = _query("SELECT m.id {source} AND m.id = ANY(%(ids)s) {where}", shape, where)
+    passing = set(await fetch_column(conn, query, {**params, "ids": list(set(sources.values()))}))
+    return {passage for passage, source in sources.items() if source in passing}
 
 
 # -------------------------------------------------------------------------------------------------------- writing
@@ -267,6 +314,11 @@ async def count_in(conn: Connection, space: int, *, memories: int, size: int) ->
         """,
         {"memories": memories, "size": size, "space": space},
     )
+
+
+def _query(text: LiteralString, shape: Shape[Any], where: Where) -> sql.Composed:
+    condition = where if isinstance(where, sql.Composable) else sql.SQL(where)
+    return sql.SQL(text).format(source=sql.SQL(shape.source), where=condition)
 
 
 def _columns(memory: Memory) -> dict[str, Any]:

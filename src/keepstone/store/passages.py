@@ -70,26 +70,44 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
     )
 
 
-async def delete(conn: Connection, space: int, source_kind: str, source_ids: Sequence[str]) -> None:
-    """With their terms and vectors; the space counts them out."""
+async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) -> None:
+    """Those of these sources, in whichever of the spaces that the transaction reaches they are; with their terms and
+    vectors, and their spaces count them out. The words are written out first: joined any earlier, a space of tens of
+    thousands would be read once for each of its passages.
+    """
     await conn.execute(
         """
-        DELETE FROM passages
-         WHERE account = %(account)s AND space = %(space)s AND source_kind = %(kind)s AND source_id = ANY(%(ids)s)
+        WITH gone AS (
+            DELETE FROM passages
+             WHERE account = %(account)s AND source_kind = %(kind)s AND source_id = ANY(%(ids)s)
+            RETURNING space, passage, terms, term_count
+        ), words AS MATERIALIZED (
+            SELECT g.space, g.passage, word FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS word
+        ), sets AS MATERIALIZED (
+            SELECT g.space, g.passage, s.vector_set FROM gone g
+             CROSS JOIN (SELECT vector_set FROM vector_sets WHERE account = %(account)s) s
+        ), without_terms AS (
+            DELETE FROM terms t USING words w
+             WHERE t.account = %(account)s AND t.space = w.space AND t.term = w.word AND t.passage = w.passage
+        ), without_vectors AS (
+            DELETE FROM vectors v USING sets s
+             WHERE v.account = %(account)s AND v.space = s.space AND v.vector_set = s.vector_set
+               AND v.passage = s.passage
+        ), without_tokens AS (
+            DELETE FROM token_vectors v USING sets s
+             WHERE v.account = %(account)s AND v.space = s.space AND v.vector_set = s.vector_set
+               AND v.passage = s.passage
+        )
+        UPDATE spaces s SET passages = s.passages - g.number, term_total = s.term_total - g.total
+          FROM (SELECT space, count(*) AS number, sum(term_count) AS total FROM gone GROUP BY space) g
+         WHERE s.account = %(account)s AND s.space = g.space
         """,
-        {"space": space, "kind": source_kind, "ids": list(source_ids)},
+        {"kind": source_kind, "ids": list(source_ids)},
     )
 
 
 async def delete_of_memories(conn: Connection, memory_ids: Sequence[str]) -> None:
-    """The same for memories, in whichever of the spaces that the transaction reaches they can be found."""
-    await conn.execute(
-        """
-        DELETE FROM passages
-         WHERE account = %(account)s AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
-        """,
-        {"ids": list(memory_ids)},
-    )
+    await delete(conn, "memory", memory_ids)
 
 
 async def number(conn: Connection, space: int, source_kind: str, source_id: str) -> int:
@@ -145,12 +163,12 @@ async def after(conn: Connection, space: int, passage: int, *, limit: int) -> li
     )
 
 
-async def pending_spaces(conn: Connection) -> list[tuple[int, ...]]:
+async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:
     """Account and space of everything that still waits for vectors. Needs no scope."""
     return await fetch_rows(conn, "SELECT * FROM pending_spaces()")
 
 
-async def all_spaces(conn: Connection) -> list[tuple[int, ...]]:
+async def all_spaces(conn: Connection) -> list[tuple[int, int]]:
     """Account and space of everything that can be found. Needs no scope."""
     return await fetch_rows(conn, "SELECT * FROM filled_spaces()")
 

@@ -75,7 +75,7 @@ async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: i
     )
 
 
-async def digest_receivers(conn: Connection) -> list[tuple[Any, ...]]:
+async def digest_receivers(conn: Connection) -> list[tuple[int, str]]:
     """Account and id of whoever wants the week by e-mail. Needs no scope."""
     return await fetch_rows(conn, "SELECT * FROM digest_receivers()")
 
@@ -116,9 +116,11 @@ async def mark_erased(conn: Connection, user_id: str) -> None:
     await delete_rows(conn, "one_time_links", {"user_id": user_id})
 
 
-async def erase_traces(conn: Connection, user_id: str) -> None:
-    """What they left in places that others share."""
-    await conn.execute("SELECT erase_traces(%(id)s)", {"id": user_id})
+async def erase_traces(conn: Connection, user_id: str) -> list[tuple[int, str, str]]:
+    """Remove what they left in places that others share. Returns the space, kind and id of each source whose passages
+    the caller has to remove.
+    """
+    return await fetch_rows(conn, "SELECT * FROM erase_traces(%(id)s)", {"id": user_id})
 
 
 async def delete_erased(conn: Connection, user_id: str) -> bool:

@@ -29,6 +29,7 @@ class _GrowingCall:
 
 class ChatExchange(Exchange):
     path = "/chat/completions"
+    question = "messages"
 
     def __init__(self, raw: bytes, body: Json, *, model: str | None = None) -> None:
         self._answered: list[AnsweredCall] = []  # of all rounds
@@ -150,9 +151,7 @@ class ChatExchange(Exchange):
     # ------------------------------------------------------------------------------------------- a whole answer
 
     def _take_answer(self, answer: Json) -> None:
-        self._answer = answer
-        self.model = as_text(answer.get("model")) or self.model
-        self._used = as_object(answer.get("usage")) or None
+        super()._take_answer(answer)
         choice = _choice(answer)
         message = as_object(choice.get("message"))
         self._finish = as_text(choice.get("finish_reason")) or None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep
-from keepstone.relay.dialects.values import Json, as_list, dumped, loaded, sum_of
+from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, dumped, loaded, sum_of
 from keepstone.relay.sse import Event
 
 BETWEEN = "\n\n"  # what was said in one round and in the next
@@ -52,6 +52,7 @@ class Exchange(ABC):
     """`names` are our tools that the model was offered. In the `last` round they are not run any more."""
 
     path: ClassVar[str]
+    question: ClassVar[str]  # the field that holds what is asked
 
     def __init__(self, raw: bytes, body: Json, *, model: str | None = None) -> None:
         self.note = MemoryNote()
@@ -199,8 +200,10 @@ class Exchange(ABC):
         self.over = self.complete = True
         self._take_answer(loaded(payload) or {})
 
-    @abstractmethod
-    def _take_answer(self, answer: Json) -> None: ...
+    def _take_answer(self, answer: Json) -> None:
+        self._answer = answer
+        self.model = as_text(answer.get("model")) or self.model
+        self._used = as_object(answer.get("usage")) or None
 
     def whole(self) -> bytes:
         """The answer for the client, of all rounds, when it came whole."""

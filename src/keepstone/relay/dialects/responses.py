@@ -24,6 +24,7 @@ _CLIENT_DOES = frozenset(
 
 class ResponsesExchange(Exchange):
     path = "/responses"
+    question = "input"
 
     def __init__(self, raw: bytes, body: Json, *, model: str | None = None) -> None:
         self._asked = body  # what the client sent
@@ -201,9 +202,7 @@ class ResponsesExchange(Exchange):
         self.complete = self._answer.get("status") in (None, "completed", "incomplete")
 
     def _take_answer(self, answer: Json) -> None:
-        self._answer = answer
-        self.model = as_text(answer.get("model")) or self.model
-        self._used = as_object(answer.get("usage")) or None
+        super()._take_answer(answer)
         self._items = objects_in(answer.get("output")) or self._items
 
     def _visible_parts(self) -> Json:

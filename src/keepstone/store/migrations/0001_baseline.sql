@@ -467,7 +467,8 @@ CREATE TABLE facts (
 );
 CREATE INDEX facts_by_key ON facts (account, scope_kind, scope_id, key, recorded_at DESC);
 
--- A fact names its scope; the space in which it lies, and so its readers, follow from that.
+-- A fact names its scope; the space in which it lies, and so its readers, follow from that. The server says it
+-- (`store/facts.py`); this is for an INSERT by hand, which does not, and for which nothing else could do it.
 CREATE FUNCTION place_fact() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     SELECT s.space INTO NEW.space
@@ -481,7 +482,8 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER place_fact BEFORE INSERT ON facts FOR EACH ROW EXECUTE FUNCTION place_fact();
+CREATE TRIGGER place_fact BEFORE INSERT ON facts FOR EACH ROW WHEN (NEW.space IS NULL)
+    EXECUTE FUNCTION place_fact();
 
 -- The map of a vault: where each capsule lies, and the clusters with their labels. Made by a job.
 CREATE TABLE constellations (
@@ -684,7 +686,8 @@ CREATE INDEX passages_pending ON passages (account, space, passage) WHERE pendin
 CREATE INDEX passages_of_memories ON passages (account, source_id) INCLUDE (space, passage, visibility)
     WHERE source_kind = 'memory';
 
--- The postings. No foreign key: it would cost more than the row; `forget_passages` takes its place.
+-- The postings. No foreign key, here and below: it would cost more than the row. Whoever removes passages removes what
+-- hangs on them (`store/passages.py`), and whoever removes spaces empties them first (`empty_spaces`).
 CREATE TABLE terms (
     account    int NOT NULL DEFAULT scope_account(),
     space      bigint NOT NULL,
@@ -734,28 +737,6 @@ CREATE TABLE token_vectors (
     FOREIGN KEY (account, vector_set) REFERENCES vector_sets (account, vector_set) ON DELETE CASCADE
 );
 ALTER TABLE token_vectors ALTER COLUMN tokens SET STORAGE MAIN;
-
--- What hangs on a passage goes with it, whoever deletes it and however: runs as the owner of the tables. The words are
--- written out first: joined any earlier, a vault of tens of thousands would be read once for each of its passages.
-CREATE FUNCTION forget_passages() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
-AS $$
-BEGIN
-    WITH said AS MATERIALIZED (
-        SELECT g.account, g.space, word, g.passage FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS word)
-    DELETE FROM terms t USING said s
-     WHERE t.account = s.account AND t.space = s.space AND t.term = s.word AND t.passage = s.passage;
-    DELETE FROM vectors v USING gone g
-     WHERE v.account = g.account AND v.space = g.space AND v.passage = g.passage;
-    DELETE FROM token_vectors v USING gone g
-     WHERE v.account = g.account AND v.space = g.space AND v.passage = g.passage;
-    UPDATE spaces s SET passages = s.passages - g.number, term_total = s.term_total - g.total
-      FROM (SELECT account, space, count(*) AS number, sum(term_count) AS total FROM gone GROUP BY 1, 2) g
-     WHERE s.account = g.account AND s.space = g.space;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER forget_passages AFTER DELETE ON passages
-    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION forget_passages();
 
 -- === The queue =======================================================================================================
 

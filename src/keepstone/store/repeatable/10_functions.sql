@@ -179,6 +179,15 @@ AS $$
     SELECT count(*) FROM marked
 $$;
 
+-- What search knows of spaces that are about to go; the rest goes with their rows. Runs as whoever asks.
+CREATE OR REPLACE FUNCTION empty_spaces(of_account int, those bigint[]) RETURNS void
+    LANGUAGE sql
+AS $$
+    DELETE FROM terms WHERE account = of_account AND space = ANY (those);
+    DELETE FROM vectors WHERE account = of_account AND space = ANY (those);
+    DELETE FROM token_vectors WHERE account = of_account AND space = ANY (those)
+$$;
+
 -- What has lain in the trash or the cold tier for that many days goes for good, with all that hangs on it and a line in
 -- the audit trail for each. Returns how many went.
 CREATE OR REPLACE FUNCTION purge_memories(days int) RETURNS bigint
@@ -217,10 +226,18 @@ AS $$
         DELETE FROM summaries s USING gone_chats c WHERE s.account = c.account AND s.thread_id = c.id),
     unread AS (
         DELETE FROM distillations d USING gone_chats c WHERE d.account = c.account AND d.chat_id = c.id),
+    old_spaces AS MATERIALIZED (
+        SELECT account, space, name FROM spaces
+         WHERE kind IN ('workspace', 'room', 'graph') AND part_of IS NULL
+           AND deleted_at < now() - make_interval(days => days)),
+    emptied AS MATERIALIZED (
+        SELECT empty_spaces(o.account, array_agg(o.space) || array_agg(p.space) FILTER (WHERE p.space IS NOT NULL))
+          FROM old_spaces o LEFT JOIN spaces p ON p.account = o.account AND p.part_of = o.space
+         GROUP BY o.account),
     gone_spaces AS (
-        DELETE FROM spaces WHERE kind IN ('workspace', 'room', 'graph') AND part_of IS NULL
-           AND deleted_at < now() - make_interval(days => days)
-        RETURNING account, name AS id, kind || '.purge' AS action),
+        DELETE FROM spaces s USING old_spaces o
+         WHERE s.account = o.account AND s.space = o.space AND (SELECT count(*) FROM emptied) >= 0
+        RETURNING s.account, s.name AS id, s.kind || '.purge' AS action),
     gone AS (SELECT * FROM gone_documents UNION ALL SELECT * FROM gone_chats UNION ALL SELECT * FROM gone_spaces),
     noted AS (
         INSERT INTO audit (account, id, via, action, object_id)
@@ -229,20 +246,28 @@ AS $$
 $$;
 
 -- What somebody who is being erased left in places that others share: what they said, saved and uploaded, and places
--- in which nobody else is. Where they were the only owner, whoever is longest there takes over.
-CREATE OR REPLACE FUNCTION erase_traces(wanted text) RETURNS void
+-- in which nobody else is. Where they were the only owner, whoever is longest there takes over. Returns the sources whose
+-- passages are to go too.
+CREATE OR REPLACE FUNCTION erase_traces(wanted text) RETURNS TABLE (place bigint, source_kind text, source_id text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
 DECLARE
     here constant int := scope_account();
+    own bigint[];
 BEGIN
     IF NOT EXISTS (SELECT FROM users WHERE account = here AND id = wanted AND erased_at IS NOT NULL) THEN
         RETURN;
     END IF;
-    DELETE FROM spaces s USING members m
-     WHERE s.account = here AND m.account = here AND m.space = s.space AND m.user_id = wanted
-       AND s.kind IN ('workspace', 'project', 'room')
+    SELECT array_agg(s.space) INTO own FROM spaces s JOIN members m ON m.account = here AND m.space = s.space
+     WHERE s.account = here AND m.user_id = wanted AND s.kind IN ('workspace', 'project', 'room')
        AND NOT EXISTS (SELECT FROM members o WHERE o.account = here AND o.space = s.space AND o.user_id <> wanted);
+    -- Before their rows go, here or with the user's: what search knows of them, and of their parts.
+    PERFORM empty_spaces(here, array_agg(s.space)) FROM spaces s
+     WHERE s.account = here
+       AND (s.owner = wanted OR s.space = ANY (own) OR s.part_of = ANY (own)
+            OR s.part_of IN (SELECT o.space FROM spaces o WHERE o.account = here AND o.owner = wanted)
+            OR NOT EXISTS (SELECT FROM users u WHERE u.account = here AND u.erased_at IS NULL));
+    DELETE FROM spaces s WHERE s.account = here AND s.space = ANY (own);
     UPDATE members m SET role = 'owner'
       FROM (SELECT DISTINCT ON (o.space) o.space, o.user_id FROM members o
              WHERE o.account = here AND o.user_id <> wanted
@@ -255,6 +280,7 @@ BEGIN
      WHERE m.account = here AND m.space = heir.space AND m.user_id = heir.user_id;
     -- In rooms, what stands for words of theirs goes, tier upon tier, and is made anew of what is left. Another number,
     -- so that what lies in Redis is no longer the latest.
+    RETURN QUERY
     WITH RECURSIVE told AS (
         SELECT s.id FROM summaries s JOIN rooms r USING (account, space)
          WHERE s.account = here
@@ -266,10 +292,9 @@ BEGIN
         UNION
         SELECT s.id FROM told t
           JOIN (SELECT id, unnest(source_ids) AS part FROM summaries WHERE account = here AND tier IN ('day', 'week')) s
-            ON s.part = t.id),
-    unfound AS (
-        DELETE FROM passages WHERE account = here AND source_kind = 'summary' AND source_id IN (SELECT id FROM told))
-    DELETE FROM summaries WHERE account = here AND id IN (SELECT id FROM told);
+            ON s.part = t.id)
+    DELETE FROM summaries s WHERE s.account = here AND s.id IN (SELECT id FROM told)
+    RETURNING s.space, 'summary'::text, s.id;
     UPDATE rooms r
        SET dirty_from = least(r.dirty_from, said.since),
            last_seq = nextval(pg_get_serial_sequence('keepstone.messages', 'seq'))
@@ -285,20 +310,18 @@ BEGIN
     DELETE FROM distillations WHERE account = here
        AND (user_id = wanted OR chat_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted));
     DELETE FROM chats WHERE account = here AND created_by = wanted;
-    DELETE FROM passages p USING memories m
-     WHERE p.account = here AND m.account = here AND m.user_id = wanted AND m.kind <> 'node'
-       AND p.source_kind = 'memory' AND p.source_id = m.id;
     UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
       FROM (SELECT space, count(*) AS number, sum(size_bytes) AS size FROM memories
              WHERE account = here AND user_id = wanted AND kind <> 'node' AND deleted_at IS NULL AND cold_at IS NULL
              GROUP BY 1) g
      WHERE s.account = here AND s.space = g.space;
-    DELETE FROM memories WHERE account = here AND user_id = wanted AND kind <> 'node';
+    RETURN QUERY
+    DELETE FROM memories m WHERE m.account = here AND m.user_id = wanted AND m.kind <> 'node'
+    RETURNING m.space, 'memory'::text, m.id;
     UPDATE memories SET user_id = NULL WHERE account = here AND user_id = wanted;  -- graphs are the account's
-    DELETE FROM passages p USING documents d
-     WHERE p.account = here AND d.account = here AND d.created_by = wanted
-       AND p.source_kind = 'document' AND p.source_id = d.id;
-    DELETE FROM documents WHERE account = here AND created_by = wanted;
+    RETURN QUERY
+    DELETE FROM documents d WHERE d.account = here AND d.created_by = wanted
+    RETURNING d.space, 'document'::text, d.id;
 END $$;
 
 -- The indexes of meanings whose spaces are gone.
@@ -431,39 +454,12 @@ BEGIN
     RETURN true;
 END $$;
 
--- Items that were over by then go for good, with their versions and a line in the audit trail for each. Whoever reads
--- has long stopped seeing them. A store's row is held first, as whoever writes does. Returns how many.
-CREATE OR REPLACE FUNCTION purge_items(by_then timestamptz) RETURNS bigint
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+-- Where are items whose time is over? Numbers only.
+CREATE OR REPLACE FUNCTION expired_items(by_then timestamptz) RETURNS TABLE (account int, space bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-DECLARE
-    place record;
-    number bigint;
-    total bigint := 0;
-BEGIN
-    FOR place IN SELECT DISTINCT account, space FROM memories WHERE kind = 'item' AND valid_to <= by_then LOOP
-        PERFORM FROM spaces WHERE account = place.account AND space = place.space FOR NO KEY UPDATE;
-        WITH gone AS (
-            DELETE FROM memories
-             WHERE account = place.account AND space = place.space AND kind = 'item' AND valid_to <= by_then
-            RETURNING id, size_bytes, deleted_at),
-        unfound AS (
-            DELETE FROM passages p USING gone g
-             WHERE p.account = place.account AND p.source_kind = 'memory' AND p.source_id = g.id),
-        counted AS (
-            UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
-              FROM (SELECT count(*) AS number, coalesce(sum(size_bytes), 0) AS size FROM gone
-                     WHERE deleted_at IS NULL) g
-             WHERE s.account = place.account AND s.space = place.space),
-        noted AS (
-            INSERT INTO audit (account, id, via, action, object_id)
-            SELECT place.account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', 'item.expire', id
-              FROM gone)
-        SELECT count(*) INTO number FROM gone;
-        total := total + number;
-    END LOOP;
-    RETURN total;
-END $$;
+    SELECT DISTINCT account, space FROM memories WHERE kind = 'item' AND valid_to <= by_then
+$$;
 
 -- Memories of entities are asked for by their ids alone: in which space of the account each of them lies. Numbers only;
 -- whether the caller may go there is asked next.

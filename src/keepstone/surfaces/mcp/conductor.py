@@ -16,7 +16,7 @@ from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store.capsules import Wanted
+from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
 from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
 from keepstone.surfaces.mcp.quotation import quote
@@ -92,7 +92,7 @@ async def _save(services: Services, principal: Principal, asked: ConductorArgume
 
 async def _search(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     tags = asked.tags or []
-    wanted = Wanted(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
+    wanted = CapsuleFilter(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
     page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)
     results = await capsule_search.find(services, principal, asked.query or "", "hybrid", wanted, page)
     hits = [hit for hit in results.page.items if set(tags) <= set(hit.capsule.tags)][: asked.limit]

@@ -13,7 +13,7 @@ from keepstone.access.rates import admit
 from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, QuotaExceeded, RateLimited
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import GraphRecall, RecalledNode
-from keepstone.model.graph import Edge, Graph, Node, Wanted
+from keepstone.model.graph import Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import is_id
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
@@ -62,7 +62,7 @@ def _refusal(fault: KeepstoneError) -> ToolRefusal:
 
 
 async def _recall(services: Services, principal: Principal, asked: given.Recall) -> Answer:
-    wanted = Wanted(
+    wanted = NodeFilter(
         node_type=asked.node_type, metadata=asked.metadata_filter, start=asked.time_range.start,
         end=asked.time_range.end, as_of=asked.as_of,
     )  # fmt: skip

@@ -12,7 +12,17 @@ from keepstone.access.users import get_user
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import entity_memories, entity_search
 from keepstone.memory.entity_memories import Change, NewMemories
-from keepstone.model.entity import ID_FIELDS, Comparison, EntityType, Every, Filter, IdField, Ids, Said, Wanted
+from keepstone.model.entity import (
+    ID_FIELDS,
+    Comparison,
+    EntityFilter,
+    EntityMessage,
+    EntityType,
+    Every,
+    Filter,
+    IdField,
+    Ids,
+)
 from keepstone.model.principal import Principal
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.wire import refuse, refuse_unstorable
@@ -277,7 +287,7 @@ def _ids(named: Mapping[str, Any], filters: Mapping[str, Any] | None) -> Ids:
     return Ids(**ids)
 
 
-def _said(message: Mem0MessageIn) -> Said:
+def _said(message: Mem0MessageIn) -> EntityMessage:
     parts: list[Any] = message.content if isinstance(message.content, list) else [message.content]
     texts: list[str] = []
     for part in parts:
@@ -285,7 +295,7 @@ def _said(message: Mem0MessageIn) -> Said:
         if not isinstance(text, str):
             raise Invalid("A message has a part that is no text, such as an image: only texts are kept here.")
         texts.append(text)
-    return Said(role=message.role, content="\n".join(texts), name=message.name)
+    return EntityMessage(role=message.role, content="\n".join(texts), name=message.name)
 
 
 def _change(memory_id: str, body: Mem0UpdateIn) -> Change:
@@ -300,12 +310,12 @@ def _change(memory_id: str, body: Mem0UpdateIn) -> Change:
 
 def _wanted(
     filters: Mapping[str, Any] | None, categories: list[str] | None, more: Mapping[str, Any], *, expired: bool | None
-) -> Wanted:
+) -> EntityFilter:
     """A filter, and what the request says beside it."""
     named = dict(filters or {})
     given: Filter = Every((Comparison(field="categories", operator="in", value=categories),) if categories else ())
     both = {"AND": [part for part in (named, more) if part]} if more else named
-    return Wanted(filter=read_filters(both, given), expired=bool(expired))
+    return EntityFilter(filter=read_filters(both, given), expired=bool(expired))
 
 
 def _sent(filters: str | None) -> dict[str, Any] | None:

@@ -74,22 +74,19 @@ def _asked(
 Asked = Annotated[partial[ClientRequest], Depends(_asked)]
 
 
+def _relaying(protocol: str) -> dict[str, Any]:
+    body = _body(f"As OpenAI's {protocol} take it. Without `model`: KEEPSTONE_LLM_MODEL.")
+    return {"responses": _answers(stream=True), "openapi_extra": body}
+
+
 @router.post(
-    "/chat/completions",
-    summary="Chat completion by the upstream, with memory",
-    responses=_answers(stream=True),
-    openapi_extra=_body("As OpenAI's chat completions take it. Without `model`: KEEPSTONE_LLM_MODEL."),
+    "/chat/completions", summary="Chat completion by the upstream, with memory", **_relaying("chat completions")
 )
 async def chat_completions(request: Request, asked: Asked, services: Used, principal: Caller) -> Response:
     return await while_there(request, relay(services, principal, asked(dialect="chat", raw=await request.body())))
 
 
-@router.post(
-    "/responses",
-    summary="Response by the upstream, with memory",
-    responses=_answers(stream=True),
-    openapi_extra=_body("As OpenAI's responses take it. Without `model`: KEEPSTONE_LLM_MODEL."),
-)
+@router.post("/responses", summary="Response by the upstream, with memory", **_relaying("responses"))
 async def responses(request: Request, asked: Asked, services: Used, principal: Caller) -> Response:
     return await while_there(request, relay(services, principal, asked(dialect="responses", raw=await request.body())))
 

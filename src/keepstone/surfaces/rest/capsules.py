@@ -11,7 +11,7 @@ from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
 from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.page import Page
-from keepstone.store.capsules import Wanted
+from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, refuse
@@ -307,7 +307,7 @@ async def list_capsules(
 ) -> CapsulePage:
     for name, value in (("q", q), ("tag", tag), ("kind", kind)):
         refuse(name, value)
-    wanted = Wanted(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
+    wanted = CapsuleFilter(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
     if q is None or not q.strip():
         return _page(await capsules.list_capsules(services, principal, wanted, page))
     results = await capsule_search.find(services, principal, q, mode, wanted, page)

@@ -10,7 +10,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
-from keepstone.model.graph import Edge, Wanted
+from keepstone.model.graph import Edge, NodeFilter
 from keepstone.model.ids import pattern
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
@@ -241,7 +241,7 @@ async def list_nodes(
     if deleted:
         return show_page(await graphs.list_trash(services, principal, _named(graph_id), page), NodeOut.model_validate)
     refuse("node_type", node_type)
-    wanted = Wanted(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
+    wanted = NodeFilter(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
     return show_page(
         await graphs.list_nodes(services, principal, _named(graph_id), wanted, page), NodeOut.model_validate
     )
@@ -300,7 +300,7 @@ _edges.remove(f"{_GRAPH}/edges/{{edge_id:edge}}", graphs.end_edge, "end_edge", "
 @router.post("/{graph_id:graphname}/recall", summary="Find nodes by what they mean")
 async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: GraphRecallIn) -> GraphRecallOut:
     within = body.time_range or TimeRangeIn()
-    wanted = Wanted(
+    wanted = NodeFilter(
         node_type=body.node_type or None, metadata=body.metadata_filter or {}, start=within.start, end=within.end,
         as_of=body.as_of,
     )  # fmt: skip

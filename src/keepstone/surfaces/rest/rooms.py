@@ -1,5 +1,6 @@
 """Rooms and direct messages: who is in them, what is said, what stands for it, and the prompt for an agent."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -245,9 +246,11 @@ def _saying(say: Operation) -> Operation:
     return call
 
 
-def _remembering(remember: Operation) -> Operation:
-    async def call(services: Services, principal: Principal, place: str, **new: Any) -> RoomMemory:
-        return await remember(services, principal, place, text=new["text"], agent=new["agent"], kind=new["type"])
+def _remembering(place: room_memories.Shared) -> Operation:
+    async def call(services: Services, principal: Principal, name: str, **new: Any) -> RoomMemory:
+        return await room_memories.remember(
+            services, principal, name, place=place, text=new["text"], agent=new["agent"], kind=new["type"]
+        )
 
     return call
 
@@ -370,14 +373,18 @@ _prompts.one(
 )  # fmt: skip
 
 _memories.one(
-    "POST", f"{_PROFILE}/memories", _remembering(room_memories.remember_profile), "remember_profile",
+    "POST", f"{_PROFILE}/memories", _remembering("profile"), "remember_profile",
     "Let agents know something of you", body=RoomMemoryIn, status=201,
 )  # fmt: skip
-_memories.page(f"{_PROFILE}/memories", room_memories.list_profile, "list_profile_memories", "What agents know of you")
+_memories.page(
+    f"{_PROFILE}/memories", partial(room_memories.list_shared, place="profile"), "list_profile_memories",
+    "What agents know of you",
+)  # fmt: skip
 _memories.one(
-    "POST", f"{_PROJECT}/memories", _remembering(room_memories.remember_project), "remember_project",
+    "POST", f"{_PROJECT}/memories", _remembering("project"), "remember_project",
     "Let agents know something of a project", body=RoomMemoryIn, status=201,
 )  # fmt: skip
 _memories.page(
-    f"{_PROJECT}/memories", room_memories.list_project, "list_project_memories", "What agents know of a project"
-)
+    f"{_PROJECT}/memories", partial(room_memories.list_shared, place="project"), "list_project_memories",
+    "What agents know of a project",
+)  # fmt: skip
