@@ -67,7 +67,7 @@ schema: $(VENV)/dev.ok
 	$(BIN)/python tests/schema.py > tests/schema.txt
 
 clean:
-	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Keepstone needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }

@@ -28,6 +28,10 @@ from keepstone.model.account import User
 from keepstone.model.principal import Principal
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
+from keepstone.providers.embedder import Embedder
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.minilm import MiniLM
+from keepstone.providers.use import Use
 from keepstone.runtime import open_services
 from keepstone.services import Services
 from keepstone.settings import Settings
@@ -35,6 +39,7 @@ from keepstone.store.migrate import migrate
 from live import Guest, Live, in_memory, receive
 from schedule import BySharing, make_scheduler, rank
 from upstream import ScriptedUpstream
+from weights import weights
 
 _numbers = count(1)
 # As cheap as argon2 can be: nobody guesses these passwords.
@@ -126,6 +131,23 @@ def settings(tmp_path: Path) -> Settings:
 async def services(settings: Settings, database: str) -> AsyncGenerator[Services]:
     async with open_services(settings, database, HASHER) as opened:
         yield opened
+        opened.embedders.active = ()  # those that a test lent it are others' to close
+
+
+@pytest.fixture(scope="session")
+def models() -> Generator[tuple[Embedder, ...]]:
+    """The real embedders, which take seconds to load."""
+    folder = weights()
+    loaded = (MiniLM(folder), Use(folder))
+    yield loaded
+    for embedder in loaded:
+        embedder.close()
+
+
+@pytest.fixture
+def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
+    """Services that know what words mean."""
+    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture

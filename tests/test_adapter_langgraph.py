@@ -1,6 +1,6 @@
 """LangGraph's store interface on Keepstone, with the real package: held to what its own in-memory store does."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict
@@ -24,20 +24,17 @@ from conftest import World
 from keepstone.app import make_app
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
 from keepstone.services import Services
 from keepstone_client import Invalid
 from keepstone_client.adapters.langgraph import KeepstoneStore
-from weights import weights
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    made = MiniLM(weights())
-    yield (made,)
-    made.close()
+@pytest.fixture
+def models(models: tuple[Embedder, ...]) -> tuple[Embedder, ...]:
+    """The one for English."""
+    return models[:1]
 
 
 @pytest.fixture

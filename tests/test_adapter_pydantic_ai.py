@@ -1,6 +1,6 @@
 """The toolset for Pydantic AI on Keepstone, with the real package and a model that follows a script."""
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,20 +14,17 @@ from conftest import World
 from keepstone.app import make_app
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
 from keepstone.services import Services
 from keepstone_client import AsyncKeepstone
 from keepstone_client.adapters.pydantic_ai import KeepstoneToolset
-from weights import weights
 
 Step = Callable[[list[Any]], ToolCallPart | TextPart]
 
 
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    made = MiniLM(weights())
-    yield (made,)
-    made.close()
+@pytest.fixture
+def models(models: tuple[Embedder, ...]) -> tuple[Embedder, ...]:
+    """The one for English."""
+    return models[:1]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Generator
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
@@ -20,10 +19,7 @@ from keepstone.engine.rank import MISSING, Candidate
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
-from weights import weights
 
 similarity = st.one_of(st.just(MISSING), st.floats(-1, 1))
 candidate = st.builds(
@@ -166,15 +162,6 @@ FOREIGN = [
     "What did the professor say about the thesis?",
     "Which vaccine does the horse still need?",
 ]
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
 
 
 async def best(services: Services, world: World, models: tuple[Embedder, ...], size: int, asked: list[str]) -> Any:

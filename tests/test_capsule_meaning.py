@@ -1,7 +1,7 @@
 """Capsules by meaning, with the real embedders: search, near-duplicates, what is related, and the map."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,10 +15,7 @@ from keepstone.app import make_app
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
-from weights import weights
 
 NOW = datetime.now(UTC)
 NOTES = {
@@ -29,20 +26,6 @@ NOTES = {
     "Luna": "We adopted a puppy from the shelter on Saturday, she is called Luna.",
     "上海会议": "我们下周五在上海开会，讨论新的产品路线图。",
 }
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,17 +26,13 @@ from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.chats import find_chat
 from keepstone.memory.distil import distil
 from keepstone.memory.workspace_search import recall
-from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
 from keepstone.providers.openai_embedder import OpenAIEmbedder
-from keepstone.providers.use import Use
 from keepstone.relay.tools import SAVE, run_tool
 from keepstone.relay.turn import ModelTurn, close_turn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import summaries
 from servers import LocalServer
-from weights import weights
 from workspaces import (
     call,
     count_of,
@@ -637,20 +633,6 @@ async def test_a_memory_that_the_user_took_out_is_not_injected(
 
 
 # ----------------------------------------------------------------------------------------------------- found by meaning
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture

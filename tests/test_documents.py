@@ -3,7 +3,7 @@
 import asyncio
 import io
 import zipfile
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,12 +16,7 @@ from capsules import at, audited, rows
 from conftest import World, http
 from keepstone.app import make_app
 from keepstone.jobs.worker import run_until_empty
-from keepstone.providers.embedder import Embedder
-from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
-from weights import weights
 from workspaces import artifact, call, everything, found, keep, let_in, make_workspace, upload
 
 NOW = datetime.now(UTC)
@@ -461,20 +456,6 @@ async def test_lists_come_in_pages_that_stay_right(client: httpx.AsyncClient, wo
 
 
 # --------------------------------------------------------------------------------------------------- one search for all
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture

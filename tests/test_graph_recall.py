@@ -1,7 +1,7 @@
 """Recall from a graph: filters that hold together, a total that can be believed, and a query that counts."""
 
 import random
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,10 +20,7 @@ from keepstone.model.graph import NodeFilter
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
-from weights import weights
 from workspaces import call
 
 DAY = timedelta(days=1)
@@ -36,20 +33,6 @@ OTHERS = (
     "Ben joined the platform team in May",
     "The office moves to Berlin in autumn",
 )
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture

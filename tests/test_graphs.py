@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Generator
-from dataclasses import replace
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,32 +17,13 @@ from keepstone.app import make_app
 from keepstone.jobs import tasks
 from keepstone.model.graph import NodeFilter
 from keepstone.model.principal import ReadScope, Visibility
-from keepstone.providers.embedder import Embedder
-from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
 from keepstone.store.graphs import passages_of
-from weights import weights
 from workspaces import call, everything
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
 MARCH, APRIL = "The deadline is 1 March", "The deadline is 1 April"
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,8 +28,6 @@ from keepstone.model.entity import Comparison, EntityFilter
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
 from live import Guest
 from mem0_client import (
@@ -44,7 +41,6 @@ from mem0_client import (
     UpdateMemoryOptions,
     connect,
 )
-from weights import weights
 
 ANNA = {"user_id": "anna"}
 NOW = datetime.now(UTC)
@@ -656,15 +652,6 @@ async def test_the_requests_a_minute_of_a_plan_hold_here_too(services: Services,
 
 
 # ----------------------------------------------------------------------------------------------------- found by meaning
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Search by meaning, with the real embedders on the real database."""
 
-from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,11 +18,8 @@ from keepstone.engine.features import group_by_source
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
 from keepstone.store import candidates, vectors
-from weights import weights
 
 TALK = [
     ("Anna", "The doctor told me to stay away from peanuts, my throat swells up."),
@@ -33,15 +29,6 @@ TALK = [
     ("Ben", "I started learning the cello, my neighbours are not amused."),
     ("李华", "我们下周五在上海开会，讨论新的预算。"),
 ]
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Stores: values under namespaces and keys, with history, filters, a time to live, and search by meaning."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,31 +20,12 @@ from keepstone.jobs import tasks
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory import stores
 from keepstone.model.item import FoundItems, Put, Search, texts_of
-from keepstone.providers.embedder import Embedder
-from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
-from keepstone.providers.use import Use
 from keepstone.services import Services
 from keepstone.store import spaces
-from weights import weights
 from workspaces import Auth, call
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = {"name": "Alice", "age": 30, "city": "Oslo", "tags": ["a", "b"], "address": {"zip": "0150"}}
-
-
-@pytest.fixture(scope="module")
-def models() -> Generator[tuple[Embedder, ...]]:
-    folder = weights()
-    made = (MiniLM(folder), Use(folder))
-    yield made
-    for embedder in made:
-        embedder.close()
-
-
-@pytest.fixture
-def knowing(services: Services, models: tuple[Embedder, ...]) -> Services:
-    return replace(services, embedders=Embedders(models))
 
 
 @pytest.fixture

@@ -222,10 +222,10 @@ class Delivery:
         cursor: dict[str, Any] = {}
         while True:
             page = await self.server.get("/v1/workspaces", limit=200, **cursor)
-            for capsule in map(fields, elements_of(page.get("items"))):
-                wanted = self.into.name in {capsule["id"], capsule["name"]} if self.into.name else capsule["is_default"]
-                if wanted:
-                    self.workspace_id = str(capsule["id"])
+            for workspace in map(fields, elements_of(page.get("items"))):
+                names = {workspace["id"], workspace["name"]}
+                if self.into.name in names if self.into.name else workspace["is_default"]:
+                    self.workspace_id = str(workspace["id"])
                     return
             if not page.get("has_more"):
                 raise NotFound(f"There is no workspace {self.into.name!r}: make it first, or name another.")

@@ -18,7 +18,7 @@ export async function* complete(
   signal: AbortSignal,
 ): AsyncGenerator<Piece> {
   const body = { stream: true, messages: asked.messages, ...(asked.model ? { model: asked.model } : {}) }
-  const headers: Record<string, string> = { 'x-keepstone': asked.memory ? 'inject' : 'off' }
+  const headers: Record<string, string> = { 'x-keepstone-memory': asked.memory ? 'inject' : 'off' }
   if (asked.memory && asked.chat) headers['x-keepstone-chat'] = asked.chat
   else if (asked.memory && asked.workspace) headers['x-keepstone-workspace'] = asked.workspace
   for await (const { data } of events('/v1/chat/completions', body, signal, headers)) {

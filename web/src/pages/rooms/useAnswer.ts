@@ -24,7 +24,7 @@ export function useAnswer(place: Place, thread: string | null) {
         const { messages } = await compose(place, agent, await askedIn(said))
         let text = ''
         // Memory is in the prompt already: the proxy is to add nothing of its own.
-        const off = { 'x-keepstone': 'off' }
+        const off = { 'x-keepstone-memory': 'off' }
         for await (const { data } of events(
           '/v1/chat/completions',
           { messages, stream: true },
