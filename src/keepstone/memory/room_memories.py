@@ -80,7 +80,7 @@ async def list_shared(
 
 
 async def list_room(
-    services: Services, principal: Principal, place: str, page: PageRequest, *, agent: str | None
+    services: Services, principal: Principal, place: str, page: PageRequest, *, agent: str | None = None
 ) -> Page[RoomMemory]:
     """What an agent remembers of the room, or what all of them do."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
