@@ -122,7 +122,9 @@ def shipped(example: Example) -> tuple[float, list[float]]:
 
 
 def fitted(models: Models) -> Judge:
-    return lambda example: calibrate.judge(models, example.candidates, example.scores, example.order, example.terms)
+    return lambda example: calibrate.relevance(
+        example.candidates, example.scores, example.order, example.terms, models=models
+    )
 
 
 def held_out(examples: Sequence[Example], dataset: str, *, whole_set: bool) -> dict[str, Judge]:

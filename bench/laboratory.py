@@ -184,7 +184,7 @@ class Laboratory:
             if len(gone) > len(wanted):
                 place = await self._fill(conn, [part for part in loaded.passages if int(part.source_id) in wanted])
             elif gone:
-                await passages.delete(conn, place.space, loaded.passages[0].source_kind, gone)
+                await passages.delete(conn, loaded.passages[0].source_kind, gone)
                 place = await lookup.survey(conn, place.scope)
             yield conn, place
             raise psycopg.Rollback

@@ -15,6 +15,7 @@ from keepstone.access.readscope import job_scope, space_scope
 from keepstone.app import make_app
 from keepstone.engine import embed
 from keepstone.engine.features import group_by_source
+from keepstone.jobs.tasks import drop_unused_indexes
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
@@ -170,10 +171,13 @@ async def test_a_space_that_grew_large_gets_an_index_of_its_own_and_finds_the_sa
     assert len(set(by_index) & set(by_reading)) >= 48
     async with services.db.transaction(space_scope(world.stranger.principal, space)) as conn:
         assert await candidates.by_vector(conn, [space], 1, question, limit=50, indexed=frozenset({(space, 1)})) == {}
-    async with services.db.as_owner() as owner:
-        assert await vectors.drop_unused_indexes(owner) == 0
+    async with services.db.unscoped() as conn, services.db.as_owner() as owner:
+        assert await vectors.unused_indexes(conn) == []
         await owner.execute("DELETE FROM spaces WHERE space = %s", [space])
-        assert await vectors.drop_unused_indexes(owner) == 1
+        assert await vectors.unused_indexes(conn) == [f"near_{space}_1"]
+    await drop_unused_indexes(services)
+    async with services.db.unscoped() as conn:
+        assert await vectors.unused_indexes(conn) == []
 
 
 async def test_another_model_takes_over_while_the_old_one_serves(

@@ -82,27 +82,22 @@ class ViewModel:
 
 
 def relevance(
-    candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms, *, several: bool = False
-) -> tuple[float, list[float]]:
-    """The probability that the space speaks of it, and for each result, in its order, that it is what was asked for.
-
-    The latter never rises down the list, is never above the former, and does not depend on how many were asked for.
-    In talk one turn answers, and the second is worth less for being second. Of notes `several` may answer: what has as
-    strong evidence as the first stands beside it.
-    """
-    return judge(_models(), candidates, scores, order, terms, several=several)
-
-
-def judge(
-    models: Mapping[View, ViewModel],
     candidates: Sequence[Candidate],
     scores: Floats,
     order: Sequence[int],
     terms: Terms,
     *,
     several: bool = False,
+    models: Mapping[View, ViewModel] | None = None,
 ) -> tuple[float, list[float]]:
-    """Each result by the view that believes in it most: an English model says little of a Chinese turn, or question."""
+    """The probability that the space speaks of it, and for each result, in its order, that it is what was asked for.
+
+    The latter never rises down the list, is never above the former, and does not depend on how many were asked for.
+    In talk one turn answers, and the second is worth less for being second. Of notes `several` may answer: what has as
+    strong evidence as the first stands beside it. Each result is judged by the view that believes in it most: an
+    English model says little of a Chinese turn, or question. Without `models` those that ship are asked.
+    """
+    models = models or _models()
     answerable, believed = 0.0, np.zeros(len(order), dtype=np.float64)
     if not order:
         return answerable, []

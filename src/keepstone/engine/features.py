@@ -63,48 +63,22 @@ def group_by_source(passages: Sequence[PlacedPassage]) -> PassageGroups:
     return PassageGroups(windows=windows, owner=owner, passages=passages)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """A column for each feature, a row for each group."""
-
-    bm25: Floats
-    maxsim: Floats
-    pooled: Floats
-    multilingual: Floats
-    near: Floats
-    fresh: Floats
-
-
-def candidates(groups: PassageGroups, features: Features, about: frozenset[str]) -> list[Candidate]:
-    """The groups as candidates; `about` are the people that the question speaks of."""
-    columns = zip(
-        features.bm25.tolist(),
-        features.maxsim.tolist(),
-        features.pooled.tolist(),
-        features.multilingual.tolist(),
-        features.near.tolist(),
-        features.fresh.tolist(),
-        positions(groups),
-        links(groups),
-        groups.windows,
-        strict=True,
-    )
+def candidates(groups: PassageGroups, features: Mapping[str, Floats], about: frozenset[str]) -> list[Candidate]:
+    """The groups as candidates. `features` has a column for each feature of `Candidate` and a row for each group;
+    `about` are the people that the question speaks of.
+    """
+    rows = zip(*(column.tolist() for column in features.values()), strict=True)
     return [
         Candidate(
             session=windows[0].session,
             position=position,
             chars=sum(len(window.text) for window in windows),
-            bm25=bm25,
-            maxsim=maxsim,
-            pooled=pooled,
-            multilingual=multilingual,
             spoken=1.0 if windows[0].speaker in about else 0.0,
-            near=near,
-            fresh=fresh,
             latin=not windows[0].foreign_text,
             links=linked,
+            **dict(zip(features, row, strict=True)),
         )
-        for bm25, maxsim, pooled, multilingual, near, fresh, position, linked, windows in columns
+        for windows, position, linked, row in zip(groups.windows, positions(groups), links(groups), rows, strict=True)
     ]
 
 

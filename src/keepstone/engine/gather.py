@@ -86,7 +86,6 @@ async def gather(
     narrow = store.Narrow(until=question.until, passages=only)
     wanted = Counter(terms.terms(question.text))
     frequencies = await store.document_frequencies(conn, spaces, list(wanted))
-    weight = _weight(wanted, frequencies, size.passages)
     weights = {term: float(idf(n, size.passages)) * wanted[term] for term, n in frequencies.items()}
     # Under a filter the rare words may be gone, and what is left is counted quickly.
     rare = telling(frequencies, ENOUGH * count) if narrow == store.EVERYTHING else list(weights)
@@ -115,13 +114,10 @@ async def gather(
     else:
         chosen = await _passing(conn, place.passes, ranked, candidates_of, count, enough)
     if not chosen:
-        # When nothing had been said by then, nothing was missed for lack of vectors.
+        models = {}  # there is nothing to compare
         if question.until is not None and not by_meaning:
+            # When nothing had been said by then, nothing was missed for lack of vectors.
             by_meaning = not await store.any_passage(conn, spaces, question.until)
-        return Gathered(
-            passages=[], total=size.passages, frequencies=frequencies, terms=weight, bm25={}, near={},
-            by_meaning=by_meaning,
-        )  # fmt: skip
     placed = await (store.with_neighbours if style.talk else store.alone)(conn, spaces, sorted(chosen))
     seen = [passage for passage in placed if question.until is None or passage.at <= question.until]
     numbers = [passage.passage for passage in seen]
@@ -135,7 +131,7 @@ async def gather(
         passages=seen,
         total=size.passages,
         frequencies=frequencies,
-        terms=weight,
+        terms=_weight(wanted, frequencies, size.passages),
         bm25=await store.scores(conn, spaces, weights, numbers, average=size.average),
         near=near,
         by_meaning=by_meaning or any(near.values()),

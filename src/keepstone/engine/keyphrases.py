@@ -152,8 +152,8 @@ def _dense(line: str, again: frozenset[str]) -> Iterator[_Phrase]:
         if DENSE.match(raw):
             for inner in FUNCTION_WORDS.split(raw):
                 known = [part for part in _parts(inner) if part in again]
-                for whole in known or ([inner] if 2 <= len(inner) <= 5 else []):
-                    part = whole[:-1] if len(whole) > 2 and whole[-1] in _NOT_AT_THE_END else whole
+                for run in known or ([inner] if 2 <= len(inner) <= 5 else []):
+                    part = run[:-1] if len(run) > 2 and run[-1] in _NOT_AT_THE_END else run
                     if part not in COMMON:
                         yield _Phrase((part,), part, 0.8 + 0.1 * min(len(part), 5))
 
@@ -170,19 +170,19 @@ def _recurring(read: Iterable[str]) -> frozenset[str]:
             if DENSE.match(raw):
                 counts.update(part for inner in FUNCTION_WORDS.split(raw) for part in _parts(inner))
     covered: Counter[str] = Counter()
-    found: set[str] = set()
+    recurring: set[str] = set()
     for part in sorted((part for part, count in counts.items() if count > 1), key=lambda part: (-len(part), part)):
         alone = counts[part] - covered[part]
         if alone > 1:
-            found.add(part)
+            recurring.add(part)
             covered.update({inner: alone * part.count(inner) for inner in set(_parts(part)) if inner != part})
-    return frozenset(found)
+    return frozenset(recurring)
 
 
 def _apart(scores: Mapping[Key, float], forms: Mapping[Key, str], limit: int) -> list[str]:
     """The best phrases of which none repeats a word of another."""
     chosen: list[Key] = []
-    for key in sorted(scores, key=lambda each: (-scores[each], each)):
+    for key in sorted(scores, key=lambda key: (-scores[key], key)):
         if len(chosen) >= limit:
             break
         if not any(_overlap(key, other) for other in chosen):
@@ -190,5 +190,5 @@ def _apart(scores: Mapping[Key, float], forms: Mapping[Key, str], limit: int) ->
     return [forms[key] for key in chosen]
 
 
-def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    return any(a == b or (not a.isascii() and (a in b or b in a)) for a in one for b in other)
+def _overlap(left: Key, right: Key) -> bool:
+    return any(a == b or (not a.isascii() and (a in b or b in a)) for a in left for b in right)

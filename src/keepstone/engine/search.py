@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from keepstone.engine import rank, terms
 from keepstone.engine.bm25 import idf
 from keepstone.engine.calibrate import relevance
-from keepstone.engine.features import Features, PassageGroups, candidates, group_by_source
+from keepstone.engine.features import PassageGroups, candidates, group_by_source
 from keepstone.engine.gather import CANDIDATES, TALK, Gathered, SearchPlace, Style, gather
 from keepstone.engine.language.stopwords import guess
 from keepstone.engine.late import maxsim
@@ -119,14 +119,14 @@ def describe(asked: EmbeddedQuestion, gathered: Gathered) -> CandidateSet:
         similar = gathered.near.get(name, {})
         near[embedder.multilingual] |= {passage: nearness.similarity for passage, nearness in similar.items()}
     late = _late(asked, gathered)
-    features = Features(
-        bm25=groups.best(gathered.bm25, otherwise=0.0),
-        maxsim=groups.best(late),
-        pooled=groups.best(near[False]),
-        multilingual=groups.best(near[True]),
-        near=timeprox(at, windows(question.text, question.asked_at)),
-        fresh=freshness(question.text, at),
-    )
+    features = {
+        "bm25": groups.best(gathered.bm25, otherwise=0.0),
+        "maxsim": groups.best(late),
+        "pooled": groups.best(near[False]),
+        "multilingual": groups.best(near[True]),
+        "near": timeprox(at, windows(question.text, question.asked_at)),
+        "fresh": freshness(question.text, at),
+    }
     speakers = {passage.speaker or "" for passage in gathered.passages}
     return CandidateSet(
         groups=groups,

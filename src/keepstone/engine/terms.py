@@ -1,8 +1,8 @@
 """Terms: what a text is indexed under for BM25, and where in the text each of them stands.
 
-Owns the stemming and what is made of each token. It must stay a function of the text alone: the same
-text gives the same terms at every time and place, or stored terms are no longer found. No statistics here; those are
-`bm25`'s, and belong to a space.
+Owns the stemming and what is made of each token. It must stay a function of the text alone: the same text gives the
+same terms at every time and place, or stored terms are no longer found. No statistics here; those are `bm25`'s, and
+belong to a space.
 """
 
 import re

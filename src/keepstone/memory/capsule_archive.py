@@ -139,7 +139,8 @@ async def import_capsules(
 
     `away` were in the trash or the cold tier, and are again for the rest of their days, unless they are over.
     """
-    archived = [(_capsule(given), [_version(version) for version in given["history"]]) for given in (*capsules, *away)]
+    dated = [given for given in away if given.get("deleted_at") or given.get("cold_at")]  # else it was never put away
+    archived = [(_capsule(given), [_version(version) for version in given["history"]]) for given in (*capsules, *dated)]
     for capsule, _ in archived:
         check_capsule(capsule.title, capsule.content, capsule.tags, capsule.metadata)
     read = [
@@ -153,7 +154,7 @@ async def import_capsules(
         for prepared, versions in read:
             await require_project(conn, principal, prepared.memory.project_id)
             imported += await _import(conn, services, principal, prepared.moved(space=space), versions)
-    return Imported(imported=imported, skipped=len(read) - imported)
+    return Imported(imported=imported, skipped=len(capsules) + len(away) - imported)
 
 
 async def _import(

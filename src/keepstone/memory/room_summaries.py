@@ -46,7 +46,7 @@ class _Made:
 
 
 async def list_summaries(
-    services: Services, principal: Principal, place: str, tier: Tier | None, page: PageRequest
+    services: Services, principal: Principal, place: str, page: PageRequest, *, tier: Tier | None
 ) -> Page[Summary]:
     """Those that hold, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:

@@ -161,13 +161,13 @@ async def leave(services: Services, principal: Principal, room_id: str, user_id:
         await record(conn, principal, "room.leave", room_id, user=user_id)
 
 
-async def add_agent(services: Services, principal: Principal, room_id: str, slug: str) -> Described:
+async def add_agent(services: Services, principal: Principal, room_id: str, agent: str) -> Described:
     """It remembers what is said from now on."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_room(conn, principal, room_id)
-        await find_agent(conn, slug)
-        await store.add_agent(conn, room.space, slug)
-        await record(conn, principal, "room.agent", room_id, agent=slug)
+        await find_agent(conn, agent)
+        await store.add_agent(conn, room.space, agent)
+        await record(conn, principal, "room.agent", room_id, agent=agent)
         return await _described(conn, room)
 
 

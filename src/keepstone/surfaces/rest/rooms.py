@@ -8,9 +8,8 @@ from pydantic import Field, model_validator
 
 from keepstone.memory import composer, room_memories, room_summaries, rooms
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
-from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
-from keepstone.model.room import RoomMemory, Summary, Tier, Utterance
+from keepstone.model.room import RoomMemory, Tier, Utterance
 from keepstone.services import Services
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
 from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
@@ -230,14 +229,6 @@ def _composed(made: composer.Composed) -> ComposedOut:
     )
 
 
-async def _join(services: Services, principal: Principal, room_id: str, *, user: str) -> Described:
-    return await rooms.join(services, principal, room_id, user)
-
-
-async def _add_agent(services: Services, principal: Principal, room_id: str, *, agent: str) -> Described:
-    return await rooms.add_agent(services, principal, room_id, agent)
-
-
 def _saying(say: Operation) -> Operation:
     async def call(services: Services, principal: Principal, place: str, **said: Any) -> Utterance:
         attachments, client_id = tuple(said.pop("attachments")), said.pop("id")
@@ -267,16 +258,6 @@ def _composing(compose: Operation) -> Operation:
     return call
 
 
-async def _summaries(
-    services: Services, principal: Principal, place: str, page: PageRequest, *, tier: Tier | None
-) -> Page[Summary]:
-    return await room_summaries.list_summaries(services, principal, place, tier, page)
-
-
-async def _direct_memories(services: Services, principal: Principal, slug: str, page: PageRequest) -> Page[RoomMemory]:
-    return await room_memories.list_room(services, principal, slug, page, agent=None)
-
-
 _rooms = Routes(router, RoomOut, _room, read_id=plain)
 _messages = Routes(router, UtteranceOut, read_id=plain)
 _threads = Routes(router, ThreadOut)
@@ -303,9 +284,9 @@ _rooms.one("GET", _ROOM, rooms.get, "get_room", "One room, and who is in it")
 _rooms.one("PATCH", _ROOM, rooms.rename, "rename_room", "Rename a room", body=RoomChange)
 _rooms.remove(_ROOM, rooms.delete, "delete_room", "Into the trash, for 30 days")
 _rooms.one("POST", f"{_ROOM}/restore", rooms.restore, "restore_room", "A room out of the trash")
-_rooms.one("POST", f"{_ROOM}/participants", _join, "join_room", "Let somebody in", body=ParticipantIn)
+_rooms.one("POST", f"{_ROOM}/participants", rooms.join, "join_room", "Let somebody in", body=ParticipantIn)
 _rooms.remove(f"{_ROOM}/participants/{{user_id:usr}}", rooms.leave, "leave_room", "Leave, or send away")
-_rooms.one("POST", f"{_ROOM}/agents", _add_agent, "add_room_agent", "Let an agent in", body=AgentNamed)
+_rooms.one("POST", f"{_ROOM}/agents", rooms.add_agent, "add_room_agent", "Let an agent in", body=AgentNamed)
 _rooms.remove(f"{_ROOM}/agents/{{slug}}", rooms.remove_agent, "remove_room_agent", "Send an agent away")
 _messages.one(
     "POST", f"{_ROOM}/messages", _saying(rooms.say), "say_in_room", "Say something in a room", body=UtteranceIn,
@@ -323,7 +304,11 @@ _threads.one(
     "Close a thread; it is summed up",
 )  # fmt: skip
 _episodes.page(
-    f"{_ROOM}/summaries", _summaries, "list_summaries", "Episodic memory: what stands for what was said", tier=_TIER
+    f"{_ROOM}/summaries",
+    room_summaries.list_summaries,
+    "list_summaries",
+    "Episodic memory: what stands for what was said",
+    tier=_TIER,
 )
 _memories.page(
     f"{_ROOM}/memories", room_memories.list_room, "list_room_memories",
@@ -353,11 +338,15 @@ _messages.all(
     f"{_DIRECT}/working", rooms.working, "get_direct_working", "The last 50 direct messages with an agent", WorkingOut
 )
 _episodes.page(
-    f"{_DIRECT}/summaries", _summaries, "list_direct_summaries", "What stands for direct messages with an agent",
+    f"{_DIRECT}/summaries", room_summaries.list_summaries, "list_direct_summaries",
+    "What stands for direct messages with an agent",
     tier=_TIER,
 )  # fmt: skip
 _memories.page(
-    f"{_DIRECT}/memories", _direct_memories, "list_direct_memories", "What an agent remembers of your direct messages"
+    f"{_DIRECT}/memories",
+    room_memories.list_room,
+    "list_direct_memories",
+    "What an agent remembers of your direct messages",
 )
 _landmarks.one(
     "POST", f"{_DIRECT}/landmarks", room_memories.pin, "pin_direct_landmark",
