@@ -5,7 +5,7 @@ from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.project import Project
 from keepstone.services import Services
@@ -30,8 +30,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
 async def list_projects(services: Services, principal: Principal, page: PageRequest) -> Page[Project]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        projects = await store.page(conn, user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(projects, page, lambda project: (project.created_at, project.id))
+        return await store.page(conn, user_id, page)
 
 
 async def require_project(conn: Connection, principal: Principal, project_id: str | None) -> None:

@@ -24,7 +24,7 @@ from keepstone.memory.kinds import Kind, Prepared
 from keepstone.memory.projects import require_project
 from keepstone.memory.rooms import find_place
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
@@ -246,8 +246,7 @@ async def _page(
     conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest
 ) -> Page[RoomMemory]:  # fmt: skip
     await enter(conn, space_scope(principal, *parts))
-    rows = await memories.page(conn, store.SHAPE, parts, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda memory: (memory.created_at, memory.id))
+    return await memories.page(conn, store.SHAPE, parts, page)
 
 
 async def _keep_unknown(

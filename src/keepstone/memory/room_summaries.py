@@ -20,7 +20,7 @@ from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.errors import UpstreamError
 from keepstone.memory.rooms import find_place
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Room, Summary, Tier, Utterance
 from keepstone.services import Services
@@ -51,8 +51,7 @@ async def list_summaries(
     """Those that hold, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place)
-        summaries = await store.page(conn, room.space, tier, after=page.after, limit=page.limit + 1)
-    return cut_page(summaries, page, lambda summary: (summary.starts_at, summary.id))
+        return await store.page(conn, room.space, tier, page)
 
 
 async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:

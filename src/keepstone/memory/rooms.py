@@ -92,9 +92,9 @@ async def list_rooms(
 ) -> Page[Described]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        page_of_rooms = await store.page(conn, user_id, after=page.after, limit=page.limit + 1, deleted=deleted)
-        shown = [await _described(conn, room) for room in page_of_rooms]
-    return cut_page(shown, page, lambda described: (described.room.created_at, described.room.id))
+        rooms = await store.page(conn, user_id, page, deleted=deleted)
+        described = [await _described(conn, room) for room in rooms.items]
+        return Page(items=described, next_cursor=rooms.next_cursor)
 
 
 async def get(services: Services, principal: Principal, room_id: str) -> Described:
@@ -261,8 +261,7 @@ async def open_thread(services: Services, principal: Principal, room_id: str, *,
 async def list_threads(services: Services, principal: Principal, room_id: str, page: PageRequest) -> Page[Thread]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_room(conn, principal, room_id)
-        threads = await store.threads(conn, room.space, after=page.after, limit=page.limit + 1)
-    return cut_page(threads, page, lambda thread: (thread.opened_at, thread.id))
+        return await store.threads(conn, room.space, page)
 
 
 async def close_thread(services: Services, principal: Principal, room_id: str, thread_id: str) -> Thread:

@@ -91,8 +91,7 @@ class _Place:
 
 async def list_stores(services: Services, principal: Principal, page: PageRequest) -> Page[Store]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        rows = await store.stores(conn, principal.user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda row: (row.created_at, row.name))
+        return await store.stores(conn, principal.user_id, page)
 
 
 async def run(
@@ -141,10 +140,9 @@ async def list_trash(services: Services, principal: Principal, name: str, page: 
     """Deleted last first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         space = await _enter(conn, principal, name)
-        items: list[Item] = []
-        if space is not None:
-            items = await store.in_trash(conn, space, services.clock(), after=page.after, limit=page.limit + 1)
-    return cut_page(items, page, lambda item: (item.deleted_at or item.updated_at, item.id))
+        if space is None:
+            return Page(items=[], next_cursor=None)
+        return await store.in_trash(conn, space, services.clock(), page)
 
 
 async def history(

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.capsule import Capsule
+from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories
 from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_rows
 
@@ -44,34 +45,22 @@ async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Capsule]:
 
 
 async def page(
-    conn: Connection,
-    space: int,
-    wanted: CapsuleFilter,
-    *,
-    after: tuple[datetime, str] | None,
-    limit: int,
-    ids: Sequence[str] | None = None,
-) -> list[Capsule]:
+    conn: Connection, space: int, wanted: CapsuleFilter, page: PageRequest, *, ids: Sequence[str] | None = None
+) -> Page[Capsule]:
     """The newest first; with `ids` only those."""
-    return await memories.page(
-        conn,
-        SHAPE,
-        [space],
-        after=after,
-        limit=limit,
-        where=f"{memories.LIVE} {_WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
-        params=asdict(wanted) | {"ids": None if ids is None else list(ids)},
-    )
+    where: LiteralString = f"{memories.LIVE} {_WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))"
+    params = asdict(wanted) | {"ids": None if ids is None else list(ids)}
+    return await memories.page(conn, SHAPE, [space], page, where=where, params=params)
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
     return await memories.ids_where(conn, SHAPE, [space], f"{memories.LIVE} {_WANTED}", asdict(wanted))
 
 
-async def cold(conn: Connection, space: int, *, after: tuple[datetime, str] | None, limit: int) -> list[Capsule]:
+async def cold(conn: Connection, space: int, page: PageRequest) -> Page[Capsule]:
     """What was moved to the cold tier, and from there not to the trash; the latest first."""
     where: LiteralString = "AND m.cold_at IS NOT NULL AND m.deleted_at IS NULL"
-    return await memories.page(conn, SHAPE, [space], after=after, limit=limit, when="cold_at", where=where)
+    return await memories.page(conn, SHAPE, [space], page, when="m.cold_at", where=where)
 
 
 async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None) -> dict[str, str]:

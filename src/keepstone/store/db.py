@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from operator import attrgetter
 from typing import Any, LiteralString, Self, TypeVar, get_args
 
 import psycopg
@@ -19,6 +20,7 @@ from psycopg.rows import class_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import Unavailable
+from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 
 APP_ROLE = "keepstone_app"
@@ -187,6 +189,26 @@ async def fetch_one(
     async with conn.cursor(row_factory=class_row(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchone()
+
+
+async def fetch_page(
+    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any], page: PageRequest, *,
+    when: LiteralString = "created_at", key: LiteralString = "id", key_name: str = "id", oldest_first: bool = False,
+) -> Page[Row]:  # fmt: skip
+    """What `query` selects (it ends with a condition), by the columns `when` and `key`, the latest first. A row has
+    the first under the column's name, the second as `key_name`.
+    """
+    at, last = page.after or (None, None)
+    beyond, order = (">", "ASC") if oldest_first else ("<", "DESC")
+    rows = await fetch_all(
+        conn,
+        row,
+        f"""{query} AND (%(at)s::timestamptz IS NULL OR ({when}, {key}) {beyond} (%(at)s, %(last)s))
+         ORDER BY {when} {order}, {key} {order} LIMIT %(limit)s""",
+        {**params, "at": at, "last": last, "limit": page.limit + 1},
+    )
+    position = attrgetter(when.rpartition(".")[2], key_name)
+    return cut_page(rows, page, position)
 
 
 async def fetch_rows(

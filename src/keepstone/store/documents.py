@@ -1,13 +1,13 @@
 """Files and artifacts of a workspace, with their versions. They lie in its library."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
 from keepstone.model.document import Chunk, Contents, Document, DocumentVersion, Kind
-from keepstone.store.db import Connection, fetch_all, fetch_one, insert_row, update_rows
+from keepstone.model.page import Page, PageRequest
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_page, insert_row, update_rows
 
 _DOCUMENT: LiteralString = """
     SELECT d.id, d.kind, d.name, d.media_type, d.version, d.size_bytes, s.name AS workspace_id, d.created_by,
@@ -81,22 +81,12 @@ async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Doc
     )
 
 
-async def page(
-    conn: Connection, space: int, kind: Kind, *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
-) -> list[Document]:
+async def page(conn: Connection, space: int, kind: Kind, page: PageRequest, *, deleted: bool = False) -> Page[Document]:
     """The newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Document,
-        f"""{_DOCUMENT}
-           AND d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s
-           AND (%(at)s::timestamptz IS NULL OR (d.created_at, d.id) < (%(at)s, %(last)s))
-         ORDER BY d.created_at DESC, d.id DESC
-         LIMIT %(limit)s
-        """,
-        {"space": space, "kind": kind, "deleted": deleted, "at": at, "last": last, "limit": limit},
-    )
+    query: LiteralString = f"""{_DOCUMENT}
+           AND d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s"""
+    params = {"space": space, "kind": kind, "deleted": deleted}
+    return await fetch_page(conn, Document, query, params, page, when="d.created_at", key="d.id")
 
 
 async def update(conn: Connection, document_id: str, changes: Mapping[str, Any]) -> None:

@@ -8,8 +8,9 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter, Query
+from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, insert_row
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, fetch_value, insert_row
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
@@ -80,30 +81,18 @@ async def default(conn: Connection) -> Graph | None:
     return await fetch_one(conn, Graph, f"""{_GRAPH} AND s.metadata @> '{{"default": true}}'""")
 
 
-async def page(
-    conn: Connection, *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
-) -> list[Graph]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Graph,
-        f"""{_GRAPH} AND (s.deleted_at IS NOT NULL) = %(deleted)s
-           AND (%(at)s::timestamptz IS NULL OR (s.created_at, s.name) < (%(at)s, %(last)s))
-         ORDER BY s.created_at DESC, s.name DESC LIMIT %(limit)s""",
-        {"deleted": deleted, "at": at, "last": last, "limit": limit},
-    )
+async def page(conn: Connection, page: PageRequest, *, deleted: bool = False) -> Page[Graph]:
+    query: LiteralString = f"{_GRAPH} AND (s.deleted_at IS NOT NULL) = %(deleted)s"
+    return await fetch_page(conn, Graph, query, {"deleted": deleted}, page, when="s.created_at", key="s.name")
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Node]:
     return await memories.by_ids(conn, SHAPE, ids)
 
 
-async def nodes(
-    conn: Connection, space: int, wanted: NodeFilter, *, after: tuple[datetime, str] | None, limit: int
-) -> list[Node]:
+async def nodes(conn: Connection, space: int, wanted: NodeFilter, page: PageRequest) -> Page[Node]:
     """The newest first."""
-    params = _conditions(wanted)
-    return await memories.page(conn, SHAPE, [space], after=after, limit=limit, where=_WANTED, params=params)
+    return await memories.page(conn, SHAPE, [space], page, where=_WANTED, params=_conditions(wanted))
 
 
 async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most: int) -> list[int] | None:
@@ -191,16 +180,9 @@ async def edges_of(
     )
 
 
-async def edges(conn: Connection, space: int, *, after: tuple[datetime, str] | None, limit: int) -> list[Edge]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Edge,
-        f"""{_EDGE} AND e.space = %(space)s
-           AND (%(at)s::timestamptz IS NULL OR (e.created_at, e.id) < (%(at)s, %(last)s))
-         ORDER BY e.created_at DESC, e.id DESC LIMIT %(limit)s""",
-        {"space": space, "at": at, "last": last, "limit": limit},
-    )
+async def edges(conn: Connection, space: int, page: PageRequest) -> Page[Edge]:
+    query: LiteralString = f"{_EDGE} AND e.space = %(space)s"
+    return await fetch_page(conn, Edge, query, {"space": space}, page, when="e.created_at", key="e.id")
 
 
 async def note_query(conn: Connection, query: Query) -> None:

@@ -4,11 +4,13 @@ from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.credential import ApiKey
-from keepstone.store.db import Connection, fetch_all, fetch_one, insert_row
+from keepstone.model.page import Page, PageRequest
+from keepstone.store.db import Connection, fetch_one, fetch_page, insert_row
 
-_COLUMNS: LiteralString = (
-    "account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at"
-)
+_KEY: LiteralString = """
+    SELECT account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at FROM keys
+     WHERE account = %(account)s
+"""
 
 
 async def insert(
@@ -20,33 +22,13 @@ async def insert(
 
 
 async def get(conn: Connection, key_id: str) -> ApiKey | None:
-    return await fetch_one(
-        conn, ApiKey, f"SELECT {_COLUMNS} FROM keys WHERE account = %(account)s AND id = %(id)s", {"id": key_id}
-    )
+    return await fetch_one(conn, ApiKey, f"{_KEY} AND id = %(id)s", {"id": key_id})
 
 
-async def page(
-    conn: Connection,
-    *,
-    user_id: str | None,
-    with_service: bool,
-    after: tuple[datetime, str] | None,
-    limit: int,
-) -> list[ApiKey]:
+async def page(conn: Connection, user_id: str | None, page: PageRequest, *, with_service: bool) -> Page[ApiKey]:
     """The newest first: the user's keys, and the account's service keys for those who may see them."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        ApiKey,
-        f"""
-        SELECT {_COLUMNS} FROM keys
-         WHERE account = %(account)s AND (user_id = %(user)s OR (%(service)s AND user_id IS NULL))
-           AND (%(at)s::timestamptz IS NULL OR (created_at, id) < (%(at)s, %(last)s))
-         ORDER BY created_at DESC, id DESC
-         LIMIT %(limit)s
-        """,
-        {"user": user_id, "service": with_service, "at": at, "last": last, "limit": limit},
-    )
+    query: LiteralString = f"{_KEY} AND (user_id = %(user)s OR (%(service)s AND user_id IS NULL))"
+    return await fetch_page(conn, ApiKey, query, {"user": user_id, "service": with_service}, page)
 
 
 async def touch(conn: Connection, key_id: str) -> None:

@@ -13,12 +13,14 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from keepstone.model.memory import Memory, MemoryT, Version
+from keepstone.model.page import Page, PageRequest
 from keepstone.store.db import (
     Connection,
     delete_rows,
     fetch_all,
     fetch_column,
     fetch_one,
+    fetch_page,
     fetch_rows,
     fetch_value,
     insert_new_row,
@@ -26,7 +28,6 @@ from keepstone.store.db import (
     update_rows,
 )
 
-Position = tuple[datetime, str] | None
 Where = LiteralString | sql.Composable  # more conditions, each with its AND
 VersionT = TypeVar("VersionT", bound=Version)
 
@@ -95,30 +96,20 @@ async def page(
     conn: Connection,
     shape: Shape[MemoryT],
     spaces: Sequence[int],
+    page: PageRequest,
     *,
-    after: Position,
-    limit: int,
-    when: LiteralString = "created_at",
+    when: LiteralString = "m.created_at",
     where: LiteralString = LIVE,
     params: Mapping[str, Any] | None = None,
-) -> list[MemoryT]:
+) -> Page[MemoryT]:
     """Those of which `where` holds, by the column `when`, the latest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        shape.row,
-        f"""{shape.select} {HERE} {where}
-           AND (%(at)s::timestamptz IS NULL OR (m.{when}, m.id) < (%(at)s, %(last)s))
-         ORDER BY m.{when} DESC, m.id DESC LIMIT %(limit)s""",
-        {**(params or {}), "spaces": list(spaces), "at": at, "last": last, "limit": limit},
-    )
+    given = {**(params or {}), "spaces": list(spaces)}
+    return await fetch_page(conn, shape.row, f"{shape.select} {HERE} {where}", given, page, when=when, key="m.id")
 
 
-async def trash(
-    conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], *, after: Position, limit: int
-) -> list[MemoryT]:
+async def trash(conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], request: PageRequest) -> Page[MemoryT]:
     """What was deleted, the latest first."""
-    return await page(conn, shape, spaces, after=after, limit=limit, when="deleted_at", where=IN_TRASH)
+    return await page(conn, shape, spaces, request, when="m.deleted_at", where=IN_TRASH)
 
 
 async def ids_where(

@@ -7,6 +7,7 @@ from typing import LiteralString
 
 from psycopg.types.json import Jsonb
 
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.room import Participant, Room, Thread, Utterance
 from keepstone.store.db import (
     Connection,
@@ -14,6 +15,7 @@ from keepstone.store.db import (
     fetch_all,
     fetch_column,
     fetch_one,
+    fetch_page,
     fetch_value,
     insert_new_row,
     insert_row,
@@ -34,6 +36,9 @@ _UTTERANCE: LiteralString = """
     SELECT m.id, m.seq, m.user_id AS "user", m.agent, m.speaker AS name, m.text, m.at AS ts, m.thread_id, m.attachments
       FROM messages m
      WHERE m.account = %(account)s
+"""
+_THREAD: LiteralString = """
+    SELECT id, title, message_count, opened_at, closed_at FROM threads WHERE account = %(account)s
 """
 
 
@@ -87,20 +92,10 @@ async def by_space(conn: Connection, space: int) -> Room | None:
     return await fetch_one(conn, Room, f"{_ROOM} AND s.space = %(space)s AND s.deleted_at IS NULL", {"space": space})
 
 
-async def page(
-    conn: Connection, user_id: str, *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
-) -> list[Room]:
+async def page(conn: Connection, user_id: str, page: PageRequest, *, deleted: bool = False) -> Page[Room]:
     """Those that this user is in, the newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Room,
-        f"""{_ROOM} {_OF_USER}
-           AND (%(at)s::timestamptz IS NULL OR (s.created_at, s.name) < (%(at)s, %(last)s))
-         ORDER BY s.created_at DESC, s.name DESC LIMIT %(limit)s
-        """,
-        {"user": user_id, "deleted": deleted, "at": at, "last": last, "limit": limit},
-    )
+    params = {"user": user_id, "deleted": deleted}
+    return await fetch_page(conn, Room, f"{_ROOM} {_OF_USER}", params, page, when="s.created_at", key="s.name")
 
 
 async def everywhere(conn: Connection) -> list[int]:
@@ -419,30 +414,13 @@ async def open_thread(conn: Connection, space: int, thread: Thread) -> bool:
 
 
 async def thread(conn: Connection, space: int, thread_id: str) -> Thread | None:
-    return await fetch_one(
-        conn,
-        Thread,
-        """
-        SELECT id, title, message_count, opened_at, closed_at FROM threads
-         WHERE account = %(account)s AND space = %(space)s AND id = %(id)s
-        """,
-        {"space": space, "id": thread_id},
-    )
+    query: LiteralString = f"{_THREAD} AND space = %(space)s AND id = %(id)s"
+    return await fetch_one(conn, Thread, query, {"space": space, "id": thread_id})
 
 
-async def threads(conn: Connection, space: int, *, after: tuple[datetime, str] | None, limit: int) -> list[Thread]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Thread,
-        """
-        SELECT id, title, message_count, opened_at, closed_at FROM threads
-         WHERE account = %(account)s AND space = %(space)s
-           AND (%(at)s::timestamptz IS NULL OR (opened_at, id) < (%(at)s, %(last)s))
-         ORDER BY opened_at DESC, id DESC LIMIT %(limit)s
-        """,
-        {"space": space, "at": at, "last": last, "limit": limit},
-    )
+async def threads(conn: Connection, space: int, page: PageRequest) -> Page[Thread]:
+    query: LiteralString = f"{_THREAD} AND space = %(space)s"
+    return await fetch_page(conn, Thread, query, {"space": space}, page, when="opened_at")
 
 
 async def grow_thread(conn: Connection, thread_id: str) -> int:

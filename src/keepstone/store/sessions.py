@@ -4,9 +4,13 @@ from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.credential import LoginSession
-from keepstone.store.db import Connection, delete_rows, fetch_all, fetch_one, fetch_value, insert_row
+from keepstone.model.page import Page, PageRequest
+from keepstone.store.db import Connection, delete_rows, fetch_one, fetch_page, fetch_value, insert_row
 
-_COLUMNS: LiteralString = "account, id, user_id, created_at, expires_at, last_used_at, address, user_agent"
+_SESSION: LiteralString = """
+    SELECT account, id, user_id, created_at, expires_at, last_used_at, address, user_agent FROM sessions
+     WHERE account = %(account)s AND expires_at > now()
+"""
 
 
 async def insert(
@@ -20,29 +24,12 @@ async def insert(
 
 
 async def get(conn: Connection, session_id: str) -> LoginSession | None:
-    return await fetch_one(
-        conn,
-        LoginSession,
-        f"SELECT {_COLUMNS} FROM sessions WHERE account = %(account)s AND id = %(id)s AND expires_at > now()",
-        {"id": session_id},
-    )
+    return await fetch_one(conn, LoginSession, f"{_SESSION} AND id = %(id)s", {"id": session_id})
 
 
-async def page(conn: Connection, *, user_id: str, after: tuple[datetime, str] | None, limit: int) -> list[LoginSession]:
+async def page(conn: Connection, user_id: str, page: PageRequest) -> Page[LoginSession]:
     """The user's own, the newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        LoginSession,
-        f"""
-        SELECT {_COLUMNS} FROM sessions
-         WHERE account = %(account)s AND user_id = %(user)s AND expires_at > now()
-           AND (%(at)s::timestamptz IS NULL OR (created_at, id) < (%(at)s, %(last)s))
-         ORDER BY created_at DESC, id DESC
-         LIMIT %(limit)s
-        """,
-        {"user": user_id, "at": at, "last": last, "limit": limit},
-    )
+    return await fetch_page(conn, LoginSession, f"{_SESSION} AND user_id = %(user)s", {"user": user_id}, page)
 
 
 async def touch(conn: Connection, session_id: str) -> None:

@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import LiteralString
 
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.room import Summary
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_row
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_page, fetch_value, insert_row
 
 _SUMMARY: LiteralString = """
     SELECT id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids, created_at
@@ -131,21 +132,11 @@ async def of_thread(conn: Connection, thread_id: str) -> Summary | None:
     )
 
 
-async def page(
-    conn: Connection, space: int, tier: str | None, *, after: tuple[datetime, str] | None, limit: int
-) -> list[Summary]:
+async def page(conn: Connection, space: int, tier: str | None, page: PageRequest) -> Page[Summary]:
     """The latest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Summary,
-        f"""{_SUMMARY}
-           AND space = %(space)s AND superseded_at IS NULL AND (%(tier)s::text IS NULL OR tier = %(tier)s)
-           AND (%(at)s::timestamptz IS NULL OR (starts_at, id) < (%(at)s, %(last)s))
-         ORDER BY starts_at DESC, id DESC LIMIT %(limit)s
-        """,
-        {"space": space, "tier": tier, "at": at, "last": last, "limit": limit},
-    )
+    query: LiteralString = f"""{_SUMMARY}
+           AND space = %(space)s AND superseded_at IS NULL AND (%(tier)s::text IS NULL OR tier = %(tier)s)"""
+    return await fetch_page(conn, Summary, query, {"space": space, "tier": tier}, page, when="starts_at")
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Summary]:

@@ -1,23 +1,24 @@
 """Users of the transaction's account. Those being erased are not there for anybody any more."""
 
-from datetime import datetime
 from typing import Any, Literal, LiteralString
 
 from keepstone.model.account import User
+from keepstone.model.page import Page, PageRequest
 from keepstone.store.db import (
     Connection,
     delete_rows,
-    fetch_all,
     fetch_one,
+    fetch_page,
     fetch_rows,
     fetch_value,
     insert_row,
     update_rows,
 )
 
-_COLUMNS: LiteralString = """
-    account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
-    password_hash IS NOT NULL AS has_password, created_at, last_login_at
+_USER: LiteralString = """
+    SELECT account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
+           password_hash IS NOT NULL AS has_password, created_at, last_login_at
+      FROM users WHERE account = %(account)s AND erased_at IS NULL
 """
 
 
@@ -41,38 +42,16 @@ async def insert(
 
 
 async def get(conn: Connection, user_id: str) -> User | None:
-    return await fetch_one(
-        conn,
-        User,
-        f"SELECT {_COLUMNS} FROM users WHERE account = %(account)s AND id = %(id)s AND erased_at IS NULL",
-        {"id": user_id},
-    )
+    return await fetch_one(conn, User, f"{_USER} AND id = %(id)s", {"id": user_id})
 
 
 async def by_email(conn: Connection, email: str) -> User | None:
-    return await fetch_one(
-        conn,
-        User,
-        f"SELECT {_COLUMNS} FROM users WHERE account = %(account)s AND email = %(email)s AND erased_at IS NULL",
-        {"email": email},
-    )
+    return await fetch_one(conn, User, f"{_USER} AND email = %(email)s", {"email": email})
 
 
-async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: int) -> list[User]:
+async def page(conn: Connection, page: PageRequest) -> Page[User]:
     """In the order in which they came, from after the given one on."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        User,
-        f"""
-        SELECT {_COLUMNS} FROM users
-         WHERE account = %(account)s AND erased_at IS NULL
-           AND (%(at)s::timestamptz IS NULL OR (created_at, id) > (%(at)s, %(last)s))
-         ORDER BY created_at, id
-         LIMIT %(limit)s
-        """,
-        {"at": at, "last": last, "limit": limit},
-    )
+    return await fetch_page(conn, User, _USER, {}, page, oldest_first=True)
 
 
 async def digest_receivers(conn: Connection) -> list[tuple[int, str]]:
