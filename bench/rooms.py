@@ -119,7 +119,7 @@ def _copy_messages(conn: tables.Connection, place: Place, said: Sequence[dict[st
             """
             UPDATE rooms SET dirty_from = NULL, days_from = NULL, weeks_from = NULL,
                    last_seq = (SELECT max(seq) FROM messages m WHERE m.space = rooms.space),
-                   gleaned_seq = (SELECT max(seq) FROM messages m WHERE m.space = rooms.space)
+                   takeaways_seq = (SELECT max(seq) FROM messages m WHERE m.space = rooms.space)
              WHERE space = %s
             """,
             [place.space],

@@ -156,7 +156,7 @@ class Model(LocalServer):
     def __init__(self) -> None:
         self.prompts: list[str] = []
         self.status = 200
-        self.gleaning = "[]"
+        self.takeaways = "[]"
         super().__init__(self._answer)
 
     @property
@@ -166,7 +166,7 @@ class Model(LocalServer):
     def reply(self, prompt: str) -> str:
         """Of a summary the first line that somebody said, as a model that leaves out much would."""
         if "<message speaker=" in prompt:
-            return self.gleaning
+            return self.takeaways
         said = [line for line in prompt.splitlines() if re.match(r"[^\[<:]+: \S", line)]
         return f"In short, {said[0]}" if said else "Nothing much happened."
 

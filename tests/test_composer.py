@@ -69,7 +69,7 @@ def served() -> Generator[Model]:
 
 @pytest.fixture
 async def model(served: Model) -> AsyncGenerator[LanguageModel]:
-    served.status, served.gleaning = 200, "[]"
+    served.status, served.takeaways = 200, "[]"
     served.prompts.clear()
     made = ChatModel(OpenAIUpstream(served.base_url, "key", "small"), retries=0)
     yield made

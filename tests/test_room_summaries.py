@@ -111,7 +111,7 @@ def served() -> Generator[Model]:
 
 @pytest.fixture
 async def model(served: Model) -> AsyncGenerator[LanguageModel]:
-    served.status, served.gleaning = 200, "[]"
+    served.status, served.takeaways = 200, "[]"
     served.prompts.clear()
     made = ChatModel(OpenAIUpstream(served.base_url, "key", "small"), retries=0)
     yield made
@@ -294,7 +294,7 @@ async def test_a_history_that_is_longer_than_what_is_read_at_once_is_summed_up_t
                 copy.write_row((account, space, new_id("msg"), "olga", stage.world.owner.user.id, text, at, "public"))
         conn.execute("UPDATE keepstone.rooms SET dirty_from = %s, last_at = %s", [MONDAY, at])
         conn.execute(
-            "UPDATE keepstone.rooms SET last_seq = (SELECT max(seq) FROM keepstone.messages), gleaned_seq = 999999"
+            "UPDATE keepstone.rooms SET last_seq = (SELECT max(seq) FROM keepstone.messages), takeaways_seq = 999999"
         )
     stage.clock.now = at + timedelta(days=9)
     await tasks.sum_up_rooms(stage.services)

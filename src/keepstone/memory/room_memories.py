@@ -129,7 +129,7 @@ async def read_room(services: Services, account: int, space: int) -> None:
     while True:
         async with services.db.transaction(scope) as conn:
             room = await rooms.by_space(conn, space)
-            unread = await rooms.ungleaned(conn, space, limit=_BATCH) if room else []
+            unread = await rooms.awaiting_takeaways(conn, space, limit=_BATCH) if room else []
             people = [person.name for person in await rooms.participants(conn, space)]
         if room is None or not unread:
             return
@@ -184,7 +184,7 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
             if is_landmark(takeaway, message.text):
                 landmark = LANDMARKS.new(message.ts, content=takeaway.text, space=room.space, **origin)
                 await _decide(conn, services, worker, landmark)
-        await rooms.gleaned(conn, room.space, message.seq)
+        await rooms.takeaways_kept(conn, room.space, message.seq)
         for slug in agents if prepared else []:
             part = room.space if room.agent else await rooms.part(conn, room.space, "room", slug)
             await enter(conn, job_scope(account, room.space, part))

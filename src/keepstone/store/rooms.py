@@ -330,22 +330,22 @@ async def of_thread(conn: Connection, thread_id: str, *, limit: int = 20_000) ->
     )
 
 
-async def ungleaned(conn: Connection, space: int, *, limit: int) -> list[Utterance]:
+async def awaiting_takeaways(conn: Connection, space: int, *, limit: int) -> list[Utterance]:
     """What was not read for facts yet, in the order in which it came."""
     return await fetch_all(
         conn,
         Utterance,
         f"""{_UTTERANCE} AND m.space = %(space)s
-           AND m.seq > (SELECT r.gleaned_seq FROM rooms r WHERE r.account = %(account)s AND r.space = %(space)s)
+           AND m.seq > (SELECT r.takeaways_seq FROM rooms r WHERE r.account = %(account)s AND r.space = %(space)s)
          ORDER BY m.seq LIMIT %(limit)s""",
         {"space": space, "limit": limit},
     )
 
 
-async def gleaned(conn: Connection, space: int, seq: int) -> None:
+async def takeaways_kept(conn: Connection, space: int, seq: int) -> None:
     await conn.execute(
         """
-        UPDATE rooms SET gleaned_seq = greatest(gleaned_seq, %(seq)s)
+        UPDATE rooms SET takeaways_seq = greatest(takeaways_seq, %(seq)s)
          WHERE account = %(account)s AND space = %(space)s
         """,
         {"seq": seq, "space": space},

@@ -65,11 +65,11 @@ def tellings(text: str, kind: Kind) -> list[Telling]:
     """Every sentence that may be kept, in the order of the text."""
     read = text if len(text) <= READ else f"{text[: READ // 2]}\n\n{text[-READ // 2 :]}"
     plain = _ROW.sub("", FENCE.sub("\n", read))
-    found: list[Telling] = []
+    kept: list[Telling] = []
     for section, part in _parts(lines(plain) if plain.strip() else ()):
         for line in part:
-            found += _of_line(line, section, kind)
-    return found
+            kept += _of_line(line, section, kind)
+    return kept
 
 
 def _parts(read: Iterable[Line]) -> Iterator[tuple[Section, list[Line]]]:

@@ -61,7 +61,8 @@ def read(written: str, named: Callable[[str], Phrase], *, space: str = " ") -> P
 
 def either(given: Sequence[Phrase]) -> Phrase:
     """Any of these."""
-    known = {needle for phrase in given for needle in phrase.needles} if all(each.needles for each in given) else set()
+    sure = all(phrase.needles for phrase in given)
+    known = {needle for phrase in given if sure for needle in phrase.needles}
     # Where a longer one is, a shorter one that it holds is too.
     needles = tuple(sorted(needle for needle in known if not any(other in needle for other in known - {needle})))
     return Phrase("|".join(phrase.source for phrase in given), needles if len(needles) <= _NEEDLES else ())
@@ -117,7 +118,7 @@ class _Reader:
                 offers += [(run,), part.needles]
                 run = ""
         offers.append((run,))
-        best = max((each for each in offers if all(each)), key=_rarity, default=())
+        best = max((offer for offer in offers if all(offer)), key=_rarity, default=())
         return Phrase("".join(sources), best)
 
     def _part(self, token: re.Match[str]) -> Phrase:

@@ -616,7 +616,7 @@ CREATE TABLE rooms (
     project_id   text COLLATE "C",
     last_at      timestamptz,                 -- when somebody last spoke
     last_seq     bigint NOT NULL DEFAULT 0,   -- of the message that came last
-    gleaned_seq  bigint NOT NULL DEFAULT 0,   -- up to which message it was read for facts
+    takeaways_seq bigint NOT NULL DEFAULT 0,   -- up to which message it was read for facts
     -- From here on summaries have to be made anew: of sessions, of days, of weeks.
     dirty_from   timestamptz,
     days_from    timestamptz,
