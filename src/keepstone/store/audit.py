@@ -9,12 +9,8 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.store.db import Connection, fetch_page, insert_row
 
 
-async def insert(
-    conn: Connection, line_id: str, *, user_id: str | None, via: str, credential_id: str | None, action: str,
-    object_id: str | None, details: dict[str, Any],
-) -> None:  # fmt: skip
-    values = {"id": line_id, "user_id": user_id, "via": via, "credential_id": credential_id, "action": action}
-    await insert_row(conn, "audit", {**values, "object_id": object_id, "details": Jsonb(details)})
+async def insert(conn: Connection, line_id: str, *, details: dict[str, Any], **columns: str | None) -> None:
+    await insert_row(conn, "audit", {"id": line_id, "details": Jsonb(details), **columns})
 
 
 async def page(conn: Connection, user_id: str | None, page: PageRequest) -> Page[AuditLine]:

@@ -7,7 +7,16 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.page import Page, PageRequest
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_page, fetch_value, insert_row, update_rows
+from keepstone.store.db import (
+    Connection,
+    fetch_all,
+    fetch_one,
+    fetch_page,
+    fetch_value,
+    insert_row,
+    select_value,
+    update_rows,
+)
 
 _CHAT: LiteralString = """
     SELECT c.id, c.title, s.name AS workspace_id, c.created_by, c.created_at, c.updated_at, c.deleted_at
@@ -46,14 +55,7 @@ async def hold(conn: Connection, chat_id: str) -> bool:
     """Until the transaction ends, nobody else says anything in it, or moves it. False when it is not there, or no
     longer where the transaction reaches.
     """
-    chat = await fetch_value(
-        conn,
-        """
-        SELECT id FROM chats WHERE account = %(account)s AND id = %(id)s AND deleted_at IS NULL FOR NO KEY UPDATE
-        """,
-        {"id": chat_id},
-    )
-    return chat is not None
+    return await select_value(conn, "chats", "id", {"id": chat_id, "deleted_at": None}, hold=True) is not None
 
 
 async def others_in(conn: Connection, chat_id: str, user_id: str) -> bool:

@@ -7,7 +7,7 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.document import Chunk, Contents, Document, DocumentVersion, Kind
 from keepstone.model.page import Page, PageRequest
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_page, insert_row, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_page, insert_row, select_rows, update_rows
 
 _DOCUMENT: LiteralString = """
     SELECT d.id, d.kind, d.name, d.media_type, d.version, d.size_bytes, s.name AS workspace_id, d.created_by,
@@ -64,10 +64,8 @@ async def get(conn: Connection, document_id: str) -> Document | None:
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Document]:
     """Those of them that are there."""
-    documents = await fetch_all(
-        conn, Document, f"{_DOCUMENT} AND d.id = ANY(%(ids)s) AND d.deleted_at IS NULL", {"ids": list(ids)}
-    )
-    return {document.id: document for document in documents}
+    query: LiteralString = f"{_DOCUMENT} AND d.id = ANY(%(ids)s) AND d.deleted_at IS NULL"
+    return {document.id: document for document in await fetch_all(conn, Document, query, {"ids": list(ids)})}
 
 
 async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Document | None:
@@ -95,15 +93,8 @@ async def update(conn: Connection, document_id: str, changes: Mapping[str, Any])
 
 async def versions(conn: Connection, document_id: str) -> list[DocumentVersion]:
     """The latest first."""
-    return await fetch_all(
-        conn,
-        DocumentVersion,
-        """
-        SELECT version, change, name, media_type, size_bytes, changed_by, changed_at
-          FROM document_versions WHERE account = %(account)s AND document_id = %(id)s ORDER BY version DESC
-        """,
-        {"id": document_id},
-    )
+    of_it = {"document_id": document_id}
+    return (await select_rows(conn, DocumentVersion, "document_versions", of_it, order=("version",)))[::-1]
 
 
 async def contents(conn: Connection, document_id: str, version: int | None = None) -> Contents | None:

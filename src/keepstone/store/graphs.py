@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter, Query
 from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, fetch_value, insert_row
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, insert_returning, insert_row
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
@@ -53,15 +53,9 @@ def _conditions(wanted: NodeFilter) -> dict[str, Any]:
 
 async def create(conn: Connection, graph_id: str, name: str, *, default: bool) -> bool:
     """False when there is a default graph already and this was to be it."""
-    space = await fetch_value(
-        conn,
-        """
-        INSERT INTO spaces (account, kind, name, title, metadata)
-        VALUES (%(account)s, 'graph', %(id)s, %(name)s, %(metadata)s)
-        ON CONFLICT DO NOTHING RETURNING space
-        """,
-        {"id": graph_id, "name": name, "metadata": Jsonb({"default": True} if default else {})},
-    )
+    metadata = Jsonb({"default": True} if default else {})
+    graph = {"kind": "graph", "name": graph_id, "title": name, "metadata": metadata}
+    space = await insert_returning(conn, "spaces", graph, "space")
     if space is None:
         return False
     await insert_row(conn, "spaces", {"kind": "graph", "name": f"{graph_id}/history", "part_of": space})

@@ -25,6 +25,7 @@ from keepstone.store.db import (
     fetch_value,
     insert_new_row,
     insert_new_rows,
+    touch_row,
     update_rows,
 )
 
@@ -246,14 +247,8 @@ async def insert_versions(conn: Connection, memory: Memory, history: Sequence[Ve
 
 
 async def touch(conn: Connection, memory_id: str) -> None:
-    """It was read, to the minute."""
-    await conn.execute(
-        """
-        UPDATE memories SET accessed_at = now()
-         WHERE account = %(account)s AND id = %(id)s AND accessed_at < now() - interval '1 minute'
-        """,
-        {"id": memory_id},
-    )
+    """It was read."""
+    await touch_row(conn, "memories", memory_id, "accessed_at")
 
 
 async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
@@ -272,17 +267,8 @@ async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
 
 async def move(conn: Connection, memory_ids: Sequence[str], space: int) -> None:
     """To another space, with their versions. The transaction reaches both."""
-    params = {"ids": list(memory_ids), "space": space}
-    await conn.execute(
-        """
-        UPDATE memory_versions SET space = %(space)s
-         WHERE account = %(account)s AND memory_id = ANY(%(ids)s)
-        """,
-        params,
-    )
-    await conn.execute(
-        "UPDATE memories SET space = %(space)s WHERE account = %(account)s AND id = ANY(%(ids)s)", params
-    )
+    await update_rows(conn, "memory_versions", {"memory_id": list(memory_ids)}, {"space": space})
+    await update_rows(conn, "memories", {"id": list(memory_ids)}, {"space": space})
 
 
 async def remove(conn: Connection, memory_id: str) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import NewPassage
-from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value, update_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,10 +184,4 @@ async def await_vectors_of(conn: Connection, model: str) -> int:
 
 
 async def mark_embedded(conn: Connection, space: int, passages: Sequence[int]) -> None:
-    await conn.execute(
-        """
-        UPDATE passages SET pending = false
-         WHERE account = %(account)s AND space = %(space)s AND passage = ANY(%(passages)s)
-        """,
-        {"space": space, "passages": list(passages)},
-    )
+    await update_rows(conn, "passages", {"space": space, "passage": list(passages)}, {"pending": False})

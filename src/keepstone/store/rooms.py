@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
@@ -18,7 +18,11 @@ from keepstone.store.db import (
     fetch_page,
     fetch_value,
     insert_new_row,
+    insert_returning,
     insert_row,
+    select_column,
+    select_rows,
+    select_value,
     update_rows,
 )
 
@@ -43,14 +47,7 @@ _THREAD: LiteralString = """
 
 
 async def create(conn: Connection, room_id: str, name: str, project_id: str | None) -> int:
-    space = await fetch_value(
-        conn,
-        """
-        INSERT INTO spaces (account, kind, name, title) VALUES (%(account)s, 'room', %(id)s, %(name)s)
-        RETURNING space
-        """,
-        {"id": room_id, "name": name},
-    )
+    space = await insert_returning(conn, "spaces", {"kind": "room", "name": room_id, "title": name}, "space")
     await insert_row(conn, "rooms", {"space": space, "project_id": project_id})
     return space
 
@@ -100,7 +97,7 @@ async def page(conn: Connection, user_id: str, page: PageRequest, *, deleted: bo
 
 async def everywhere(conn: Connection) -> list[int]:
     """The space of every room and of all direct messages of the account."""
-    return await fetch_column(conn, "SELECT space FROM rooms WHERE account = %(account)s")
+    return await select_column(conn, "rooms", "space", {})
 
 
 async def hold(conn: Connection, space: int) -> Room | None:
@@ -175,13 +172,9 @@ async def agents_then(conn: Connection, space: int, message_id: str) -> list[str
 
 async def part(conn: Connection, space: int, kind: str, agent: str) -> int:
     """Where this agent keeps what it remembers of the place; made when it was not there."""
-    name = f"{space}/{agent}"
-    await insert_new_row(conn, "spaces", {"kind": kind, "name": name, "part_of": space})
-    return await fetch_value(
-        conn,
-        "SELECT space FROM spaces WHERE account = %(account)s AND part_of = %(space)s AND name = %(name)s",
-        {"space": space, "name": name},
-    )
+    this = {"part_of": space, "name": f"{space}/{agent}"}
+    await insert_new_row(conn, "spaces", {"kind": kind, **this})
+    return await select_value(conn, "spaces", "space", this)
 
 
 async def parts(conn: Connection, spaces: Sequence[int], agents: Sequence[str]) -> list[int]:
@@ -199,42 +192,26 @@ async def parts(conn: Connection, spaces: Sequence[int], agents: Sequence[str]) 
 
 async def named(conn: Connection, kind: str, names: Sequence[str]) -> list[int]:
     """The spaces of these profiles, or projects."""
-    return await fetch_column(
-        conn,
-        """
-        SELECT space FROM spaces
-         WHERE account = %(account)s AND kind = %(kind)s AND name = ANY(%(names)s) AND part_of IS NULL
-           AND deleted_at IS NULL
-        """,
-        {"kind": kind, "names": list(names)},
-    )
+    where = {"kind": kind, "name": list(names), "part_of": None, "deleted_at": None}
+    return await select_column(conn, "spaces", "space", where)
 
 
 async def say(conn: Connection, room: Room, message: Utterance, client_id: str | None) -> int:
     """Append it; the room's row is held. Returns its place. Summaries of its time have to be made anew."""
-    seq: int = await fetch_value(
-        conn,
-        """
-        INSERT INTO messages (account, space, id, client_id, speaker, user_id, agent, text, at, thread_id, visibility,
-                              attachments)
-        VALUES (%(account)s, %(space)s, %(id)s, %(client)s, %(name)s, %(user)s, %(agent)s, %(text)s, %(at)s, %(thread)s,
-                %(visibility)s, %(attachments)s)
-        RETURNING seq
-        """,
-        {
-            "space": room.space,
-            "id": message.id,
-            "client": client_id,
-            "name": message.name,
-            "user": message.user,
-            "agent": message.agent,
-            "text": message.text,
-            "at": message.ts,
-            "thread": message.thread_id,
-            "visibility": room.visibility,
-            "attachments": Jsonb(message.attachments),
-        },
-    )
+    values = {
+        "space": room.space,
+        "id": message.id,
+        "client_id": client_id,
+        "speaker": message.name,
+        "user_id": message.user,
+        "agent": message.agent,
+        "text": message.text,
+        "at": message.ts,
+        "thread_id": message.thread_id,
+        "visibility": room.visibility,
+        "attachments": Jsonb(message.attachments),
+    }
+    seq: int = await insert_returning(conn, "messages", values, "seq")
     await conn.execute(
         """
         UPDATE rooms SET last_at = greatest(last_at, %(at)s), last_seq = %(seq)s,
@@ -246,25 +223,21 @@ async def say(conn: Connection, room: Room, message: Utterance, client_id: str |
     return seq
 
 
+async def _utterances(conn: Connection, conditions: LiteralString, **params: Any) -> list[Utterance]:
+    return await fetch_all(conn, Utterance, f"{_UTTERANCE} {conditions}", params)
+
+
 async def by_client_id(conn: Connection, space: int, client_id: str) -> Utterance | None:
-    return await fetch_one(
-        conn,
-        Utterance,
-        f"{_UTTERANCE} AND m.space = %(space)s AND m.client_id = %(client)s",
-        {"space": space, "client": client_id},
-    )
+    these: LiteralString = "AND m.space = %(space)s AND m.client_id = %(client)s"
+    return next(iter(await _utterances(conn, these, space=space, client=client_id)), None)
 
 
 async def latest(conn: Connection, space: int, *, limit: int, beyond: int = 0) -> list[Utterance]:
     """The last that were said, in order; of those that came after that place (`seq`)."""
-    latest_first = await fetch_all(
-        conn,
-        Utterance,
-        f"""{_UTTERANCE} AND m.space = %(space)s AND m.seq > %(beyond)s
-         ORDER BY m.at DESC, m.seq DESC LIMIT %(limit)s""",
-        {"space": space, "beyond": beyond, "limit": limit},
+    these: LiteralString = (
+        "AND m.space = %(space)s AND m.seq > %(beyond)s ORDER BY m.at DESC, m.seq DESC LIMIT %(limit)s"
     )
-    return latest_first[::-1]
+    return (await _utterances(conn, these, space=space, beyond=beyond, limit=limit))[::-1]
 
 
 async def messages(
@@ -290,15 +263,11 @@ async def between(
     conn: Connection, space: int, since: datetime, *, until: datetime | None = None, limit: int = 20_000
 ) -> list[Utterance]:
     """What was said from then on, in order."""
-    return await fetch_all(
-        conn,
-        Utterance,
-        f"""{_UTTERANCE}
+    these: LiteralString = """
            AND m.space = %(space)s AND m.at >= %(since)s AND (%(until)s::timestamptz IS NULL OR m.at < %(until)s)
          ORDER BY m.at, m.seq LIMIT %(limit)s
-        """,
-        {"space": space, "since": since, "until": until, "limit": limit},
-    )
+    """
+    return await _utterances(conn, these, space=space, since=since, until=until, limit=limit)
 
 
 async def session_start(conn: Connection, space: int, at: datetime, *, silence: int) -> datetime:
@@ -322,24 +291,18 @@ async def session_start(conn: Connection, space: int, at: datetime, *, silence: 
 
 
 async def of_thread(conn: Connection, thread_id: str, *, limit: int = 20_000) -> list[Utterance]:
-    return await fetch_all(
-        conn,
-        Utterance,
-        f"{_UTTERANCE} AND m.thread_id = %(thread)s ORDER BY m.at, m.seq LIMIT %(limit)s",
-        {"thread": thread_id, "limit": limit},
-    )
+    these: LiteralString = "AND m.thread_id = %(thread)s ORDER BY m.at, m.seq LIMIT %(limit)s"
+    return await _utterances(conn, these, thread=thread_id, limit=limit)
 
 
 async def awaiting_takeaways(conn: Connection, space: int, *, limit: int) -> list[Utterance]:
     """What was not read for facts yet, in the order in which it came."""
-    return await fetch_all(
-        conn,
-        Utterance,
-        f"""{_UTTERANCE} AND m.space = %(space)s
+    these: LiteralString = """
+           AND m.space = %(space)s
            AND m.seq > (SELECT r.takeaways_seq FROM rooms r WHERE r.account = %(account)s AND r.space = %(space)s)
-         ORDER BY m.seq LIMIT %(limit)s""",
-        {"space": space, "limit": limit},
-    )
+         ORDER BY m.seq LIMIT %(limit)s
+    """
+    return await _utterances(conn, these, space=space, limit=limit)
 
 
 async def takeaways_kept(conn: Connection, space: int, seq: int) -> None:
@@ -414,8 +377,7 @@ async def open_thread(conn: Connection, space: int, thread: Thread) -> bool:
 
 
 async def thread(conn: Connection, space: int, thread_id: str) -> Thread | None:
-    query: LiteralString = f"{_THREAD} AND space = %(space)s AND id = %(id)s"
-    return await fetch_one(conn, Thread, query, {"space": space, "id": thread_id})
+    return next(iter(await select_rows(conn, Thread, "threads", {"space": space, "id": thread_id})), None)
 
 
 async def threads(conn: Connection, space: int, page: PageRequest) -> Page[Thread]:

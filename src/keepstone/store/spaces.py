@@ -2,28 +2,20 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import LiteralString
 
-from keepstone.store.db import Connection, fetch_one, fetch_value, insert_new_row, update_rows
-
-_FROM_THIS: LiteralString = """
-    FROM spaces
-   WHERE account = %(account)s AND kind = %(kind)s AND name = %(name)s AND owner IS NOT DISTINCT FROM %(owner)s
-"""
+from keepstone.store.db import Connection, fetch_one, insert_new_row, select_value, update_rows
 
 
 async def ensure(conn: Connection, *, kind: str, name: str, owner: str | None = None, title: str = "") -> int:
     """The number of this space, made when it was not there. Two who make it at once get the same."""
-    await insert_new_row(conn, "spaces", {"kind": kind, "name": name, "owner": owner, "title": title})
-    return await fetch_value(conn, f"SELECT space {_FROM_THIS}", {"kind": kind, "name": name, "owner": owner})
+    this = {"kind": kind, "name": name, "owner": owner}
+    await insert_new_row(conn, "spaces", {**this, "title": title})
+    return await select_value(conn, "spaces", "space", this)
 
 
 async def find(conn: Connection, *, kind: str, name: str, owner: str | None) -> int | None:
-    return await fetch_value(
-        conn,
-        f"SELECT space {_FROM_THIS} AND deleted_at IS NULL",
-        {"kind": kind, "name": name, "owner": owner},
-    )
+    where = {"kind": kind, "name": name, "owner": owner, "deleted_at": None}
+    return await select_value(conn, "spaces", "space", where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +40,11 @@ async def _hold(conn: Connection, kind: str, name: str, owner: str | None) -> He
     return await fetch_one(
         conn,
         Held,
-        f"SELECT space, awaits_reading {_FROM_THIS} FOR NO KEY UPDATE",
+        """
+        SELECT space, awaits_reading FROM spaces
+         WHERE account = %(account)s AND kind = %(kind)s AND name = %(name)s AND owner IS NOT DISTINCT FROM %(owner)s
+           FOR NO KEY UPDATE
+        """,
         {"kind": kind, "name": name, "owner": owner},
     )
 

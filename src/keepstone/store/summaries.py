@@ -7,7 +7,18 @@ from typing import LiteralString
 
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.room import Summary
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_page, fetch_value, insert_row
+from keepstone.store.db import (
+    NOW,
+    Connection,
+    fetch_all,
+    fetch_one,
+    fetch_page,
+    fetch_value,
+    insert_row,
+    select_rows,
+    select_value,
+    update_rows,
+)
 
 _SUMMARY: LiteralString = """
     SELECT id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids, created_at
@@ -41,19 +52,11 @@ async def insert_compaction(
     visibility: str = "private",
 ) -> None:
     """In the place of the earlier one of this thread, which stays readable."""
-    await conn.execute(
-        """
-        UPDATE summaries SET superseded_at = now()
-         WHERE account = %(account)s AND space = %(space)s AND thread_id = %(thread)s AND tier = 'compaction'
-           AND superseded_at IS NULL
-        """,
-        {"space": space, "thread": thread_id},
-    )
+    place = {"space": space, "thread_id": thread_id, "tier": "compaction"}
+    await update_rows(conn, "summaries", {**place, "superseded_at": None}, {"superseded_at": NOW})
     values = {
-        "space": space,
+        **place,
         "id": summary_id,
-        "tier": "compaction",
-        "thread_id": thread_id,
         "content": content,
         "starts_at": starts_at,
         "ends_at": ends_at,
@@ -82,9 +85,7 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
 
 
 async def content(conn: Connection, summary_id: str) -> str | None:
-    return await fetch_value(
-        conn, "SELECT content FROM summaries WHERE account = %(account)s AND id = %(id)s", {"id": summary_id}
-    )
+    return await select_value(conn, "summaries", "content", {"id": summary_id})
 
 
 async def insert(conn: Connection, space: int, summary: Summary, *, visibility: str) -> None:
@@ -93,10 +94,7 @@ async def insert(conn: Connection, space: int, summary: Summary, *, visibility: 
 
 async def supersede(conn: Connection, ids: Sequence[str], at: datetime) -> None:
     """They no longer hold; they stay readable."""
-    await conn.execute(
-        "UPDATE summaries SET superseded_at = %(at)s WHERE account = %(account)s AND id = ANY(%(ids)s)",
-        {"at": at, "ids": list(ids)},
-    )
+    await update_rows(conn, "summaries", {"id": list(ids)}, {"superseded_at": at})
 
 
 async def that_hold(
@@ -124,12 +122,8 @@ async def that_hold(
 
 
 async def of_thread(conn: Connection, thread_id: str) -> Summary | None:
-    return await fetch_one(
-        conn,
-        Summary,
-        f"{_SUMMARY} AND thread_id = %(thread)s AND tier = 'thread' AND superseded_at IS NULL",
-        {"thread": thread_id},
-    )
+    where = {"thread_id": thread_id, "tier": "thread", "superseded_at": None}
+    return next(iter(await select_rows(conn, Summary, "summaries", where)), None)
 
 
 async def page(conn: Connection, space: int, tier: str | None, page: PageRequest) -> Page[Summary]:
@@ -140,9 +134,7 @@ async def page(conn: Connection, space: int, tier: str | None, page: PageRequest
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Summary]:
-    summaries = await fetch_all(
-        conn, Summary, f"{_SUMMARY} AND id = ANY(%(ids)s) AND superseded_at IS NULL", {"ids": list(ids)}
-    )
+    summaries = await select_rows(conn, Summary, "summaries", {"id": list(ids), "superseded_at": None})
     return {summary.id: summary for summary in summaries}
 
 

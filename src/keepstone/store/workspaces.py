@@ -4,7 +4,17 @@ from typing import LiteralString
 
 from keepstone.model.workspace import Member, Role, Workspace
 from keepstone.store import spaces
-from keepstone.store.db import Connection, delete_rows, fetch_all, fetch_one, fetch_value, insert_row, update_rows
+from keepstone.store.db import (
+    Connection,
+    delete_rows,
+    fetch_all,
+    fetch_one,
+    fetch_value,
+    insert_returning,
+    insert_row,
+    select_value,
+    update_rows,
+)
 
 _SEEN: LiteralString = """
     SELECT s.name AS id, s.title AS name, m.role, s.owner IS NOT NULL AS is_default, s.memory_count, s.created_at,
@@ -24,16 +34,8 @@ async def create(conn: Connection, workspace_id: str, name: str, user_id: str) -
 
 async def ensure_default(conn: Connection, workspace_id: str, name: str, user_id: str) -> None:
     """Under this id, unless this user has one. Two who make it at once get the same."""
-    made = await fetch_value(
-        conn,
-        """
-        INSERT INTO spaces (account, kind, name, owner, title)
-        VALUES (%(account)s, 'workspace', %(id)s, %(owner)s, %(title)s)
-        ON CONFLICT (account, owner) WHERE kind = 'workspace' DO NOTHING
-        RETURNING space
-        """,
-        {"id": workspace_id, "owner": user_id, "title": name},
-    )
+    workspace = {"kind": "workspace", "name": workspace_id, "owner": user_id, "title": name}
+    made = await insert_returning(conn, "spaces", workspace, "space")
     if made is not None:
         await _equip(conn, made, workspace_id, user_id)
 
@@ -74,13 +76,7 @@ async def rename(conn: Connection, space: int, name: str) -> None:
 
 async def hold(conn: Connection, space: int) -> bool:
     """Until the transaction ends, nobody else adds to it. Whether a job that reads what is new is on its way."""
-    return await fetch_value(
-        conn,
-        """
-        SELECT awaits_reading FROM spaces WHERE account = %(account)s AND space = %(space)s FOR NO KEY UPDATE
-        """,
-        {"space": space},
-    )
+    return await select_value(conn, "spaces", "awaits_reading", {"space": space}, hold=True)
 
 
 async def members(conn: Connection, space: int) -> list[Member]:
