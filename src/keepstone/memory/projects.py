@@ -10,7 +10,7 @@ from keepstone.model.principal import Principal
 from keepstone.model.project import Project
 from keepstone.services import Services
 from keepstone.store import projects as store
-from keepstone.store import spaces
+from keepstone.store import spaces, workspaces
 from keepstone.store.db import Connection
 
 
@@ -20,7 +20,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
     project_id = new_id("proj")
     async with services.db.transaction(account_scope(principal.account)) as conn:
         space = await spaces.ensure(conn, kind="project", name=project_id, title=name)
-        await store.add_member(conn, space, user_id, role="owner")
+        await workspaces.put_member(conn, space, user_id, "owner")
         await record(conn, principal, "project.create", project_id)
         made = await store.get(conn, project_id, user_id)
     assert made is not None  # noqa: S101  just made

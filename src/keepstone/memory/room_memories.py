@@ -28,7 +28,7 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
-from keepstone.store import memories, rooms, spaces
+from keepstone.store import memories, rooms, spaces, workspaces
 from keepstone.store import room_memories as store
 from keepstone.store.db import Connection, enter
 
@@ -130,7 +130,7 @@ async def read_room(services: Services, account: int, space: int) -> None:
         async with services.db.transaction(scope) as conn:
             room = await rooms.by_space(conn, space)
             unread = await rooms.awaiting_takeaways(conn, space, limit=_BATCH) if room else []
-            people = [person.name for person in await rooms.participants(conn, space)]
+            people = [person.name for person in await workspaces.members(conn, space)]
         if room is None or not unread:
             return
         for message in unread:
@@ -179,7 +179,7 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
-        agents = [room.agent] if room.agent else await rooms.agents_then(conn, room.space, message.id)
+        agents = [room.agent] if room.agent else await rooms.agents(conn, room.space, when_said=message.id)
         for takeaway in kept:
             if is_landmark(takeaway, message.text):
                 landmark = LANDMARKS.new(message.ts, content=takeaway.text, space=room.space, **origin)

@@ -253,6 +253,11 @@ async def select_rows(
     return await fetch_all(conn, row, _selection(table, columns, _forms(where), order), where)
 
 
+async def select_row(conn: AnyConnection, row: type[Row], table: LiteralString, where: Mapping[str, Any]) -> Row | None:
+    """The only one."""
+    return next(iter(await select_rows(conn, row, table, where)), None)
+
+
 async def select_column(conn: AnyConnection, table: LiteralString, column: str, where: Mapping[str, Any]) -> list[Any]:
     return await fetch_column(conn, _selection(table, (column,), _forms(where)), where)
 

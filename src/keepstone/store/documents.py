@@ -1,6 +1,7 @@
 """Files and artifacts of a workspace, with their versions. They lie in its library."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
@@ -23,21 +24,9 @@ async def insert(
     conn: Connection, space: int, document: Document, content: str, original: bytes | None, sha256: bytes
 ) -> None:
     """With its first version."""
-    values = {
-        "space": space,
-        "id": document.id,
-        "kind": document.kind,
-        "name": document.name,
-        "media_type": document.media_type,
-        "content": content,
-        "size_bytes": document.size_bytes,
-        "sha256": sha256,
-        "metadata": Jsonb(document.metadata),
-        "created_by": document.created_by,
-        "created_at": document.created_at,
-        "updated_at": document.created_at,
-    }
-    await insert_row(conn, "documents", values)
+    of_it = {name: value for name, value in asdict(document).items() if name not in {"workspace_id", "chunks"}}
+    text = {"content": content, "sha256": sha256, "metadata": Jsonb(document.metadata)}
+    await insert_row(conn, "documents", {**of_it, **text, "space": space})
     await add_version(conn, document.id, "created", document.created_by, original)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import LiteralString
 
 from psycopg.types.json import Jsonb
 
@@ -125,42 +126,32 @@ async def number(conn: Connection, space: int, source_kind: str, source_id: str)
 
 async def last_session(conn: Connection, space: int) -> tuple[datetime, str] | None:
     """When somebody last spoke in this space, and in which session."""
-    return await (
-        await conn.execute(
-            """
-            SELECT at, session FROM passages WHERE account = %(account)s AND space = %(space)s AND session IS NOT NULL
-             ORDER BY at DESC, passage DESC LIMIT 1
-            """,
-            {"space": space},
-        )
-    ).fetchone()
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT at, session FROM passages WHERE account = %(account)s AND space = %(space)s AND session IS NOT NULL
+         ORDER BY at DESC, passage DESC LIMIT 1
+        """,
+        {"space": space},
+    )
+    return rows[0] if rows else None
+
+
+_PASSAGE: LiteralString = """
+    SELECT space, passage, speaker, text FROM passages WHERE account = %(account)s AND space = %(space)s
+"""
 
 
 async def pending(conn: Connection, space: int, *, limit: int) -> list[Pending]:
     """Passages that still lack a vector, the oldest first."""
-    return await fetch_all(
-        conn,
-        Pending,
-        """
-        SELECT space, passage, speaker, text FROM passages
-         WHERE account = %(account)s AND space = %(space)s AND pending ORDER BY passage LIMIT %(limit)s
-        """,
-        {"space": space, "limit": limit},
-    )
+    query: LiteralString = f"{_PASSAGE} AND pending ORDER BY passage LIMIT %(limit)s"
+    return await fetch_all(conn, Pending, query, {"space": space, "limit": limit})
 
 
 async def after(conn: Connection, space: int, passage: int, *, limit: int) -> list[Pending]:
     """The passages of the space behind this one, whether they have vectors or not."""
-    return await fetch_all(
-        conn,
-        Pending,
-        """
-        SELECT space, passage, speaker, text FROM passages
-         WHERE account = %(account)s AND space = %(space)s AND passage > %(passage)s
-         ORDER BY passage LIMIT %(limit)s
-        """,
-        {"space": space, "passage": passage, "limit": limit},
-    )
+    query: LiteralString = f"{_PASSAGE} AND passage > %(passage)s ORDER BY passage LIMIT %(limit)s"
+    return await fetch_all(conn, Pending, query, {"space": space, "passage": passage, "limit": limit})
 
 
 async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:

@@ -4,16 +4,12 @@ from typing import LiteralString
 
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.project import Project
-from keepstone.store.db import Connection, fetch_one, fetch_page, insert_new_row
+from keepstone.store.db import Connection, fetch_one, fetch_page
 
 _PROJECT: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.created_at FROM spaces s JOIN members m USING (account, space)
      WHERE s.account = %(account)s AND s.kind = 'project' AND m.user_id = %(user)s AND s.deleted_at IS NULL
 """
-
-
-async def add_member(conn: Connection, space: int, user_id: str, *, role: str) -> None:
-    await insert_new_row(conn, "members", {"space": space, "user_id": user_id, "role": role})
 
 
 async def get(conn: Connection, project_id: str, user_id: str) -> Project | None:

@@ -8,7 +8,8 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.page import Page, PageRequest
-from keepstone.model.room import Participant, Room, Thread, Utterance
+from keepstone.model.room import Room, Thread, Utterance
+from keepstone.model.workspace import Member
 from keepstone.store.db import (
     Connection,
     delete_rows,
@@ -21,7 +22,7 @@ from keepstone.store.db import (
     insert_returning,
     insert_row,
     select_column,
-    select_rows,
+    select_row,
     select_value,
     update_rows,
 )
@@ -65,28 +66,23 @@ async def ensure_dm(conn: Connection, user_id: str, agent: str) -> None:
     )
 
 
+async def _room(conn: Connection, conditions: LiteralString, **params: Any) -> Room | None:
+    return await fetch_one(conn, Room, f"{_ROOM} {conditions}", params)
+
+
 async def get(conn: Connection, room_id: str, user_id: str, *, deleted: bool = False) -> Room | None:
     """If this user is in it."""
-    return await fetch_one(
-        conn,
-        Room,
-        f"{_ROOM} {_OF_USER} AND s.name = %(id)s",
-        {"id": room_id, "user": user_id, "deleted": deleted},
-    )
+    return await _room(conn, f"{_OF_USER} AND s.name = %(id)s", id=room_id, user=user_id, deleted=deleted)
 
 
 async def get_dm(conn: Connection, user_id: str, agent: str) -> Room | None:
-    return await fetch_one(
-        conn,
-        Room,
-        f"{_ROOM} AND s.kind = 'dm' AND s.owner = %(user)s AND s.name = %(agent)s",
-        {"user": user_id, "agent": agent},
-    )
+    this: LiteralString = "AND s.kind = 'dm' AND s.owner = %(user)s AND s.name = %(agent)s"
+    return await _room(conn, this, user=user_id, agent=agent)
 
 
 async def by_space(conn: Connection, space: int) -> Room | None:
     """For a job."""
-    return await fetch_one(conn, Room, f"{_ROOM} AND s.space = %(space)s AND s.deleted_at IS NULL", {"space": space})
+    return await _room(conn, "AND s.space = %(space)s AND s.deleted_at IS NULL", space=space)
 
 
 async def page(conn: Connection, user_id: str, page: PageRequest, *, deleted: bool = False) -> Page[Room]:
@@ -108,28 +104,13 @@ async def hold(conn: Connection, space: int) -> Room | None:
     return await by_space(conn, space)
 
 
-async def participants(conn: Connection, space: int) -> list[Participant]:
-    """In the order in which they joined; of those who joined together the owner first."""
-    return await fetch_all(
-        conn,
-        Participant,
-        """
-        SELECT m.user_id, u.name, u.email, m.role, m.added_at AS joined_at
-          FROM members m JOIN users u ON u.account = m.account AND u.id = m.user_id
-         WHERE m.account = %(account)s AND m.space = %(space)s AND u.erased_at IS NULL
-         ORDER BY m.added_at, m.role <> 'owner', m.user_id
-        """,
-        {"space": space},
-    )
-
-
-async def people(conn: Connection, user_ids: Sequence[str]) -> list[Participant]:
+async def people(conn: Connection, user_ids: Sequence[str]) -> list[Member]:
     """Users as participants of a conversation of their own."""
     return await fetch_all(
         conn,
-        Participant,
+        Member,
         """
-        SELECT u.id AS user_id, u.name, u.email, 'owner' AS role, u.created_at AS joined_at
+        SELECT u.id AS user_id, u.name, u.email, 'owner' AS role, u.created_at AS added_at
           FROM users u WHERE u.account = %(account)s AND u.id = ANY(%(ids)s) AND u.erased_at IS NULL
         """,
         {"ids": list(user_ids)},
@@ -144,29 +125,19 @@ async def remove_agent(conn: Connection, space: int, agent: str) -> bool:
     return await delete_rows(conn, "room_agents", {"space": space, "agent": agent}) > 0
 
 
-async def agents(conn: Connection, space: int) -> list[str]:
+async def agents(conn: Connection, space: int, *, when_said: str | None = None) -> list[str]:
+    """Those in the room; or who were in it when this message was said."""
     return await fetch_column(
         conn,
         """
         SELECT r.agent FROM room_agents r JOIN agents a ON a.account = r.account AND a.slug = r.agent
-         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
+         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL
+           AND (%(message)s::text IS NULL
+                OR r.added_at <= (SELECT m.recorded_at FROM messages m
+                                   WHERE m.account = %(account)s AND m.space = %(space)s AND m.id = %(message)s))
+         ORDER BY r.added_at, r.agent
         """,
-        {"space": space},
-    )
-
-
-async def agents_then(conn: Connection, space: int, message_id: str) -> list[str]:
-    """Those of them who were in the room when this was said."""
-    return await fetch_column(
-        conn,
-        """
-        SELECT r.agent FROM room_agents r
-          JOIN agents a ON a.account = r.account AND a.slug = r.agent
-          JOIN messages m ON m.account = r.account AND m.space = r.space AND m.id = %(message)s
-                         AND m.recorded_at >= r.added_at
-         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
-        """,
-        {"space": space, "message": message_id},
+        {"space": space, "message": when_said},
     )
 
 
@@ -377,7 +348,7 @@ async def open_thread(conn: Connection, space: int, thread: Thread) -> bool:
 
 
 async def thread(conn: Connection, space: int, thread_id: str) -> Thread | None:
-    return next(iter(await select_rows(conn, Thread, "threads", {"space": space, "id": thread_id})), None)
+    return await select_row(conn, Thread, "threads", {"space": space, "id": thread_id})
 
 
 async def threads(conn: Connection, space: int, page: PageRequest) -> Page[Thread]:

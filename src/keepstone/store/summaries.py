@@ -15,6 +15,7 @@ from keepstone.store.db import (
     fetch_page,
     fetch_value,
     insert_row,
+    select_row,
     select_rows,
     select_value,
     update_rows,
@@ -123,7 +124,7 @@ async def that_hold(
 
 async def of_thread(conn: Connection, thread_id: str) -> Summary | None:
     where = {"thread_id": thread_id, "tier": "thread", "superseded_at": None}
-    return next(iter(await select_rows(conn, Summary, "summaries", where)), None)
+    return await select_row(conn, Summary, "summaries", where)
 
 
 async def page(conn: Connection, space: int, tier: str | None, page: PageRequest) -> Page[Summary]:

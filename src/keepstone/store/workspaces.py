@@ -80,7 +80,7 @@ async def hold(conn: Connection, space: int) -> bool:
 
 
 async def members(conn: Connection, space: int) -> list[Member]:
-    """In the order in which they came."""
+    """In the order in which they came; of those who came together the owner first."""
     return await fetch_all(
         conn,
         Member,
@@ -88,7 +88,7 @@ async def members(conn: Connection, space: int) -> list[Member]:
         SELECT m.user_id, u.email, u.name, m.role, m.added_at
           FROM members m JOIN users u ON u.account = m.account AND u.id = m.user_id
          WHERE m.account = %(account)s AND m.space = %(space)s AND u.erased_at IS NULL
-         ORDER BY m.added_at, m.user_id
+         ORDER BY m.added_at, m.role <> 'owner', m.user_id
         """,
         {"space": space},
     )
