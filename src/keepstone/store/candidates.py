@@ -236,15 +236,12 @@ async def _by_scan(
     return await fetch_dict(
         conn,
         _NEAREST.format(vectors=vectors),
-        {
-            "vector": literal(vector),
-            "spaces": list(spaces),
-            "set": vector_set,
-            "until": narrow.until,
-            "only": narrow.passages,
-            "limit": limit,
-        },
+        _compared(spaces, vector_set, vector) | {"until": narrow.until, "only": narrow.passages, "limit": limit},
     )
+
+
+def _compared(spaces: Sequence[int], vector_set: int, vector: Vector) -> dict[str, object]:
+    return {"vector": literal(vector), "spaces": list(spaces), "set": vector_set}
 
 
 def _within(alias: str, narrow: Narrow) -> sql.Composable:
@@ -381,13 +378,7 @@ async def nearness(
              WHERE v.account = %(account)s AND v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s
                AND v.passage = ANY(%(passages)s)
             """,
-        {
-            "vector": literal(vector),
-            "spaces": list(spaces),
-            "set": vector_set,
-            "passages": list(passages),
-            "tokens": tokens,
-        },
+        _compared(spaces, vector_set, vector) | {"passages": list(passages), "tokens": tokens},
         binary=True,
     )
     return {passage: Near(similarity, packed) for passage, similarity, packed in rows}

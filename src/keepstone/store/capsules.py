@@ -8,7 +8,7 @@ from typing import LiteralString
 from keepstone.model.capsule import Capsule
 from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, select_row
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_rows, select_row
 
 SHAPE = memories.Shape(kind="capsule", row=Capsule)
 _LIVE: LiteralString = f"""
@@ -54,7 +54,8 @@ async def page(
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
-    return await memories.ids_where(conn, SHAPE, [space], f"{memories.LIVE} {_WANTED}", asdict(wanted))
+    query: LiteralString = f"SELECT m.id FROM memories m WHERE {_LIVE} {_WANTED}"
+    return await fetch_column(conn, query, {**asdict(wanted), "space": space})
 
 
 async def cold(conn: Connection, space: int, page: PageRequest) -> Page[Capsule]:

@@ -242,6 +242,11 @@ async def fetch_dict(
     return dict(await fetch_rows(conn, query, params, binary=binary))
 
 
+def columns_of(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    """These fields of all rows, each as an array for `unnest`."""
+    return {name: [getattr(row, name) for row in rows] for name in names}
+
+
 # In the functions below, None stands for a column that is NULL, and a list for one of several values.
 
 

@@ -10,7 +10,16 @@ from psycopg.types.json import Jsonb
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter, Query
 from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, insert_returning, insert_row
+from keepstone.store.db import (
+    Connection,
+    fetch_all,
+    fetch_column,
+    fetch_one,
+    fetch_page,
+    insert_returning,
+    insert_row,
+    select_row,
+)
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
@@ -109,13 +118,8 @@ async def which_pass(
 
 async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
     """The same that still holds is the one that is there."""
-    same = await fetch_one(
-        conn,
-        Edge,
-        f"""{_EDGE} AND e.space = %(space)s AND e.from_id = %(from)s AND e.to_id = %(to)s AND e.type = %(type)s
-           AND e.valid_to IS NULL""",
-        {"space": space, "from": edge.from_id, "to": edge.to_id, "type": edge.type},
-    )
+    ends = {"space": space, "from_id": edge.from_id, "to_id": edge.to_id, "type": edge.type}
+    same = await select_row(conn, Edge, "edges", {**ends, "valid_to": None, "deleted_at": None})
     if same is not None and edge.valid_to is None:
         return same
     await insert_row(conn, "edges", {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata)})
@@ -123,9 +127,7 @@ async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
 
 
 async def edge(conn: Connection, space: int, edge_id: str) -> Edge | None:
-    return await fetch_one(
-        conn, Edge, f"{_EDGE} AND e.space = %(space)s AND e.id = %(id)s", {"space": space, "id": edge_id}
-    )
+    return await select_row(conn, Edge, "edges", {"space": space, "id": edge_id, "deleted_at": None})
 
 
 async def end_edge(conn: Connection, edge_id: str, at: datetime) -> None:

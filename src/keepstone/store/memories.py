@@ -113,12 +113,6 @@ async def trash(conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], 
     return await page(conn, shape, spaces, request, when="m.deleted_at", where=IN_TRASH)
 
 
-async def ids_where(
-    conn: Connection, shape: Shape[Any], spaces: Sequence[int], where: LiteralString, params: Mapping[str, Any]
-) -> list[str]:
-    return await fetch_column(conn, f"SELECT m.id {shape.source} {HERE} {where}", {**params, "spaces": list(spaces)})
-
-
 async def versions(
     conn: Connection, row: type[VersionT], memory_id: str, *, before: int | None = None, limit: int | None = None
 ) -> list[VersionT]:

@@ -5,35 +5,26 @@ from collections.abc import Sequence
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import KeptMessage, Message
-from keepstone.store.db import Connection, fetch_column, fetch_dict, fetch_rows, select_rows
+from keepstone.store.db import Connection, columns_of, fetch_column, fetch_dict, fetch_rows, select_rows
 
 
 async def insert(conn: Connection, space: int, messages: Sequence[Message], *, visibility: str) -> set[str]:
     """Append them in their order; returns the ids of the new ones. A client's id that is there changes nothing."""
-    return set(
-        await fetch_column(
-            conn,
-            """
-            INSERT INTO messages (account, space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
-            SELECT %(account)s, %(space)s, *, %(visibility)s
-              FROM unnest(%(ids)s::text[], %(clients)s::text[], %(speakers)s::text[],
-                          %(texts)s::text[], %(times)s::timestamptz[], %(replies)s::text[], %(metadata)s::jsonb[])
-            ON CONFLICT (account, space, client_id) DO NOTHING
-            RETURNING id
-            """,
-            {
-                "space": space,
-                "ids": [message.id for message in messages],
-                "clients": [message.client_id for message in messages],
-                "speakers": [message.speaker for message in messages],
-                "texts": [message.text for message in messages],
-                "times": [message.at for message in messages],
-                "replies": [message.reply_to for message in messages],
-                "metadata": [Jsonb(message.metadata) for message in messages],
-                "visibility": visibility,
-            },
-        )
+    new = await fetch_column(
+        conn,
+        """
+        INSERT INTO messages (account, space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
+        SELECT %(account)s, %(space)s, *, %(visibility)s
+          FROM unnest(%(id)s::text[], %(client_id)s::text[], %(speaker)s::text[], %(text)s::text[],
+                      %(at)s::timestamptz[], %(reply_to)s::text[], %(metadata)s::jsonb[])
+        ON CONFLICT (account, space, client_id) DO NOTHING
+        RETURNING id
+        """,
+        columns_of(messages, "id", "client_id", "speaker", "text", "at", "reply_to")
+        | {"metadata": [Jsonb(message.metadata) for message in messages]}
+        | {"space": space, "visibility": visibility},
     )
+    return set(new)
 
 
 async def ids_of(conn: Connection, space: int, names: Sequence[str]) -> dict[str, str]:

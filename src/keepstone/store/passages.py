@@ -8,7 +8,7 @@ from typing import LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import NewPassage
-from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value, update_rows
+from keepstone.store.db import Connection, columns_of, fetch_all, fetch_rows, fetch_value, update_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +21,13 @@ class Pending:
 
 async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -> None:
     """Store them with their postings and count them in. The caller holds the space's row."""
+    counts = [sum(item.frequencies.values()) for item in passages]
     await conn.execute(
         """
         WITH new AS MATERIALIZED (
-            SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[], %(parts)s::int[], %(speakers)s::text[],
-                                 %(times)s::timestamptz[], %(sessions)s::text[], %(visibilities)s::text[],
-                                 %(texts)s::text[], %(terms)s::text[], %(frequencies)s::text[], %(counts)s::int[],
+            SELECT * FROM unnest(%(source_kind)s::text[], %(source_id)s::text[], %(part)s::int[], %(speaker)s::text[],
+                                 %(at)s::timestamptz[], %(session)s::text[], %(visibility)s::text[],
+                                 %(text)s::text[], %(terms)s::text[], %(frequencies)s::text[], %(counts)s::int[],
                                  %(answers)s::text[], %(foreign)s::boolean[], %(places)s::jsonb[])
                      WITH ORDINALITY AS i (source_kind, source_id, part, speaker, at, session, visibility, text, terms,
                                            frequencies, term_count, answers, foreign_text, place, number)
@@ -48,23 +49,15 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
                           foreign_text = foreign_text OR %(any_foreign)s
          WHERE account = %(account)s AND space = %(space)s
         """,
-        {
+        columns_of(passages, "source_kind", "source_id", "part", "speaker", "at", "session", "visibility", "text")
+        | columns_of(passages, "answers", "foreign")
+        | {
             "space": space,
-            "kinds": [item.source_kind for item in passages],
-            "ids": [item.source_id for item in passages],
-            "parts": [item.part for item in passages],
-            "speakers": [item.speaker for item in passages],
-            "times": [item.at for item in passages],
-            "sessions": [item.session for item in passages],
-            "visibilities": [item.visibility for item in passages],
-            "texts": [item.text for item in passages],
             "terms": [" ".join(item.frequencies) for item in passages],
             "frequencies": [" ".join(str(min(n, 32767)) for n in item.frequencies.values()) for item in passages],
-            "counts": [sum(item.frequencies.values()) for item in passages],
-            "answers": [item.answers for item in passages],
+            "counts": counts,
             "number": len(passages),
-            "total": sum(sum(item.frequencies.values()) for item in passages),
-            "foreign": [item.foreign for item in passages],
+            "total": sum(counts),
             "any_foreign": any(item.foreign for item in passages),
             "places": [None if item.place is None else Jsonb(item.place) for item in passages],
         },

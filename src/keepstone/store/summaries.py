@@ -41,31 +41,15 @@ class Compaction:
 
 
 async def insert_compaction(
-    conn: Connection,
-    space: int,
-    summary_id: str,
-    thread_id: str,
-    content: str,
-    *,
-    starts_at: datetime,
-    ends_at: datetime,
-    source_ids: Sequence[str],
-    visibility: str = "private",
-) -> None:
-    """In the place of the earlier one of this thread, which stays readable."""
+    conn: Connection, space: int, summary_id: str, thread_id: str, content: str, *, source_ids: Sequence[str],
+    visibility: str = "private", **window: datetime,
+) -> None:  # fmt: skip
+    """In the place of the earlier one of this thread, which stays readable. `window`: starts_at and ends_at."""
     place = {"space": space, "thread_id": thread_id, "tier": "compaction"}
     await update_rows(conn, "summaries", {**place, "superseded_at": None}, {"superseded_at": NOW})
-    values = {
-        **place,
-        "id": summary_id,
-        "content": content,
-        "starts_at": starts_at,
-        "ends_at": ends_at,
-        "message_count": len(source_ids),
-        "source_ids": list(source_ids),
-        "visibility": visibility,
-    }
-    await insert_row(conn, "summaries", values)
+    made = {"id": summary_id, "content": content, "visibility": visibility, **window}
+    sources = {"message_count": len(source_ids), "source_ids": list(source_ids)}
+    await insert_row(conn, "summaries", {**place, **made, **sources})
 
 
 async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction | None:
