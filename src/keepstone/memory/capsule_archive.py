@@ -46,7 +46,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
             await look_into_vault(conn, principal)
-            parts = await store.by_ids(conn, [into, *others])
+            parts = await memories.by_ids(conn, store.SHAPE, [into, *others])
         if len(parts) <= len(others):
             raise NotFound("There is no such capsule.")
         now = services.clock()
@@ -54,7 +54,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
         prepared = await shelf.prepare(services, CAPSULES, joined)
         async with services.db.transaction(account_scope(principal.account)) as conn:
             await hold_vault(conn, principal)
-            if await store.by_ids(conn, [into, *others]) != parts:
+            if await memories.by_ids(conn, store.SHAPE, [into, *others]) != parts:
                 continue  # somebody was faster
             await shelf.put_away(conn, principal, CAPSULES, others, "merged", deleted_at=now, superseded_by=into)
             merged = await shelf.rewrite(conn, services, principal, CAPSULES, parts[into], prepared)
@@ -165,7 +165,7 @@ async def _import(
     capsule = prepared.memory
     if capsule.live:
         twins = await shelf.twins(conn, CAPSULES, capsule)
-        if await store.by_ids(conn, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
+        if await memories.by_ids(conn, store.SHAPE, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
             return False
         await CAPSULES.make_room(conn, services, principal, capsule, capsule.size_bytes)
         if not await memories.insert(conn, store.SHAPE, capsule):

@@ -19,7 +19,7 @@ from keepstone.model.capsule import FoundCapsule, Similar
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates
+from keepstone.store import candidates, memories
 from keepstone.store import capsules as store
 from keepstone.store.db import Connection, enter
 
@@ -89,7 +89,7 @@ async def _by_meaning(
         return [], False
     async with services.db.transaction(asked.place.scope) as conn:
         matches = await lookup.find(conn, asked, limit=limit, style=style)
-        capsules = await store.by_ids(conn, matches.ids)
+        capsules = await memories.by_ids(conn, store.SHAPE, matches.ids)
     shown = [
         FoundCapsule(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in matches.hits

@@ -286,7 +286,7 @@ async def neighbours(
                 conn, graph.space, frontier, direction=direction, edge_type=edge_type, at=at, limit=MOST_NEIGHBOURS
             )
             ends = [(edge, edge.to_id if edge.from_id in frontier else edge.from_id) for edge in edges]
-            nodes = await store.by_ids(conn, [end for _, end in ends])
+            nodes = await memories.by_ids(conn, store.SHAPE, [end for _, end in ends])
             fresh = [(edge, end) for edge, end in ends if end in nodes and end not in seen]
             for edge, end in fresh:
                 if end not in seen:
@@ -342,7 +342,7 @@ async def _revised(conn: Connection, new: Prepared[Node]) -> list[Node]:
     near = await nearest(conn, node.space, new.first, above=NEAR, limit=_LOOKED_AT)
     return [
         older
-        for older in (await store.by_ids(conn, list(near))).values()
+        for older in (await memories.by_ids(conn, store.SHAPE, list(near))).values()
         if older.type == node.type
         and older.valid_to is None
         and older.valid_from <= node.valid_from

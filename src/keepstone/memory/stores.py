@@ -279,10 +279,7 @@ async def _do(place: _Place, one: _Prepared) -> Outcome:
         case _Search():
             return await (_by_meaning(place, one, one.question) if one.question else _listed(place, one))
         case ListNamespaces():
-            return await store.namespaces(
-                place.conn, place.space, prefix=one.prefix, suffix=one.suffix, max_depth=one.max_depth, now=place.now,
-                limit=one.limit, offset=one.offset,
-            )  # fmt: skip
+            return await store.namespaces(place.conn, place.space, one, place.now)
 
 
 def _nothing(one: _Prepared) -> Outcome:
@@ -331,7 +328,7 @@ async def _settle(place: _Place) -> None:
 
 async def _remove(place: _Place, item: Item) -> None:
     """What is over, before the job comes."""
-    await passages.delete_of_memories(place.conn, [item.id])
+    await passages.delete(place.conn, "memory", [item.id])
     await memories.remove(place.conn, item.id)
     if item.live:
         await memories.count_in(place.conn, place.space, memories=-1, size=-item.size_bytes)

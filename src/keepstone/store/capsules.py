@@ -40,10 +40,6 @@ _WANTED: LiteralString = """
 """
 
 
-async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Capsule]:
-    return await memories.by_ids(conn, SHAPE, ids)
-
-
 async def page(
     conn: Connection, space: int, wanted: CapsuleFilter, page: PageRequest, *, ids: Sequence[str] | None = None
 ) -> Page[Capsule]:

@@ -89,10 +89,6 @@ async def page(conn: Connection, page: PageRequest, *, deleted: bool = False) ->
     return await fetch_page(conn, Graph, query, {"deleted": deleted}, page, when="s.created_at", key="s.name")
 
 
-async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Node]:
-    return await memories.by_ids(conn, SHAPE, ids)
-
-
 async def nodes(conn: Connection, space: int, wanted: NodeFilter, page: PageRequest) -> Page[Node]:
     """The newest first."""
     return await memories.page(conn, SHAPE, [space], page, where=_WANTED, params=_conditions(wanted))

@@ -4,13 +4,13 @@ What has expired counts as gone from that moment on, also while it is still ther
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.item import Item, Store, joined
+from keepstone.model.item import Item, ListNamespaces, Store, joined
 from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories, passages, workspaces
 from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, fetch_rows, fetch_value
@@ -92,22 +92,12 @@ async def which_pass(conn: Connection, wanted: ItemFilter, passages: Sequence[in
 _LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.path, chr(31)), ''), chr(31)), '{}')"
 
 
-async def namespaces(
-    conn: Connection,
-    space: int,
-    *,
-    prefix: Sequence[str],
-    suffix: Sequence[str],
-    max_depth: int | None,
-    now: datetime,
-    limit: int,
-    offset: int,
-) -> list[list[str]]:
+async def namespaces(conn: Connection, space: int, asked: ListNamespaces, now: datetime) -> list[list[str]]:
     """Each once, in their order. A `*` fits any label."""
     return await fetch_column(
         conn,
         f"""
-        SELECT DISTINCT labels[1:coalesce(%(depth)s, cardinality(labels))]
+        SELECT DISTINCT labels[1:coalesce(%(max_depth)s, cardinality(labels))]
           FROM (SELECT DISTINCT {_LABELS} AS labels FROM memories m
                  WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'item' {_LIVE}) AS n
          WHERE cardinality(labels) >= greatest(cardinality(%(prefix)s::text[]), cardinality(%(suffix)s::text[]))
@@ -118,15 +108,7 @@ async def namespaces(
                               AND p.label <> labels[cardinality(labels) - cardinality(%(suffix)s::text[]) + p.place])
          ORDER BY 1 LIMIT %(limit)s OFFSET %(offset)s
         """,
-        {
-            "space": space,
-            "prefix": list(prefix),
-            "suffix": list(suffix),
-            "depth": max_depth,
-            "now": now,
-            "limit": limit,
-            "offset": offset,
-        },
+        asdict(asked) | {"prefix": list(asked.prefix), "suffix": list(asked.suffix), "space": space, "now": now},
     )
 
 

@@ -100,10 +100,6 @@ async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) 
     )
 
 
-async def delete_of_memories(conn: Connection, memory_ids: Sequence[str]) -> None:
-    await delete(conn, "memory", memory_ids)
-
-
 async def number(conn: Connection, space: int, source_kind: str, source_id: str) -> int:
     """Of the first passage of something."""
     return await fetch_value(
