@@ -136,7 +136,7 @@ async def sums(
 ) -> Spent:
     """Of what is in between: all of the account's, or one user's, or one credential's."""
     of_whom = {"user_id": user_id, "credential_id": credential_id}
-    [*spent] = await groups(conn, since=since, until=until, **of_whom, by=frozenset(), limit=1)
+    spent = await groups(conn, since=since, until=until, **of_whom, by=frozenset(), limit=1)
     return spent[0] if spent else Spent()
 
 
