@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from keepstone.store.db import Connection, fetch_one, insert_new_row, select_value, update_rows
+from keepstone.store.db import Connection, insert_new_row, select_row, select_value, update_rows
 
 
 async def ensure(conn: Connection, *, kind: str, name: str, owner: str | None = None, title: str = "") -> int:
@@ -28,25 +28,13 @@ class Held:
 
 async def hold(conn: Connection, *, kind: str, name: str, owner: str | None) -> Held:
     """The space, made when it was not there. Until the transaction ends, nobody else adds to it."""
-    space = await _hold(conn, kind, name, owner)
+    this = {"kind": kind, "name": name, "owner": owner}
+    space = await select_row(conn, Held, "spaces", this, hold=True)
     if space is None:
         await ensure(conn, kind=kind, name=name, owner=owner)
-        space = await _hold(conn, kind, name, owner)
+        space = await select_row(conn, Held, "spaces", this, hold=True)
     assert space is not None  # noqa: S101  just made
     return space
-
-
-async def _hold(conn: Connection, kind: str, name: str, owner: str | None) -> Held | None:
-    return await fetch_one(
-        conn,
-        Held,
-        """
-        SELECT space, awaits_reading FROM spaces
-         WHERE account = %(account)s AND kind = %(kind)s AND name = %(name)s AND owner IS NOT DISTINCT FROM %(owner)s
-           FOR NO KEY UPDATE
-        """,
-        {"kind": kind, "name": name, "owner": owner},
-    )
 
 
 async def lock(conn: Connection, spaces: Collection[int]) -> None:
