@@ -251,21 +251,16 @@ def columns_of(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
 
 
 async def select_rows(
-    conn: AnyConnection, row: type[Row], table: LiteralString, where: Mapping[str, Any], *,
-    order: tuple[str, ...] = (), hold: bool = False,
-) -> list[Row]:  # fmt: skip
-    """The rows of the account that match; the columns are the fields of the dataclass. With `hold` nobody else changes
-    them until the transaction ends.
-    """
+    conn: AnyConnection, row: type[Row], table: LiteralString, where: Mapping[str, Any], *, order: tuple[str, ...] = ()
+) -> list[Row]:
+    """The rows of the account that match; the columns are the fields of the dataclass."""
     columns = tuple(field.name for field in fields(cast("Any", row)))
-    return await fetch_all(conn, row, _selection(table, columns, _forms(where), order, hold=hold), where)
+    return await fetch_all(conn, row, _selection(table, columns, _forms(where), order), where)
 
 
-async def select_row(
-    conn: AnyConnection, row: type[Row], table: LiteralString, where: Mapping[str, Any], *, hold: bool = False
-) -> Row | None:
+async def select_row(conn: AnyConnection, row: type[Row], table: LiteralString, where: Mapping[str, Any]) -> Row | None:
     """The only one."""
-    return next(iter(await select_rows(conn, row, table, where, hold=hold)), None)
+    return next(iter(await select_rows(conn, row, table, where)), None)
 
 
 async def select_column(conn: AnyConnection, table: LiteralString, column: str, where: Mapping[str, Any]) -> list[Any]:
@@ -275,7 +270,7 @@ async def select_column(conn: AnyConnection, table: LiteralString, column: str, 
 async def select_value(
     conn: AnyConnection, table: LiteralString, column: str, where: Mapping[str, Any], *, hold: bool = False
 ) -> Any:
-    """None where no row matches."""
+    """None where no row matches. With `hold` nobody else changes that row until the transaction ends."""
     return await fetch_value(conn, _selection(table, (column,), _forms(where), hold=hold), where)
 
 

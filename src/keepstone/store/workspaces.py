@@ -12,7 +12,6 @@ from keepstone.store.db import (
     fetch_value,
     insert_returning,
     insert_row,
-    select_value,
     update_rows,
 )
 
@@ -72,11 +71,6 @@ async def in_trash(conn: Connection, user_id: str) -> list[Workspace]:
 
 async def rename(conn: Connection, space: int, name: str) -> None:
     await update_rows(conn, "spaces", {"space": space}, {"title": name})
-
-
-async def hold(conn: Connection, space: int) -> bool:
-    """Until the transaction ends, nobody else adds to it. Whether a job that reads what is new is on its way."""
-    return await select_value(conn, "spaces", "awaits_reading", {"space": space}, hold=True)
 
 
 async def members(conn: Connection, space: int) -> list[Member]:
