@@ -3,10 +3,20 @@
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, Self, TypeVar, cast
+from types import UnionType
+from typing import Annotated, Any, Generic, Self, TypeVar, Union, cast, get_args, get_type_hints
 
 from fastapi import Depends, Query
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    create_model,
+    model_validator,
+)
 from starlette.convertors import Convertor, register_url_convertor
 
 from keepstone.errors import Malformed
@@ -55,6 +65,25 @@ class Shown(BaseModel):
         """The fields as `source` has them, and those that it does not have, or has under another name."""
         names = [name for name in cls.model_fields if name not in more and hasattr(source, name)]
         return cls(**{name: getattr(source, name) for name in names}, **more)
+
+
+def fields_of(source: type, names: str) -> type[Shown]:
+    """A model of these fields of a dataclass, in this order, to be a class's base: their types are declared there once.
+    The class declares again those that have a description, a default or another type at the wire.
+    """
+    fields: dict[str, Any] = {name: (_at_the_wire(_declared_type(source, name)), ...) for name in names.split()}
+    return create_model(f"{source.__name__}Fields", __base__=Shown, **fields)
+
+
+def _declared_type(source: type, name: str) -> Any:
+    computed = getattr(source, name, None)
+    return get_type_hints(computed.fget)["return"] if isinstance(computed, property) else get_type_hints(source)[name]
+
+
+def _at_the_wire(kind: Any) -> Any:
+    if isinstance(kind, UnionType):
+        return Union[tuple(map(_at_the_wire, get_args(kind)))]  # noqa: UP007  of parts known only now
+    return Time if kind is datetime else kind
 
 
 class PageOut(BaseModel, Generic[Item]):

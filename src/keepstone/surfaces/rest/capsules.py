@@ -7,14 +7,16 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from keepstone.engine.curate import Segment
 from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
-from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
+from keepstone.memory.capsule_views import Digest, TimelineSpan, VaultUsage
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule, Similar
 from keepstone.model.page import Page
 from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, refuse
+from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, fields_of, refuse
 
 router = APIRouter(prefix="/v1/memory", tags=["capsules"])
 
@@ -74,10 +76,8 @@ class CapsuleOut(Shown):
     deleted_at: Time | None = Field(description="In the trash since.")
 
 
-class SimilarOut(Shown):
-    id: str
-    title: str
-    similarity: float
+class SimilarOut(fields_of(Similar, "id title similarity")):
+    pass
 
 
 class CreatedOut(CapsuleOut):
@@ -150,12 +150,9 @@ class ReasonOut(Shown):
     phrase: str
 
 
-class SegmentOut(Shown):
+class SegmentOut(fields_of(Segment, "messages text score reasons title tags kind")):
     messages: list[int] = Field(description="Places in what was sent.")
-    text: str
-    score: float
     reasons: list[ReasonOut]
-    title: str
     tags: list[str]
     kind: str
 
@@ -173,19 +170,12 @@ class TagList(BaseModel):
     items: list[TagOut]
 
 
-class UsageOut(Shown):
-    plan: str
-    bytes_used: int
+class UsageOut(fields_of(VaultUsage, "plan bytes_used quota_bytes count in_trash in_cold")):
     quota_bytes: int | None = Field(description="null: no limit.")
-    count: int
-    in_trash: int
-    in_cold: int
 
 
-class SpanOut(Shown):
-    start: str
-    count: int
-    topics: list[str]
+class SpanOut(fields_of(TimelineSpan, "start count topics")):
+    pass
 
 
 class Timeline(BaseModel):
@@ -203,12 +193,7 @@ class RelatedList(BaseModel):
     items: list[HitOut]
 
 
-class DigestOut(Shown):
-    since: Time
-    until: Time
-    count: int
-    kinds: dict[str, int]
-    topics: list[str]
+class DigestOut(fields_of(Digest, "since until count kinds topics capsules rediscover")):
     capsules: list[CapsuleOut]
     rediscover: list[CapsuleOut]
 

@@ -10,8 +10,9 @@ from keepstone.access import plans, usage
 from keepstone.model.account import Resident
 from keepstone.model.ids import pattern
 from keepstone.model.plan import PLAN_NAME
+from keepstone.store.queue import JobRow, TaskCount
 from keepstone.surfaces.http.caller import Used, operator
-from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse, show_page
+from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
 from keepstone.surfaces.rest.usage import (
     AccountUsageOut,
     From,
@@ -158,19 +159,12 @@ async def usage_of_accounts(
 # -------------------------------------------------------------------------------------------------------- jobs
 
 
-class TaskOut(Shown):
-    task: str
-    todo: int
-    doing: int
-    failed: int
+class TaskOut(fields_of(TaskCount, "task todo doing failed")):
+    pass
 
 
-class FailureOut(Shown):
-    id: int
-    task: str
-    attempts: int
+class FailureOut(fields_of(JobRow, "id task attempts error changed_at")):
     error: str | None = Field(description="The class of what it ended with; its text is in nobody's log.")
-    changed_at: Time | None
 
 
 class JobsOut(Shown):

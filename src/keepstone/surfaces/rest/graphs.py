@@ -10,11 +10,23 @@ from starlette.convertors import Convertor, register_url_convertor
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
-from keepstone.model.graph import Edge, NodeFilter
+from keepstone.model.graph import Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import pattern
+from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, refuse, refuse_unstorable, show_page
+from keepstone.surfaces.http.wire import (
+    Name,
+    PageOut,
+    Paging,
+    Shown,
+    Time,
+    Wire,
+    fields_of,
+    refuse,
+    refuse_unstorable,
+    show_page,
+)
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
 
@@ -46,12 +58,7 @@ class GraphIn(Wire):
     name: Name
 
 
-class GraphOut(Shown):
-    id: str
-    name: str
-    is_default: bool
-    node_count: int
-    created_at: Time
+class GraphOut(fields_of(Graph, "id name is_default node_count created_at deleted_at")):
     deleted_at: Time | None = Field(description="In the trash since.")
 
 
@@ -73,18 +80,14 @@ class NodeChange(Wire):
     metadata: Metadata | None = None
 
 
-class NodeOut(Shown):
-    id: str
-    content: str
-    node_type: str
-    metadata: dict[str, Any]
-    graph_id: str
-    version: int
-    valid_from: Time
+class NodeOut(
+    fields_of(
+        Node,
+        "id content node_type metadata graph_id version valid_from valid_to superseded_by created_at updated_at "
+        "deleted_at",
+    )
+):
     valid_to: Time | None = Field(description="Until when it held; null: it holds.")
-    superseded_by: str | None
-    created_at: Time
-    updated_at: Time
     deleted_at: Time | None = Field(description="In the trash since.")
 
 
@@ -93,13 +96,8 @@ class StoredOut(NodeOut):
     superseded: list[str] = Field(description="Older nodes that no longer hold.")
 
 
-class NodeVersionOut(Shown):
-    version: int
-    change: str
-    content: str
-    metadata: dict[str, Any]
-    changed_by: str | None
-    changed_at: Time
+class NodeVersionOut(fields_of(Version, "version change content metadata changed_by changed_at")):
+    pass
 
 
 class NodeVersionList(BaseModel):

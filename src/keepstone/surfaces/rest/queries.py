@@ -4,27 +4,21 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from keepstone.memory import graph_recall
+from keepstone.model.graph import Query
 from keepstone.surfaces.http.caller import Used, operator
-from keepstone.surfaces.http.wire import Shown, Time
+from keepstone.surfaces.http.wire import fields_of
 
 router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
 
 
-class QueryOut(Shown):
-    id: str
-    account_id: str
-    at: Time
-    user_id: str | None
-    credential_id: str | None
-    graph_id: str
-    filters: list[str]
-    max_results: int
-    min_relevance: float
-    returned: int
-    total: int
+class QueryOut(
+    fields_of(
+        Query,
+        "id account_id at user_id credential_id graph_id filters max_results min_relevance returned total best "
+        "degraded milliseconds",
+    )
+):
     best: float | None = Field(description="The relevance of the first result.")
-    degraded: str | None
-    milliseconds: float
 
 
 @router.get("/queries/{query_id:qry}", summary="What a recall from a graph did")

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Query
 from pydantic import Field, model_validator
 
 from keepstone.memory import composer, room_memories, room_summaries, rooms
+from keepstone.memory.prompt import PromptSection
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
 from keepstone.model.principal import Principal
-from keepstone.model.room import RoomMemory, Tier, Utterance
+from keepstone.model.room import Landmark, Participant, RoomMemory, Summary, Thread, Tier, Utterance
 from keepstone.services import Services
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 from keepstone.surfaces.rest.agents import SLUG, Slug, plain
 
 router = APIRouter(prefix="/v1", tags=["rooms"])
@@ -42,12 +43,8 @@ class AgentNamed(Wire):
     agent: Slug
 
 
-class ParticipantOut(Shown):
-    user_id: str
-    name: str
-    email: str
-    role: str
-    joined_at: Time
+class ParticipantOut(fields_of(Participant, "user_id name email role joined_at")):
+    pass
 
 
 class RoomOut(Shown):
@@ -80,15 +77,8 @@ class UtteranceIn(Wire):
         return self
 
 
-class UtteranceOut(Shown):
-    id: str
-    user: str | None
-    agent: str | None
-    name: str
-    text: str
-    ts: Time
-    thread_id: str | None
-    attachments: list[dict[str, Any]]
+class UtteranceOut(fields_of(Utterance, "id user agent name text ts thread_id attachments")):
+    pass
 
 
 class WorkingOut(Shown):
@@ -99,24 +89,12 @@ class ThreadIn(Wire):
     title: Annotated[str, Field(max_length=255)] = ""
 
 
-class ThreadOut(Shown):
-    id: str
-    title: str
-    message_count: int
-    opened_at: Time
-    closed_at: Time | None
+class ThreadOut(fields_of(Thread, "id title message_count opened_at closed_at")):
+    pass
 
 
-class SummaryOut(Shown):
-    id: str
+class SummaryOut(fields_of(Summary, "id tier thread_id content starts_at ends_at message_count source_ids created_at")):
     tier: str
-    thread_id: str | None
-    content: str
-    starts_at: Time
-    ends_at: Time
-    message_count: int
-    source_ids: list[str]
-    created_at: Time
 
 
 class LandmarkIn(Wire):
@@ -126,15 +104,10 @@ class LandmarkIn(Wire):
     )
 
 
-class LandmarkOut(Shown):
-    id: str
-    text: str
+class LandmarkOut(
+    fields_of(Landmark, "id text source_type source_message_id user_id superseded_by superseded_at created_at")
+):
     source_type: str = Field(description="`message`: found in one. `user`: pinned by hand.")
-    source_message_id: str | None
-    user_id: str | None
-    superseded_by: str | None
-    superseded_at: Time | None
-    created_at: Time
 
 
 class LandmarkList(Shown):
@@ -147,17 +120,11 @@ class RoomMemoryIn(Wire):
     agent: Slug | None = Field(default=None, description="For this agent alone; without one, for all.")
 
 
-class RoomMemoryOut(Shown):
-    id: str
-    type: str
-    text: str
+class RoomMemoryOut(
+    fields_of(RoomMemory, "id type text user_id agent_id run_id visibility metadata source_message_id created_at")
+):
     user_id: str = Field(description="Who said it; `*` for nobody in particular.")
     agent_id: str = Field(description="Which agent remembers it; `*` for all.")
-    run_id: str
-    visibility: str
-    metadata: dict[str, Any]
-    source_message_id: str | None
-    created_at: Time
 
 
 class LatestIn(Wire):
@@ -184,11 +151,8 @@ class PromptMessage(Shown):
     content: str
 
 
-class SectionOut(Shown):
-    layer: str
-    name: str
-    tokens: int
-    ids: list[str]
+class SectionOut(fields_of(PromptSection, "layer name tokens ids")):
+    pass
 
 
 class TokensOut(Shown):

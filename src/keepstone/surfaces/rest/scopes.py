@@ -9,7 +9,7 @@ from keepstone.engine.pack import Evidence
 from keepstone.memory import scopes
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import chosen_request_id
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 
 router = APIRouter(prefix="/v1", tags=["scopes"])
 
@@ -61,13 +61,8 @@ class AskIn(Wire):
     max_tokens: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
 
 
-class EvidenceOut(Shown):
-    message_id: str
+class EvidenceOut(fields_of(Evidence, "message_id id speaker text ts metadata relevance why")):
     id: str | None = Field(description="Yours, if the message came with one.")
-    speaker: str
-    text: str
-    ts: Time
-    metadata: dict[str, Any]
     relevance: float = Field(description="A probability.")
     why: dict[str, float] | None = Field(default=None, description="With `explain`: what spoke for it.")
 

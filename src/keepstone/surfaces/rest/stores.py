@@ -13,15 +13,17 @@ from keepstone.model.item import (
     FoundItems,
     Get,
     Item,
+    ItemVersion,
     ListNamespaces,
     Operation,
     Outcome,
     Put,
     Search,
+    Store,
 )
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse, show_page
+from keepstone.surfaces.http.wire import PageOut, Paging, Time, Wire, fields_of, refuse, show_page
 
 router = APIRouter(prefix="/v1/stores", tags=["stores"])
 
@@ -139,23 +141,12 @@ class BatchIn(Wire):
     ]
 
 
-class StoreOut(Shown):
-    name: str
-    item_count: int
-    size_bytes: int
-    created_at: Time
+class StoreOut(fields_of(Store, "name item_count size_bytes created_at")):
+    pass
 
 
-class ItemOut(Shown):
-    id: str
-    namespace: list[str]
+class ItemOut(fields_of(Item, "id namespace key value version created_at updated_at ttl_seconds expires_at")):
     key: str
-    value: dict[str, Any]
-    version: int
-    created_at: Time
-    updated_at: Time
-    ttl_seconds: float | None
-    expires_at: Time | None
 
 
 class TrashedItemOut(ItemOut):
@@ -175,12 +166,8 @@ class NamespacesOut(BaseModel):
     namespaces: list[list[str]]
 
 
-class ItemVersionOut(Shown):
-    version: int
+class ItemVersionOut(fields_of(ItemVersion, "version change value changed_by changed_at")):
     change: Change
-    value: dict[str, Any]
-    changed_by: str | None
-    changed_at: Time
 
 
 class OutcomeOut(BaseModel):
