@@ -60,10 +60,6 @@ class DocumentVersionOut(fields_of(DocumentVersion, "version change name media_t
     pass
 
 
-class DocumentHistory(Shown):
-    items: list[DocumentVersionOut]
-
-
 def _of(kind: Kind, operation: Operation) -> Operation:
     async def call(services: Services, principal: Principal, workspace_id: str, *rest: Any, **more: Any) -> Any:
         return await operation(services, principal, workspace_id, kind, *rest, **more)
@@ -72,7 +68,7 @@ def _of(kind: Kind, operation: Operation) -> Operation:
 
 
 _documents = Routes(router, DocumentOut)
-_versions = Routes(router, DocumentVersionOut)
+_versions = Routes(router, DocumentVersionOut, listed="DocumentHistory")
 
 _FILE = "/files/{document_id:doc}"
 _ARTIFACT = "/artifacts/{artifact_id:art}"
@@ -130,7 +126,7 @@ _documents.remove(_FILE, _of("file", documents.delete), "delete_file", "Into the
 _documents.one("POST", f"{_FILE}/restore", _of("file", documents.restore), "restore_file", "A file out of the trash")
 _versions.all(
     f"{_FILE}/history", _of("file", documents.versions), "get_file_history",
-    "What happened to a file, the latest first", DocumentHistory,
+    "What happened to a file, the latest first",
 )  # fmt: skip
 
 
@@ -189,7 +185,7 @@ async def _with_text(services: Services, principal: Principal, artifact: Documen
 
 _versions.all(
     f"{_ARTIFACT}/history", _of("artifact", documents.versions), "get_artifact_history",
-    "Every version of an artifact, the latest first", DocumentHistory,
+    "Every version of an artifact, the latest first",
 )  # fmt: skip
 _documents.remove(_ARTIFACT, _of("artifact", documents.delete), "delete_artifact", "Into the trash, for 30 days")
 _documents.one(

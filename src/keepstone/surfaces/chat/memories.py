@@ -62,10 +62,6 @@ class MemoryVersionOut(fields_of(Version, "version change content summary change
     pass
 
 
-class MemoryHistory(Shown):
-    items: list[MemoryVersionOut]
-
-
 class ExtractionOut(fields_of(Distillation, "kind chat_id source_id state attempts memory_ids created_at done_at")):
     """Something that is read for memories after the fact."""
 
@@ -100,13 +96,13 @@ async def remember(services: Used, principal: Caller, chat_id: str, body: Rememb
 _MEMORY = "/memories/{memory_id:mem}"
 _CHAT = "/{chat_id:chat}"
 _memories = Routes(of_workspace, MemoryOut)
-_chat_memories = Routes(of_chat, MemoryOut)
-_versions = Routes(of_workspace, MemoryVersionOut)
+_chat_memories = Routes(of_chat, MemoryOut, listed=MemoryList)
+_versions = Routes(of_workspace, MemoryVersionOut, listed="MemoryHistory")
 _extractions = Routes(of_workspace, ExtractionOut)
 
 _chat_memories.all(
     f"{_CHAT}/memories", chat_memories.list_of_chat, "list_chat_memories",
-    "What was remembered from a chat, the newest first", MemoryList,
+    "What was remembered from a chat, the newest first",
 )  # fmt: skip
 
 
@@ -143,8 +139,7 @@ _memories.one(
     "POST", f"{_MEMORY}/restore", chat_memories.restore, "restore_workspace_memory", "A memory out of the trash"
 )
 _versions.all(
-    f"{_MEMORY}/history", chat_memories.history, "get_memory_history", "Every version of a memory, the latest first",
-    MemoryHistory,
+    f"{_MEMORY}/history", chat_memories.history, "get_memory_history", "Every version of a memory, the latest first"
 )  # fmt: skip
 _extractions.page(
     "/extractions", chat_memories.list_extractions, "list_extractions",

@@ -38,7 +38,7 @@ class MemberList(Shown):
 
 
 _workspaces = Routes(router, WorkspaceOut)
-_members = Routes(router, MemberOut)
+_members = Routes(router, MemberOut, listed=MemberList)
 
 _ALL = "/workspaces"
 _ONE = "/workspaces/{workspace_id:ws}"
@@ -54,7 +54,7 @@ _workspaces.one("GET", _ONE, workspaces.get, "get_workspace", "One workspace")
 _workspaces.one("PATCH", _ONE, workspaces.rename, "rename_workspace", "Rename a workspace", body=WorkspaceIn)
 _workspaces.remove(_ONE, workspaces.delete, "delete_workspace", "Into the trash with all in it, for 30 days")
 _workspaces.one("POST", f"{_ONE}/restore", workspaces.restore, "restore_workspace", "A workspace out of the trash")
-_members.all(f"{_ONE}/members", workspaces.list_members, "list_members", "Who is in a workspace", MemberList)
+_members.all(f"{_ONE}/members", workspaces.list_members, "list_members", "Who is in a workspace")
 
 
 @router.put("/workspaces/{workspace_id:ws}/members", summary="Let somebody in, or change what they may")

@@ -62,9 +62,10 @@ class Shown(BaseModel):
 
     @classmethod
     def of(cls, source: object, /, **more: Any) -> Self:
-        """The fields as `source` has them, and those that it does not have, or has under another name."""
-        names = [name for name in cls.model_fields if name not in more and hasattr(source, name)]
-        return cls(**{name: getattr(source, name) for name in names}, **more)
+        """The fields as `source` has them, under their `validation_alias` if they have one; `more` goes before."""
+        names = {field: str(info.validation_alias or field) for field, info in cls.model_fields.items()}
+        values = {name: getattr(source, name) for name in names.values() if hasattr(source, name)}
+        return cls(**values | {names[field]: value for field, value in more.items()})
 
 
 def fields_of(source: type, names: str) -> type[Shown]:

@@ -25,6 +25,7 @@ from keepstone.model.entity import (
 )
 from keepstone.model.principal import Principal
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import refuse, refuse_unstorable
 from keepstone.surfaces.mem0.errors import Mem0ErrorOut, Mem0Route
 from keepstone.surfaces.mem0.filters import check_id, of_ids, read_filters, read_moment
@@ -34,6 +35,7 @@ from keepstone.surfaces.mem0.wire import (
     Mem0BatchDeleteIn,
     Mem0BatchUpdateIn,
     Mem0EntitiesOut,
+    Mem0EntityOut,
     Mem0FoundOut,
     Mem0ListIn,
     Mem0MemoryOut,
@@ -48,8 +50,6 @@ from keepstone.surfaces.mem0.wire import (
     Mem0TrashOut,
     Mem0UpdateIn,
     Mem0VersionOut,
-    show,
-    show_entity,
     show_kept,
     show_version,
 )
@@ -135,7 +135,7 @@ async def mem0_search(services: Used, principal: Caller, body: Mem0SearchIn) -> 
         floor=body.threshold,
         asked_at=None if body.reference_date is None else read_moment("reference_date", body.reference_date).start,
     )  # fmt: skip
-    shown = [Mem0FoundOut(**show(match.memory), score=match.relevance) for match in matches]
+    shown = [Mem0FoundOut.of(match.memory, score=match.relevance) for match in matches]
     return Mem0SearchOut(results=[_only(memory, body.fields) for memory in shown])
 
 
@@ -153,13 +153,8 @@ async def mem0_list(
     memories = await entity_search.list_memories(
         services, principal, wanted, limit=page_size, offset=(page - 1) * page_size
     )
-    return _page(
-        request,
-        page,
-        page_size,
-        memories.total,
-        [_only(Mem0MemoryOut(**show(memory)), body.fields) for memory in memories.items],
-    )
+    shown = [_only(Mem0MemoryOut.of(memory), body.fields) for memory in memories.items]
+    return _page(request, page, page_size, memories.total, shown)
 
 
 @router.delete("/v1/memories/", summary="Everything of a user, an agent, an app or a run into the trash")
@@ -186,18 +181,18 @@ async def mem0_trash(
     memories = await entity_search.list_trash(
         services, principal, read_filters(body.filters), limit=page_size, offset=(page - 1) * page_size
     )
-    return Mem0TrashOut(results=[Mem0MemoryOut(**show(memory)) for memory in memories])
+    return Mem0TrashOut(results=[Mem0MemoryOut.of(memory) for memory in memories])
 
 
-@router.get("/v1/memories/{memory_id:mem}/", summary="One memory")
-async def mem0_get(services: Used, principal: Caller, memory_id: str) -> Mem0MemoryOut:
-    return Mem0MemoryOut(**show(await entity_memories.get(services, principal, memory_id)))
+_memories = Routes(router, Mem0MemoryOut)
+_MEMORY = "/v1/memories/{memory_id:mem}/"
+_memories.one("GET", _MEMORY, entity_memories.get, "mem0_get", "One memory")
 
 
 @router.put("/v1/memories/{memory_id:mem}/", summary="Change a memory; what it was stays in its history")
 async def mem0_update(services: Used, principal: Caller, memory_id: str, body: Mem0UpdateIn) -> Mem0MemoryOut:
     (done,) = await entity_memories.update(services, principal, [_change(memory_id, body)])
-    return Mem0MemoryOut(**show(done))
+    return Mem0MemoryOut.of(done)
 
 
 @router.delete("/v1/memories/{memory_id:mem}/", summary="A memory into the trash, for 30 days")
@@ -215,9 +210,7 @@ async def mem0_history(services: Used, principal: Caller, memory_id: str) -> lis
     return [show_version(memory, before, version) for before, version in zip([None, *versions], versions, strict=False)]
 
 
-@router.post("/v1/memories/{memory_id:mem}/restore/", summary="A memory out of the trash")
-async def mem0_restore(services: Used, principal: Caller, memory_id: str) -> Mem0MemoryOut:
-    return Mem0MemoryOut(**show(await entity_memories.restore(services, principal, memory_id)))
+_memories.one("POST", f"{_MEMORY}restore/", entity_memories.restore, "mem0_restore", "A memory out of the trash")
 
 
 @router.put("/v1/batch/", summary="Change several memories, all or none")
@@ -236,7 +229,7 @@ async def mem0_batch_delete(services: Used, principal: Caller, body: Mem0BatchDe
 
 @router.get("/v1/entities/", summary="The users, agents, apps and runs for whom something is remembered")
 async def mem0_entities(services: Used, principal: Caller) -> Mem0EntitiesOut:
-    entities = [show_entity(entity) for entity in await entity_memories.list_entities(services, principal)]
+    entities = [Mem0EntityOut.of(entity) for entity in await entity_memories.list_entities(services, principal)]
     return Mem0EntitiesOut(count=len(entities), total_count=len(entities), next=None, previous=None, results=entities)
 
 

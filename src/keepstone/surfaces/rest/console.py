@@ -7,7 +7,8 @@ from pydantic import BaseModel, Field
 
 from keepstone.access import operator as operations
 from keepstone.access import plans, usage
-from keepstone.model.account import Resident
+from keepstone.memory import graph_recall
+from keepstone.model import graph
 from keepstone.model.ids import pattern
 from keepstone.model.plan import PLAN_NAME
 from keepstone.store.queue import JobRow, TaskCount
@@ -30,7 +31,7 @@ router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depe
 
 
 class ResidentOut(Shown):
-    id: str
+    id: str = Field(validation_alias="user_id")
     email: str
     account_id: str
     plan: str
@@ -57,7 +58,7 @@ async def set_quota(services: Used, user_id: str, body: AllowanceIn) -> Resident
 
 @router.get("/users/{user_id:usr}", summary="Who a user is and what they may use")
 async def get_resident(services: Used, user_id: str) -> ResidentOut:
-    return _resident(await operations.resident(services, user_id))
+    return ResidentOut.model_validate(await operations.resident(services, user_id))
 
 
 @router.get("/users", summary="Who is on this server, in the order in which they came")
@@ -67,11 +68,7 @@ async def list_residents(
     q: Annotated[str | None, Query(max_length=254, description="How their e-mail address begins.")] = None,
 ) -> PageOut[ResidentOut]:
     refuse("q", q)
-    return show_page(await operations.residents_page(services, page, beginning=q), _resident)
-
-
-def _resident(resident: Resident) -> ResidentOut:
-    return ResidentOut.of(resident, id=resident.user_id)
+    return show_page(await operations.residents_page(services, page, beginning=q), ResidentOut.model_validate)
 
 
 # ------------------------------------------------------------------------------------------------------- plans
@@ -182,3 +179,21 @@ async def list_jobs(services: Used) -> JobsOut:
 @router.post("/jobs/{job_id}/retry", status_code=204, summary="Run a failed job again")
 async def retry_job(services: Used, job_id: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> None:
     await operations.retry_job(services, job_id)
+
+
+# ----------------------------------------------------------------------------------- recalls: numbers, never a text
+
+
+class QueryOut(
+    fields_of(
+        graph.Query,
+        "id account_id at user_id credential_id graph_id filters max_results min_relevance returned total best "
+        "degraded milliseconds",
+    )
+):
+    best: float | None = Field(description="The relevance of the first result.")
+
+
+@router.get("/queries/{query_id:qry}", summary="What a recall from a graph did")
+async def get_query(services: Used, query_id: str) -> QueryOut:
+    return QueryOut.model_validate(await graph_recall.get_query(services, query_id))

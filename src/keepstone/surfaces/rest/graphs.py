@@ -10,7 +10,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
-from keepstone.model.graph import Edge, Graph, Node, NodeFilter
+from keepstone.model.graph import Graph, Node, NodeFilter
 from keepstone.model.ids import pattern
 from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
@@ -100,10 +100,6 @@ class NodeVersionOut(fields_of(Version, "version change content metadata changed
     pass
 
 
-class NodeVersionList(BaseModel):
-    items: list[NodeVersionOut]
-
-
 class EdgeIn(Wire):
     from_id: NodeId
     to_id: NodeId
@@ -117,14 +113,14 @@ class EdgeOut(Shown):
     id: str
     from_id: str
     to_id: str
-    edge_type: str
+    edge_type: str = Field(validation_alias="type")
     metadata: dict[str, Any]
     valid_from: Time
     valid_to: Time | None
     created_at: Time
 
 
-class NeighborOut(BaseModel):
+class NeighborOut(Shown):
     node: NodeOut
     edge: EdgeOut
     steps: int = Field(description="How many edges away.")
@@ -175,7 +171,7 @@ class RecallResult(Shown):
     updated_at: Time
 
 
-class GraphRecallOut(BaseModel):
+class GraphRecallOut(Shown):
     results: list[RecallResult]
     total: int = Field(description="All that match and are relevant enough, also beyond max_results.")
     query_id: str
@@ -186,14 +182,10 @@ def _named(graph_id: str) -> str | None:
     return None if graph_id == DEFAULT else graph_id
 
 
-def _edge(edge: Edge) -> EdgeOut:
-    return EdgeOut.of(edge, edge_type=edge.type)
-
-
 _graphs = Routes(router, GraphOut, read_id=_named)
 _nodes = Routes(router, NodeOut, read_id=_named)
-_versions = Routes(router, NodeVersionOut, read_id=_named)
-_edges = Routes(router, EdgeOut, _edge, read_id=_named)
+_versions = Routes(router, NodeVersionOut, read_id=_named, listed="NodeVersionList")
+_edges = Routes(router, EdgeOut, read_id=_named)
 
 _GRAPH = "/{graph_id:graphname}"
 _NODE = "/{graph_id:graphname}/nodes/{node_id:node}"
@@ -237,12 +229,12 @@ async def list_nodes(
     deleted: Annotated[bool, Query(description="Those in the trash, whatever the filters.")] = False,
 ) -> PageOut[NodeOut]:
     if deleted:
-        return show_page(await graphs.list_trash(services, principal, _named(graph_id), page), NodeOut.model_validate)
-    refuse("node_type", node_type)
-    wanted = NodeFilter(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
-    return show_page(
-        await graphs.list_nodes(services, principal, _named(graph_id), wanted, page), NodeOut.model_validate
-    )
+        nodes = await graphs.list_trash(services, principal, _named(graph_id), page)
+    else:
+        refuse("node_type", node_type)
+        wanted = NodeFilter(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
+        nodes = await graphs.list_nodes(services, principal, _named(graph_id), wanted, page)
+    return show_page(nodes, NodeOut.model_validate)
 
 
 _nodes.one("GET", _NODE, graphs.get_node, "get_node", "One node")
@@ -252,9 +244,7 @@ _nodes.one(
 )  # fmt: skip
 _nodes.remove(_NODE, graphs.forget_node, "forget_node", "A node into the trash, for 30 days")
 _nodes.one("POST", f"{_NODE}/restore", graphs.restore_node, "restore_node", "A node out of the trash")
-_versions.all(
-    f"{_NODE}/history", graphs.node_history, "get_node_history", "Every version, the latest first", NodeVersionList
-)
+_versions.all(f"{_NODE}/history", graphs.node_history, "get_node_history", "Every version, the latest first")
 
 
 @router.get("/{graph_id:graphname}/nodes/{node_id:node}/neighbors", summary="What is one or two edges away")
@@ -275,12 +265,7 @@ async def list_neighbors(
         services, principal, _named(graph_id), node_id, depth=depth, direction=direction, edge_type=edge_type,
         as_of=as_of,
     )  # fmt: skip
-    return NeighborList(
-        items=[
-            NeighborOut(node=NodeOut.model_validate(near.node), edge=_edge(near.edge), steps=near.steps)
-            for near in neighbours
-        ]
-    )
+    return NeighborList(items=[NeighborOut.model_validate(near) for near in neighbours])
 
 
 # ------------------------------------------------------------------------------------------------------- edges
@@ -307,7 +292,7 @@ async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: G
         min_relevance=body.min_relevance,
     )  # fmt: skip
     results = [RecallResult.of(result.node, relevance=result.relevance) for result in recalled.results]
-    return GraphRecallOut(results=results, total=recalled.total, query_id=recalled.query_id, degraded=recalled.degraded)
+    return GraphRecallOut.of(recalled, results=results)
 
 
 def _pairs(text: str | None) -> dict[str, Any]:

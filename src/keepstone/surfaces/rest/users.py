@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from keepstone.access import users
 from keepstone.access.passwords import LONGEST, SHORTEST
@@ -12,7 +12,7 @@ from keepstone.model.account import Account, User
 from keepstone.model.principal import Role, Via
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, Wire, fields_of
+from keepstone.surfaces.http.wire import Name, Shown, Wire, fields_of
 
 router = APIRouter(prefix="/v1", tags=["account"])
 
@@ -31,7 +31,7 @@ class UserOut(
     pass
 
 
-class Me(BaseModel):
+class Me(Shown):
     account: AccountOut
     user: UserOut | None = Field(description="null for a service key that names nobody.")
     via: Via
@@ -67,11 +67,7 @@ class UserChange(MeChange):
 async def me(services: Used, principal: Caller) -> Me:
     account = await users.get_account(services, principal)
     user = await users.get_user(services, principal, principal.user_id) if principal.user_id else None
-    return Me(
-        account=AccountOut.model_validate(account),
-        user=UserOut.model_validate(user) if user else None,
-        via=principal.via,
-    )
+    return Me.of(principal, account=account, user=user)
 
 
 @router.patch("/me", summary="Change my name, time zone, language or preferences")
