@@ -14,18 +14,7 @@ from keepstone.model.plan import PLAN_NAME
 from keepstone.store.queue import JobRow, TaskCount
 from keepstone.surfaces.http.caller import Used, operator
 from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
-from keepstone.surfaces.rest.usage import (
-    AccountUsageOut,
-    From,
-    Grouped,
-    LimitsOut,
-    SpentOut,
-    To,
-    first,
-    groups,
-    last,
-    shown,
-)
+from keepstone.surfaces.rest import usage as usage_routes
 
 router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
 
@@ -78,7 +67,7 @@ _Limit = Annotated[int | None, Field(ge=0, le=2**53, description="null: no limit
 _PerMinute = Annotated[int | None, Field(ge=1, le=1_000_000, description="null: no limit.")]
 
 
-class PlanOut(LimitsOut):
+class PlanOut(usage_routes.LimitsOut):
     position: int = Field(description="Where it stands among the others.")
     price: str | None = Field(description="As it is shown; null: the plan is not on the price page.")
 
@@ -124,7 +113,7 @@ async def put_plan(services: Used, plan: PlanName, body: PlanIn) -> PlanOut:
 # ------------------------------------------------------------------------------------------------------- usage
 
 
-class OneOfAllOut(SpentOut):
+class OneOfAllOut(usage_routes.SpentOut):
     account_id: str
     plan: str
     credits_left: int | None = Field(description="null: not counted.")
@@ -142,14 +131,15 @@ async def usage_of_accounts(
     account_id: Annotated[
         str | None, Query(pattern=f"^{pattern('acct')}$", description="Whose. Without: one line for each account.")
     ] = None,
-    since: From = None,
-    until: To = None,
-    by: Grouped = "day,action",
-) -> AccountUsageOut | AllUsageOut:
+    since: usage_routes.From = None,
+    until: usage_routes.To = None,
+    by: usage_routes.Grouped = "day,action",
+) -> usage_routes.AccountUsageOut | AllUsageOut:
+    begin, end = usage_routes.first(since), usage_routes.last(until)
     if account_id is not None:
-        used = await usage.usage_of(services, account_id, since=first(since), until=last(until), by=groups(by))
-        return shown(used)
-    begin, end, lines = await usage.usage_of_all(services, since=first(since), until=last(until))
+        groups = usage_routes.groups(by)
+        return usage_routes.shown(await usage.usage_of(services, account_id, since=begin, until=end, by=groups))
+    begin, end, lines = await usage.usage_of_all(services, since=begin, until=end)
     return AllUsageOut(since=begin, until=end, accounts=[OneOfAllOut.model_validate(line) for line in lines])
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from keepstone.access import billing, plans
@@ -14,6 +15,7 @@ from keepstone.access.usage import By, UsageReport
 from keepstone.errors import Malformed
 from keepstone.model.plan import PLAN_NAME, Month, Plan, Spent
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.errors import malformed
 from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of
 
 router = APIRouter(prefix="/v1", tags=["usage"])
@@ -157,12 +159,8 @@ def _read(body: bytes) -> AccountUpdated:
     try:
         given = BillingIn.model_validate_json(body)
     except ValidationError as fault:
-        details = [
-            {"path": ".".join(["body", *map(str, error["loc"])]), "message": error["msg"]}
-            for error in fault.errors(include_input=False, include_url=False)
-        ]
-        message = f"{details[0]['path']}: {details[0]['message']}. Nothing was changed."
-        raise Malformed(message, details=details) from None
+        faults = [{**error, "loc": ("body", *error["loc"])} for error in fault.errors()]
+        raise malformed(RequestValidationError(faults), ". Nothing was changed.") from None
     return AccountUpdated(**given.model_dump(exclude={"type"}))
 
 
