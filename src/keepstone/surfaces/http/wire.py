@@ -20,7 +20,7 @@ from pydantic import (
 from starlette.convertors import Convertor, register_url_convertor
 
 from keepstone.errors import Malformed
-from keepstone.model.ids import KINDS, Kind, pattern
+from keepstone.model.ids import KINDS, pattern
 from keepstone.model.page import Page, PageRequest, read_cursor
 
 Item = TypeVar("Item")
@@ -137,9 +137,11 @@ def refuse(name: str, value: str | None) -> None:
         raise Malformed(f"{fault}.", details=[{"path": f"query.{name}", "message": str(fault)}]) from None
 
 
-def _convertor(kind: Kind) -> Convertor[str]:
+def register_id(name: str, form: str) -> None:
+    """From here on `{key_id:NAME}` in a path matches this form and nothing else, so `/tags` never reads as an id."""
+
     class IdConvertor(Convertor[str]):
-        regex = pattern(kind)
+        regex = form
 
         def convert(self, value: str) -> str:
             return value
@@ -147,10 +149,9 @@ def _convertor(kind: Kind) -> Convertor[str]:
         def to_string(self, value: str) -> str:
             return value
 
-    return IdConvertor()
+    register_url_convertor(name, IdConvertor())
 
 
-# `{key_id:key}` in a path matches an id of that kind and nothing else, so `/tags` never reads as an id. Routes are
-# declared when their modules are imported, and need the convertors then.
+# Routes are declared when their modules are imported, and need the convertors then.
 for _kind in KINDS:
-    register_url_convertor(_kind, _convertor(_kind))
+    register_id(_kind, pattern(_kind))

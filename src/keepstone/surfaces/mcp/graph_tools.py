@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keepstone.model.graph import Edge, Graph, Node
+from keepstone.surfaces.http.wire import fields_of
 from keepstone.surfaces.mcp.answer import ERROR, offer
 from keepstone.surfaces.mcp.graph_arguments import example, input_schema
 
@@ -14,9 +16,6 @@ INSTRUCTIONS = (
 )
 
 _TEXT = {"type": "string"}
-_TIME = {"type": "string", "format": "date-time"}
-_MAYBE_TIME = {"type": ["string", "null"], "format": "date-time"}
-_ANYTHING = {"type": "object", "additionalProperties": True}
 _COUNT = {"type": "integer"}
 
 
@@ -24,43 +23,29 @@ def _object(properties: Mapping[str, Any], required: Sequence[str] = ()) -> dict
     return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
+def _fields(source: type, names: str) -> dict[str, Any]:
+    """The schemas of these fields of a dataclass. What may be null is of two types."""
+    schemas: dict[str, Any] = {}
+    for name, schema in fields_of(source, names).model_json_schema()["properties"].items():
+        plain = schema.get("anyOf", [schema])[0]
+        schemas[name] = {key: value for key, value in plain.items() if key != "title"}
+        if "anyOf" in schema:
+            schemas[name]["type"] = [plain["type"], "null"]
+    return schemas
+
+
 # The names of fields are also those that are read from the nodes, edges and graphs themselves.
-RECALLED = {
-    "id": _TEXT,
-    "content": _TEXT,
-    "node_type": _TEXT,
-    "metadata": _ANYTHING,
-    "created_at": _TIME,
-    "updated_at": _TIME,
-}
+RECALLED = _fields(Node, "id content node_type metadata created_at updated_at")
 _RESULT = _object(
     {**RECALLED, "relevance": {"type": "number", "minimum": 0, "maximum": 1}}, [*RECALLED, "relevance"]
 )  # fmt: skip
-NODE = {
-    **RECALLED,
-    "graph_id": _TEXT,
-    "version": _COUNT,
-    "valid_from": _TIME,
-    "valid_to": _MAYBE_TIME,
-    "superseded_by": {"type": ["string", "null"]},
-}
+NODE = {**RECALLED, **_fields(Node, "graph_id version valid_from valid_to superseded_by")}
 EDGE = {
-    "id": _TEXT,
-    "from_id": _TEXT,
-    "to_id": _TEXT,
+    **_fields(Edge, "id from_id to_id"),
     "edge_type": _TEXT,
-    "metadata": _ANYTHING,
-    "valid_from": _TIME,
-    "valid_to": _MAYBE_TIME,
-    "created_at": _TIME,
+    **_fields(Edge, "metadata valid_from valid_to created_at"),
 }
-GRAPH_FIELDS = {
-    "id": _TEXT,
-    "name": _TEXT,
-    "is_default": {"type": "boolean"},
-    "node_count": _COUNT,
-    "created_at": _TIME,
-}
+GRAPH_FIELDS = _fields(Graph, "id name is_default node_count created_at")
 
 
 def _list(of: Mapping[str, Any], description: str = "") -> dict[str, Any]:

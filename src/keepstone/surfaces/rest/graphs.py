@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, model_validator
-from starlette.convertors import Convertor, register_url_convertor
 
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
@@ -25,6 +24,7 @@ from keepstone.surfaces.http.wire import (
     fields_of,
     refuse,
     refuse_unstorable,
+    register_id,
     show_page,
 )
 
@@ -38,20 +38,7 @@ Content = Annotated[str, Field(min_length=1, description="Up to 256 KB.")]
 Metadata = Annotated[dict[str, Any], Field(description="Any JSON object.")]
 AsOf = Annotated[Time | None, Query(description="What held at this time, instead of now.")]
 
-
-class _GraphName(Convertor[str]):
-    """An id, or the word for the account's default graph."""
-
-    regex = f"{pattern('graph')}|{DEFAULT}"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("graphname", _GraphName())
+register_id("graphname", f"{pattern('graph')}|{DEFAULT}")  # an id, or the word for the account's default graph
 
 
 class GraphIn(Wire):
