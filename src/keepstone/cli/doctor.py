@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 import psycopg
 import typer
 
+from keepstone.cli.options import Json
 from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
@@ -41,7 +42,11 @@ class Finding:
     advice: str = ""
 
 
-def doctor(*, as_json: bool) -> int:
+app = typer.Typer()
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
     try:
         settings = quiet_settings()
     except Misconfigured as fault:
@@ -58,7 +63,8 @@ def doctor(*, as_json: bool) -> int:
             if finding.advice:
                 typer.echo(f"      {'':<16} → {finding.advice}")
         typer.echo("Everything is in order." if healthy else "Something needs your hand; see above.")
-    return 0 if healthy else 1
+    if not healthy:
+        raise typer.Exit(1)
 
 
 async def _findings(settings: Settings) -> list[Finding]:
