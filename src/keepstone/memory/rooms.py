@@ -360,11 +360,14 @@ async def _say(
     )  # fmt: skip
     await _in_thread(conn, services, principal, room, said)
     seq = await store.say(conn, before or room, said, new.client_id)
-    if await spaces.claim_reading(conn, room.space):
-        await services.queue.add(
-            conn, "read_room", account=principal.account, one_by_one=f"room {room.space}", space=room.space
-        )
+    await schedule_room_indexing(conn, services, principal.account, room.space)
     return (before or room).last_seq, replace(said, seq=seq)
+
+
+async def schedule_room_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
+    """A job takes memories from what is new and makes the vectors, unless one is on its way already."""
+    if await spaces.mark_indexing_scheduled(conn, space):
+        await services.queue.add(conn, "read_room", account=account, space=space, one_by_one=f"room {space}")
 
 
 async def _in_thread(conn: Connection, services: Services, principal: Principal, room: Room, said: Utterance) -> None:
