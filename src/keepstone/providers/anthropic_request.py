@@ -176,7 +176,7 @@ def _structured(wanted: _Format, instructions: list[str]) -> Json:
 
 
 def _tool(declared: _Function) -> Json:
-    schema = {"properties": {}, **(declared.parameters or {}), "type": "object"}
+    schema: Json = {"properties": {}, **(declared.parameters or {}), "type": "object"}
     made: Json = {"name": declared.name, "input_schema": schema}
     return made | ({"description": declared.description} if declared.description else {})
 
