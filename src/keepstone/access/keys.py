@@ -1,19 +1,20 @@
 """API keys: a user's own, and the service keys of an account. Shown once, when they are made."""
 
 from datetime import datetime
-from typing import NoReturn
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_owner, require_user
+from keepstone.access.require import require_found, require_owner, require_user
 from keepstone.access.secrets import new_secret
 from keepstone.errors import Invalid, NotFound
 from keepstone.model.credential import ApiKey
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import keys as store
+
+_NO_KEY = "There is no such key."
 
 
 async def create_key(
@@ -38,23 +39,14 @@ async def create_key(
             secret_hash=secret.hash, expires_at=expires_at,
         )  # fmt: skip
         await record(conn, principal, "key.create", key_id, service=service)
-        key = await store.get(conn, key_id)
-    if key is None:
-        _not_found()
+        key = require_found(await store.get(conn, key_id), _NO_KEY)
     return key, secret.text
 
 
 async def list_keys(services: Services, principal: Principal, page: PageRequest) -> Page[ApiKey]:
     """One's own; for an owner the account's service keys too."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        keys = await store.page(
-            conn,
-            user_id=principal.user_id,
-            with_service=principal.role == "owner",
-            after=page.after,
-            limit=page.limit + 1,
-        )
-    return cut_page(keys, page, lambda key: (key.created_at, key.id))
+        return await store.page(conn, principal.user_id, page, with_service=principal.role == "owner")
 
 
 async def get_key(services: Services, principal: Principal, key_id: str) -> ApiKey:
@@ -71,13 +63,8 @@ async def revoke_key(services: Services, principal: Principal, key_id: str) -> N
 
 
 def _visible(key: ApiKey | None, principal: Principal) -> ApiKey:
-    if key is None:
-        _not_found()
+    key = require_found(key, _NO_KEY)
     mine = key.user_id is not None and key.user_id == principal.user_id
     if not mine and not (key.user_id is None and principal.role == "owner"):
-        _not_found()
+        raise NotFound(_NO_KEY)
     return key
-
-
-def _not_found() -> NoReturn:
-    raise NotFound("There is no such key.")

@@ -32,13 +32,12 @@ def front_and_body(text: str) -> tuple[dict[str, Any] | None, str]:
         aliased = any(isinstance(token, yaml.AliasToken) for token in tokens)
         if aliased or len(match[1]) > _LARGEST:
             return None, text
-        read = yaml.load(match[1], yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)  # noqa: S506  safe
+        loaded: object = yaml.load(match[1], yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)  # noqa: S506  safe
     except (yaml.YAMLError, ValueError, RecursionError):
         return None, text
-    read = {} if read is None else read
-    if not isinstance(read, dict):
+    if loaded is not None and not isinstance(loaded, dict):
         return None, text
-    return {str(key): value for key, value in fields(read).items()}, text[match.end() :]
+    return {str(key): value for key, value in fields(loaded).items()}, text[match.end() :]
 
 
 def _own(text: str) -> dict[str, Any] | None:

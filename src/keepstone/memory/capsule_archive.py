@@ -17,6 +17,7 @@ from keepstone.memory.projects import require_project
 from keepstone.model.capsule import Capsule
 from keepstone.model.ids import new_id
 from keepstone.model.memory import TRASH_DAYS, Version
+from keepstone.model.page import PageRequest, read_cursor
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import accounts, keys, memories, projects, users
@@ -45,7 +46,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
             await look_into_vault(conn, principal)
-            parts = await store.by_ids(conn, [into, *others])
+            parts = await memories.by_ids(conn, store.SHAPE, [into, *others])
         if len(parts) <= len(others):
             raise NotFound("There is no such capsule.")
         now = services.clock()
@@ -53,7 +54,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
         prepared = await shelf.prepare(services, CAPSULES, joined)
         async with services.db.transaction(account_scope(principal.account)) as conn:
             await hold_vault(conn, principal)
-            if await store.by_ids(conn, [into, *others]) != parts:
+            if await memories.by_ids(conn, store.SHAPE, [into, *others]) != parts:
                 continue  # somebody was faster
             await shelf.put_away(conn, principal, CAPSULES, others, "merged", deleted_at=now, superseded_by=into)
             merged = await shelf.rewrite(conn, services, principal, CAPSULES, parts[into], prepared)
@@ -78,8 +79,8 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
         user, account = await users.get(conn, user_id), await accounts.get(conn)
         if user is None or account is None:
             raise NotFound("There is no such user.")
-        mine = await keys.page(conn, user_id=user_id, with_service=False, after=None, limit=10_000)
-        shared = await projects.page(conn, user_id, after=None, limit=10_000)
+        mine = await keys.page(conn, user_id, PageRequest(limit=10_000), with_service=False)
+        shared = await projects.page(conn, user_id, PageRequest(limit=10_000))
         await record(conn, principal, "capsule.export", user_id)
     head = {
         "format": FORMAT,
@@ -90,9 +91,9 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
         "api_keys": [
             {"id": key.id, "name": key.name, "prefix": key.prefix, "created_at": key.created_at,
              "expires_at": key.expires_at, "revoked_at": key.revoked_at}
-            for key in mine
+            for key in mine.items
         ],
-        "projects": [{"id": project.id, "name": project.name} for project in shared],
+        "projects": [{"id": project.id, "name": project.name} for project in shared.items],
     }  # fmt: skip
     yield _json(head)[:-1] + ', "capsules": ['
     first = True
@@ -112,24 +113,24 @@ async def _kept(
     services: Services, principal: Principal, state: Literal["live", "trash", "cold"]
 ) -> AsyncGenerator[dict[str, Any]]:
     """Capsules with their history, a page at a time: no transaction is open while somebody reads slowly."""
-    after: tuple[datetime, str] | None = None
+    request = PageRequest(limit=_PAGE)
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
             space = (await look_into_vault(conn, principal)).space
             if state == "live":
-                capsules = await store.page(conn, space, store.CapsuleFilter(), after=after, limit=_PAGE)
+                capsules = await store.page(conn, space, store.CapsuleFilter(), request)
             elif state == "trash":
-                capsules = await memories.trash(conn, store.SHAPE, [space], after=after, limit=_PAGE)
+                capsules = await memories.trash(conn, store.SHAPE, [space], request)
             else:
-                capsules = await store.cold(conn, space, after=after, limit=_PAGE)
-            shown = [_archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules]
+                capsules = await store.cold(conn, space, request)
+            shown = [
+                _archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules.items
+            ]
         for capsule in shown:
             yield capsule
-        if len(capsules) < _PAGE:
+        if capsules.next_cursor is None:
             return
-        last = capsules[-1]
-        since = {"live": last.created_at, "trash": last.deleted_at, "cold": last.cold_at}[state]
-        after = (since or last.created_at, last.id)
+        request = PageRequest(limit=_PAGE, after=read_cursor(capsules.next_cursor))
 
 
 async def import_capsules(
@@ -164,7 +165,7 @@ async def _import(
     capsule = prepared.memory
     if capsule.live:
         twins = await shelf.twins(conn, CAPSULES, capsule)
-        if await store.by_ids(conn, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
+        if await memories.by_ids(conn, store.SHAPE, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
             return False
         await CAPSULES.make_room(conn, services, principal, capsule, capsule.size_bytes)
         if not await memories.insert(conn, store.SHAPE, capsule):

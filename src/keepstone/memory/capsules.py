@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import Any
 
 from keepstone.access.audit import record
@@ -27,7 +26,7 @@ from keepstone.memory.projects import require_project
 from keepstone.memory.shelf import Finder
 from keepstone.model.capsule import LARGEST, LARGEST_CONTENT, Capsule, NewCapsule, Similar, size_of
 from keepstone.model.memory import Version
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import capsules as store
@@ -82,8 +81,7 @@ async def list_capsules(
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await require_project(conn, principal, wanted.project_id)
         vault = await look_into_vault(conn, principal)
-        rows = await store.page(conn, vault.space, wanted, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda capsule: (capsule.created_at, capsule.id))
+        return await store.page(conn, vault.space, wanted, page)
 
 
 async def list_put_away(services: Services, principal: Principal, page: PageRequest, *, cold: bool) -> Page[Capsule]:
@@ -91,11 +89,8 @@ async def list_put_away(services: Services, principal: Principal, page: PageRequ
     async with services.db.transaction(account_scope(principal.account)) as conn:
         space = (await look_into_vault(conn, principal)).space
         if cold:
-            rows = await store.cold(conn, space, after=page.after, limit=page.limit + 1)
-        else:
-            rows = await memories.trash(conn, store.SHAPE, [space], after=page.after, limit=page.limit + 1)
-    since = attrgetter("cold_at" if cold else "deleted_at")
-    return cut_page(rows, page, lambda capsule: (since(capsule), capsule.id))
+            return await store.cold(conn, space, page)
+        return await memories.trash(conn, store.SHAPE, [space], page)
 
 
 async def update(services: Services, principal: Principal, capsule_id: str, changes: Mapping[str, Any]) -> Capsule:

@@ -23,14 +23,13 @@ from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document
 from keepstone.model.ids import new_id
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.message import NewPassage
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
 from keepstone.providers.parsing import Block
 from keepstone.services import Services
 from keepstone.store import documents as store
-from keepstone.store import passages
-from keepstone.store import workspaces as workspace_store
+from keepstone.store import passages, spaces
 from keepstone.store.db import Connection
 
 VISIBILITY = "private"
@@ -82,7 +81,7 @@ async def update_artifact(
             text = content if content is not None else (await _contents(conn, artifact_id)).content
         cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-            await workspace_store.hold(conn, workspace.library)
+            await spaces.lock(conn, [workspace.library])
             current = await _find(conn, workspace, "artifact", artifact_id)
             workspaces.require_change(principal, workspace, current.created_by)
             if current.version != before.version:
@@ -114,10 +113,7 @@ async def list_documents(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, page: PageRequest, *, deleted: bool = False
 ) -> Page[Document]:
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        documents = await store.page(
-            conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted
-        )
-    return cut_page(documents, page, lambda document: (document.created_at, document.id))
+        return await store.page(conn, workspace.library, kind, page, deleted=deleted)
 
 
 async def get(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> Document:
@@ -160,7 +156,7 @@ async def versions(
 async def delete(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> None:
     """Into the trash, for 30 days."""
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         document = await _find(conn, workspace, kind, document_id)
         workspaces.require_change(principal, workspace, document.created_by)
         await store.update(conn, document_id, {"deleted_at": services.clock(), "version": document.version + 1})
@@ -185,7 +181,7 @@ async def restore(
         blocks = (await services.parser.parse(kept.original, kept.name, kept.media_type)).blocks
     cut = await _cut(services, document_id, document.name, blocks)
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         await store.update(conn, document_id, {"deleted_at": None, "version": document.version + 1})
         await store.add_version(conn, document_id, "restored", principal.user_id, None)
@@ -214,7 +210,7 @@ async def _keep(
 ) -> Document:
     cut = await _cut(services, document.id, document.name, blocks)
     async with workspaces.inside(services, principal, document.workspace_id, needs="member") as (conn, workspace):
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         existing = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
         if existing is not None:  # uploaded twice at the same moment
             return existing
@@ -236,7 +232,7 @@ async def _index(
     await passages.delete(conn, "document", [document_id])
     if cut:
         await passages.insert(conn, workspace.library, cut)
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         await schedule_indexing(conn, services, principal.account, workspace.library)
 
 

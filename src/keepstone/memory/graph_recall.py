@@ -14,7 +14,7 @@ from keepstone.model.graph import Graph, Node, NodeFilter, Query
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates
+from keepstone.store import candidates, memories
 from keepstone.store import graphs as store
 from keepstone.store.db import Connection
 
@@ -66,7 +66,7 @@ async def recall(
             conn, asked, limit=COUNTED, count=COUNTED, enough=enough, floor=min_relevance, style=SEVERAL_NOTES
         )
         best = matches.hits[:max_results]
-        nodes = await store.by_ids(conn, [hit.source_id for hit in best])
+        nodes = await memories.by_ids(conn, store.SHAPE, [hit.source_id for hit in best])
         results = [
             RecalledNode(node=nodes[hit.source_id], relevance=hit.relevance)
             for hit in best

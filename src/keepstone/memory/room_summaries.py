@@ -18,13 +18,13 @@ from keepstone.engine.pack import own_words
 from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summarise_parts
 from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.errors import UpstreamError
-from keepstone.memory.rooms import find_place
+from keepstone.memory.rooms import find_place, schedule_room_indexing
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Room, Summary, Tier, Utterance
 from keepstone.services import Services
-from keepstone.store import accounts, passages, rooms, spaces
+from keepstone.store import accounts, passages, rooms
 from keepstone.store import summaries as store
 from keepstone.store.db import Connection
 
@@ -51,8 +51,7 @@ async def list_summaries(
     """Those that hold, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_place(conn, principal, place)
-        summaries = await store.page(conn, room.space, tier, after=page.after, limit=page.limit + 1)
-    return cut_page(summaries, page, lambda summary: (summary.starts_at, summary.id))
+        return await store.page(conn, room.space, tier, page)
 
 
 async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:
@@ -256,10 +255,7 @@ async def _keep(services: Services, account: int, room: Room, made: _Made, befor
         await store.insert(conn, room.space, summary, visibility=room.visibility)
         if cut:
             await passages.insert(conn, room.space, cut)
-        if await spaces.claim_reading(conn, room.space):
-            await services.queue.add(
-                conn, "read_room", account=account, one_by_one=f"room {room.space}", space=room.space
-            )
+        await schedule_room_indexing(conn, services, account, room.space)
 
 
 async def _drop(services: Services, account: int, room: Room, gone: Sequence[Summary]) -> None:

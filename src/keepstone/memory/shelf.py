@@ -102,7 +102,7 @@ async def put_away(
     for space, count, size in await memories.put_away(conn, memory_ids, **columns):
         await memories.count_in(conn, space, memories=-count, size=-size)
     await memories.add_version(conn, memory_ids, change, principal.user_id)
-    await passages.delete_of_memories(conn, memory_ids)
+    await passages.delete(conn, "memory", memory_ids)
     async with conn.pipeline():
         for memory_id in memory_ids:
             await record(conn, principal, kind.action(change), memory_id)
@@ -120,7 +120,7 @@ async def settle(
         await memories.add_version(conn, changed, change, principal.user_id)
     outdated = [one.after.memory.id for one in written if one.before is not None and one.after.passages is not None]
     if outdated:
-        await passages.delete_of_memories(conn, outdated)
+        await passages.delete(conn, "memory", outdated)
     for space in sorted({kind.found_in(one.after.memory) for one in written}):
         here = [one.after for one in written if kind.found_in(one.after.memory) == space]
         if cut := [passage for one in here for passage in one.passages or []]:
@@ -144,7 +144,7 @@ async def move(
     """To another space, where they are found and counted from now on. Both are held."""
     await memories.move(conn, [memory.id for memory in moved], space)
     live = [memory for memory in moved if memory.live]
-    await passages.delete_of_memories(conn, [memory.id for memory in live])
+    await passages.delete(conn, "memory", [memory.id for memory in live])
     prepared = [await prepare(services, kind, memory, embed=False) for memory in live]
     if cut := [passage for memory in prepared for passage in memory.passages or ()]:
         await passages.insert(conn, space, cut)
@@ -155,8 +155,8 @@ async def move(
 
 
 async def schedule_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
-    """A job makes the vectors, unless one is on its way already."""
-    if await spaces.claim_reading(conn, space):
+    """A job notes people and makes the vectors, unless one is on its way already."""
+    if await spaces.mark_indexing_scheduled(conn, space):
         await services.queue.add(conn, "read_space", account=account, space=space, one_by_one=f"space {space}")
 
 

@@ -91,8 +91,7 @@ class _Place:
 
 async def list_stores(services: Services, principal: Principal, page: PageRequest) -> Page[Store]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        rows = await store.stores(conn, principal.user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda row: (row.created_at, row.name))
+        return await store.stores(conn, principal.user_id, page)
 
 
 async def run(
@@ -141,10 +140,9 @@ async def list_trash(services: Services, principal: Principal, name: str, page: 
     """Deleted last first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         space = await _enter(conn, principal, name)
-        items: list[Item] = []
-        if space is not None:
-            items = await store.in_trash(conn, space, services.clock(), after=page.after, limit=page.limit + 1)
-    return cut_page(items, page, lambda item: (item.deleted_at or item.updated_at, item.id))
+        if space is None:
+            return Page(items=[], next_cursor=None)
+        return await store.in_trash(conn, space, services.clock(), page)
 
 
 async def history(
@@ -246,7 +244,7 @@ async def _run(
     outcomes = list[Outcome]()
     async with services.db.transaction(account_scope(principal.account)) as conn:
         if any(isinstance(one, _Put) for one in prepared):
-            space = (await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)).space
+            space = await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)
             await enter(conn, space_scope(principal, space))
         else:
             space = await _enter(conn, principal, name)
@@ -281,10 +279,7 @@ async def _do(place: _Place, one: _Prepared) -> Outcome:
         case _Search():
             return await (_by_meaning(place, one, one.question) if one.question else _listed(place, one))
         case ListNamespaces():
-            return await store.namespaces(
-                place.conn, place.space, prefix=one.prefix, suffix=one.suffix, max_depth=one.max_depth, now=place.now,
-                limit=one.limit, offset=one.offset,
-            )  # fmt: skip
+            return await store.namespaces(place.conn, place.space, one, place.now)
 
 
 def _nothing(one: _Prepared) -> Outcome:
@@ -333,7 +328,7 @@ async def _settle(place: _Place) -> None:
 
 async def _remove(place: _Place, item: Item) -> None:
     """What is over, before the job comes."""
-    await passages.delete_of_memories(place.conn, [item.id])
+    await passages.delete(place.conn, "memory", [item.id])
     await memories.remove(place.conn, item.id)
     if item.live:
         await memories.count_in(place.conn, place.space, memories=-1, size=-item.size_bytes)
