@@ -498,7 +498,7 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     await rooms.delete(services, me, found["deleted_room"])
     thread = await rooms.open_thread(services, me, room, title=CANARY)
     said = await rooms.say(services, me, room, NewMessage(text=f"We decided on {CANARY}.", thread_id=thread.id))
-    alone = await rooms.say_to_agent(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."))
+    alone = await rooms.say(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."), alone=True)
     landmark = await room_memories.pin(services, me, room, text=CANARY)
     await room_memories.pin(services, me, AGENT, text=f"{CANARY} alone")
     remember = partial(room_memories.remember, services, me, agent=None, kind="fact")

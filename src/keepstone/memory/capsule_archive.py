@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 from keepstone.access.audit import record
@@ -16,7 +16,7 @@ from keepstone.memory.kinds import Prepared, Written
 from keepstone.memory.projects import require_project
 from keepstone.model.capsule import Capsule
 from keepstone.model.ids import new_id
-from keepstone.model.memory import TRASH_DAYS, Version
+from keepstone.model.memory import Version, restorable
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import accounts, keys, memories, projects, users
@@ -173,7 +173,7 @@ async def _import(
             await memories.insert(conn, store.SHAPE, prepared.memory)
     else:
         since, now = capsule.deleted_at or capsule.cold_at, services.clock()
-        within = since is not None and now - timedelta(days=TRASH_DAYS) < since <= now
+        within = since is not None and since <= now and restorable(since, now)
         if not within or not await memories.insert(conn, store.SHAPE, capsule):
             return False
     await memories.insert_versions(conn, prepared.memory, versions)

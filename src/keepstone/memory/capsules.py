@@ -13,13 +13,13 @@ from operator import attrgetter
 from typing import Any
 
 from keepstone.access.audit import record
-from keepstone.access.meter import metered
+from keepstone.access.meter import try_model
 from keepstone.access.plans import capacity, quota_exceeded
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.engine.titles import title as title_of
 from keepstone.engine.titles import title_by_model
-from keepstone.errors import NotFound, TooLarge, UpstreamError
+from keepstone.errors import NotFound, TooLarge
 from keepstone.memory import shelf
 from keepstone.memory.capsule_search import similar_to
 from keepstone.memory.kinds import Kind
@@ -150,13 +150,8 @@ async def history(services: Services, principal: Principal, capsule_id: str) -> 
 
 async def make_title(services: Services, principal: Principal, content_md: str) -> str:
     """By the language model when there is one and it answers, else from the text."""
-    model = metered(services, principal)
-    if model is not None:
-        try:
-            return await title_by_model(model, content_md)
-        except UpstreamError:
-            pass
-    return title_of(content_md) or UNTITLED
+    made = await try_model(services, principal, lambda model: title_by_model(model, content_md))
+    return (title_of(content_md) or UNTITLED) if made is None else made
 
 
 # ------------------------------------------------------------------------- what the other operations on capsules share

@@ -1,7 +1,5 @@
 """Chats: made in a workspace, named, moved to another, put in the trash and brought back; and what was said in them."""
 
-from datetime import timedelta
-
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
@@ -10,7 +8,7 @@ from keepstone.memory import shelf, workspaces
 from keepstone.memory.kinds import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
-from keepstone.model.memory import TRASH_DAYS
+from keepstone.model.memory import restorable
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Role, Workspace
@@ -110,10 +108,9 @@ async def delete(services: Services, principal: Principal, chat_id: str) -> None
 
 async def restore(services: Services, principal: Principal, chat_id: str) -> Chat:
     """Back out of the trash."""
-    oldest = services.clock() - timedelta(days=TRASH_DAYS)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         chat, workspace = await find_chat(conn, principal, chat_id, deleted=True)
-        if chat.deleted_at is None or chat.deleted_at < oldest:
+        if not restorable(chat.deleted_at, services.clock()):
             raise _not_found()
         workspaces.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=None)

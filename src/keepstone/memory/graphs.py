@@ -22,7 +22,7 @@ from keepstone.memory.kinds import Kind, Prepared, check_metadata
 from keepstone.memory.shelf import Finder
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import new_id
-from keepstone.model.memory import Version
+from keepstone.model.memory import Version, restorable
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -93,7 +93,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
 async def restore_graph(services: Services, principal: Principal, graph_id: str) -> Graph:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await store.get(conn, graph_id, deleted=True)
-        if graph is None or graph.deleted_at is None or shelf.too_long(services, graph.deleted_at):
+        if graph is None or not restorable(graph.deleted_at, services.clock()):
             raise no_graph()
         await spaces.put_away(conn, graph.space, away=False)
         await record(conn, principal, "graph.restore", graph_id)

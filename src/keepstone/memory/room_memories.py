@@ -11,13 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
-from keepstone.access.meter import metered
+from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, job_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.engine.pack import own_words
 from keepstone.engine.takeaways import Takeaway, is_landmark, revises, takeaways, takeaways_by_model
-from keepstone.errors import Conflict, NotFound, UpstreamError
+from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.agents import find_agent
 from keepstone.memory.kinds import Kind, Prepared
@@ -145,13 +145,11 @@ async def _takeaways(
     text = own_words(message.text)
     if message.user is None or not text.strip():
         return []
-    model = metered(services, worker_for(account, message.user), room=room.id)
-    if model is not None:
-        try:
-            return await takeaways_by_model(model, message.name, text, people)
-        except UpstreamError:
-            pass  # what comes after it would wait for this one message
-    return takeaways(message.name, text, people)
+    kept = await try_model(
+        services, worker_for(account, message.user), room=room.id,
+        ask=lambda model: takeaways_by_model(model, message.name, text, people),
+    )  # fmt: skip
+    return takeaways(message.name, text, people) if kept is None else kept
 
 
 async def _give(services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway]) -> None:
@@ -162,20 +160,14 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
         "user_id": message.user, "source_type": "message", "source_message_id": message.id,
         "visibility": room.visibility,
     }  # fmt: skip
-    prepared = [
-        await shelf.prepare(services, ROOM_MEMORIES, memory, embed=False)
-        for memory in (
-            ROOM_MEMORIES.new(
-                message.ts,
-                content=takeaway.text,
-                type=takeaway.type,
-                run_id=room.run_id,
-                metadata=_metadata(takeaway),
-                **origin,
-            )
-            for takeaway in kept
+    made = [
+        ROOM_MEMORIES.new(
+            message.ts, content=takeaway.text, type=takeaway.type, run_id=room.run_id, metadata=_metadata(takeaway),
+            **origin,
         )
-    ]
+        for takeaway in kept
+    ]  # fmt: skip
+    prepared = [await shelf.prepare(services, ROOM_MEMORIES, memory, embed=False) for memory in made]
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
@@ -204,7 +196,8 @@ async def _decide(conn: Connection, services: Services, principal: Principal, la
     older = [other for other in before if other.created_at <= at and revises(landmark.content, other.content)]
     await _supersede(conn, services, principal, older, landmark.id, at)
     # Told late, it may have been revised already.
-    newer = next((one for one in before if one.created_at > at and revises(one.content, landmark.content)), None)
+    later = [other for other in before if other.created_at > at]
+    newer = next((other for other in later if revises(other.content, landmark.content)), None)
     if newer is not None:
         await _supersede(conn, services, principal, [landmark], newer.id, newer.created_at)
 

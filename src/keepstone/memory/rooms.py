@@ -9,14 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.access.audit import record
-from keepstone.access.emails import plain_email
-from keepstone.access.principals import act_for
+from keepstone.access.principals import act_for, find_user
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, Malformed, NotFound
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
-from keepstone.model.account import User
 from keepstone.model.ids import is_id, new_id
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
@@ -77,7 +75,7 @@ async def create(
         space = await store.create(conn, room_id, name, project_id)
         await member_store.put_member(conn, space, user_id, "owner")
         for participant in participants:
-            invited = await _user(conn, participant)
+            invited = await find_user(conn, participant)
             if invited.id != user_id:
                 await member_store.put_member(conn, space, invited.id, "member")
         for slug in dict.fromkeys(agents):
@@ -135,7 +133,7 @@ async def join(services: Services, principal: Principal, room_id: str, user: str
     """Let somebody of the account in. Whoever is in a room may."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         room = await find_room(conn, principal, room_id)
-        joining = await _user(conn, user)
+        joining = await find_user(conn, user)
         if joining.id not in {participant.user_id for participant in await store.participants(conn, room.space)}:
             await member_store.put_member(conn, room.space, joining.id, "member")
             await record(conn, principal, "room.join", room_id, user=joining.id)
@@ -182,29 +180,18 @@ async def remove_agent(services: Services, principal: Principal, room_id: str, s
 # ------------------------------------------------------------------------------------------------- what is said
 
 
-async def say(services: Services, principal: Principal, room_id: str, new: NewMessage) -> Utterance:
-    """In a room, as oneself or as an agent that is in it."""
-    if new.user is not None:
-        principal = await act_for(services, principal, new.user)
+async def say(
+    services: Services, principal: Principal, place: str, new: NewMessage, *, alone: bool = False
+) -> Utterance:
+    """As oneself or as an agent that is there: in a room, or with `alone` in the direct messages with that agent."""
+    principal = await act_for(services, principal, new.user)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
-        if new.agent is not None and new.agent not in await store.agents(conn, room.space):
+        room = await (find_dm(conn, principal, place, make=True) if alone else find_room(conn, principal, place))
+        if new.agent is not None and new.agent not in ([place] if alone else await store.agents(conn, room.space)):
             raise NotFound("There is no such agent in this room.")
         before, said = await _say(conn, services, principal, room, new)
-    await _keep_recent(services, principal, room, before, said)
-    return said
-
-
-async def say_to_agent(services: Services, principal: Principal, agent: str, new: NewMessage) -> Utterance:
-    """To an agent alone, or as that agent to its user."""
-    if new.user is not None:
-        principal = await act_for(services, principal, new.user)
-    if new.agent not in {None, agent}:
-        raise NotFound("In a direct message there is only the one agent.")
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_dm(conn, principal, agent, make=True)
-        before, said = await _say(conn, services, principal, room, new)
-    await _keep_recent(services, principal, room, before, said)
+    if services.working is not None and before is not None:
+        await services.working.append(principal.account, room.space, before, said)
     return said
 
 
@@ -276,10 +263,7 @@ async def close_thread(services: Services, principal: Principal, room_id: str, t
             return thread
         now = services.clock()
         await store.close_thread(conn, thread_id, now)
-        await services.queue.add(
-            conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
-            thread_id=thread_id,
-        )  # fmt: skip
+        await _schedule_summary(conn, services, principal, room, thread_id)
         await record(conn, principal, "thread.close", thread_id)
     return replace(thread, closed_at=now)
 
@@ -320,11 +304,10 @@ async def find_place(conn: Connection, principal: Principal, place: str, *, make
     return await find_dm(conn, principal, place, make=make)
 
 
-async def _user(conn: Connection, user: str) -> User:
-    known = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-    if known is None:
-        raise NotFound("There is no such user in this account.")
-    return known
+async def schedule_reading(conn: Connection, services: Services, account: int, space: int) -> None:
+    """A job reads what was said, unless one is on its way already."""
+    if await spaces.claim_reading(conn, space):
+        await services.queue.add(conn, "read_room", account=account, one_by_one=f"room {space}", space=space)
 
 
 async def _described(conn: Connection, room: Room) -> Described:
@@ -360,10 +343,7 @@ async def _say(
     )  # fmt: skip
     await _in_thread(conn, services, principal, room, said)
     seq = await store.say(conn, before or room, said, new.client_id)
-    if await spaces.claim_reading(conn, room.space):
-        await services.queue.add(
-            conn, "read_room", account=principal.account, one_by_one=f"room {room.space}", space=room.space
-        )
+    await schedule_reading(conn, services, principal.account, room.space)
     return (before or room).last_seq, replace(said, seq=seq)
 
 
@@ -379,17 +359,16 @@ async def _in_thread(conn: Connection, services: Services, principal: Principal,
     thread = await store.thread(conn, room.space, said.thread_id)
     long = count > WORKING and (count - WORKING) % 25 == 1
     if long or (thread is not None and thread.closed_at is not None):
-        await services.queue.add(
-            conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
-            thread_id=said.thread_id,
-        )  # fmt: skip
+        await _schedule_summary(conn, services, principal, room, said.thread_id)
 
 
-async def _keep_recent(
-    services: Services, principal: Principal, room: Room, before: int | None, said: Utterance
+async def _schedule_summary(
+    conn: Connection, services: Services, principal: Principal, room: Room, thread_id: str
 ) -> None:
-    if services.working is not None and before is not None:
-        await services.working.append(principal.account, room.space, before, said)
+    await services.queue.add(
+        conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
+        thread_id=thread_id,
+    )  # fmt: skip
 
 
 async def _require_owner(conn: Connection, principal: Principal, room: Room) -> None:

@@ -60,18 +60,12 @@ class Ingested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """Somebody whom the turn concerns, and what holds of them, the newest first."""
-
-    speaker: str
-    facts: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRecall:
+    """`people` are those whom the turn concerns, with what holds of them, the newest first."""
+
     context: str
     evidence: list[Evidence]
-    people: list[Person]
+    people: dict[str, list[str]]
     credits: int
     degraded: str | None = None
 
@@ -92,16 +86,11 @@ async def ingest(
     now = services.clock()
     messages = [
         Message(
-            id=new_id("msg"),
-            client_id=turn.id,
-            speaker=turn.speaker,
-            text=turn.text,
-            at=turn.ts or now,
-            reply_to=turn.reply_to,
-            metadata=turn.metadata,
+            id=new_id("msg"), client_id=turn.id, speaker=turn.speaker, text=turn.text, at=turn.ts or now,
+            reply_to=turn.reply_to, metadata=turn.metadata,
         )
         for turn in transcript
-    ]
+    ]  # fmt: skip
     sources = [
         Source(kind="message", id=message.id, text=message.text, at=message.at, speaker=message.speaker)
         for message in messages
@@ -153,15 +142,14 @@ async def recall(
     async def work(call_id: str) -> ScopeRecall:
         asked = await lookup.ask(services, question, _survey(services, principal, scope_id, "recall", call_id))
         if asked.place.empty:
-            return ScopeRecall(context="", evidence=[], people=[], credits=0)
+            return ScopeRecall(context="", evidence=[], people={}, credits=0)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=limit, floor=min_relevance)
             evidence = await _evidence(conn, matches.hits)
             people = await _people(conn, asked.place.space, question, evidence)
             cost = await charge(services, conn, principal, "recall", call_id)
-        facts = {person.speaker: person.facts for person in people}
         return ScopeRecall(
-            context=context(evidence, max_tokens=max_tokens, people=facts),
+            context=context(evidence, max_tokens=max_tokens, people=people),
             evidence=evidence,
             people=people,
             credits=cost,
@@ -245,7 +233,9 @@ async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
     ]
 
 
-async def _people(conn: Connection, space: int, question: Question, evidence: Sequence[Evidence]) -> list[Person]:
+async def _people(
+    conn: Connection, space: int, question: Question, evidence: Sequence[Evidence]
+) -> dict[str, list[str]]:
     """Who speaks, who is named, and who is quoted first, with what holds of them at the time of the question."""
     known = await statement_store.subjects(conn, space)
     concerned = [
@@ -256,7 +246,7 @@ async def _people(conn: Connection, space: int, question: Question, evidence: Se
     subjects = [subject for subject in dict.fromkeys(concerned) if subject in known]
     noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
     facts = {subject: [row.text for row in noted if row.subject == subject] for subject in subjects}
-    return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
+    return {subject: known_facts for subject, known_facts in facts.items() if known_facts}
 
 
 def _is_short(answer: ScopeRecall | ScopeAnswer) -> bool:

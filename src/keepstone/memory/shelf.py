@@ -6,9 +6,9 @@ nobody keeps the same at the same moment. What takes time (cutting texts, embedd
 no connection is held.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
@@ -17,9 +17,10 @@ from keepstone.engine import dedup
 from keepstone.engine.embed import embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
+from keepstone.engine.search import Hit
 from keepstone.errors import Conflict
 from keepstone.memory.kinds import Kind, Prepared, Written
-from keepstone.model.memory import TRASH_DAYS, MemoryT, Version
+from keepstone.model.memory import MemoryT, Recalled, Version, restorable
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -174,6 +175,11 @@ async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -
     return same + [close[name] for name in near if name in close and close[name] not in same]
 
 
+def recalled(hits: Sequence[Hit], known: Mapping[str, MemoryT]) -> list[Recalled[MemoryT]]:
+    """What was found, without what was deleted since."""
+    return [Recalled(memory=known[hit.source_id], relevance=hit.relevance) for hit in hits if hit.source_id in known]
+
+
 async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> MemoryT | None:
     """The memory that says this already."""
     known = await alike(conn, kind, new)
@@ -254,8 +260,7 @@ async def restore(
     """Back out of the trash, within 30 days, if there is room for it and the same was not kept again."""
 
     def away(memory: MemoryT) -> MemoryT:
-        since = away_since(memory)
-        if since is None or too_long(services, since):
+        if not restorable(away_since(memory), services.clock()):
             raise kind.not_found()
         return memory
 
@@ -268,11 +273,6 @@ async def restore(
             if away(current).version != before.version:
                 continue
             return await rewrite(conn, services, principal, kind, current, prepared, change)
-
-
-def too_long(services: Services, since: datetime) -> bool:
-    """What was put away then is gone, also while it is still there."""
-    return since < services.clock() - timedelta(days=TRASH_DAYS)
 
 
 async def held(conn: Connection, find: Finders[MemoryT]) -> Sequence[MemoryT]:

@@ -41,6 +41,7 @@ from keepstone.model.item import (
     texts_of,
     written,
 )
+from keepstone.model.memory import restorable
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -171,7 +172,7 @@ async def restore(
     """What was deleted, or what an item was before: as another version, so that nothing is lost by it."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         item = await _kept(conn, services, principal, name, namespace, key)
-        if item.deleted_at is not None and shelf.too_long(services, item.deleted_at):
+        if item.deleted_at is not None and not restorable(item.deleted_at, services.clock()):
             raise ITEMS.not_found()
         if item.deleted_at is None and version is None:
             raise Conflict("This item is not in the trash: name the version to go back to.")

@@ -308,7 +308,7 @@ async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: G
         services, principal, query=body.query, graph_id=_named(graph_id), wanted=wanted, max_results=body.max_results,
         min_relevance=body.min_relevance,
     )  # fmt: skip
-    results = [RecallResult.of(result.node, relevance=result.relevance) for result in recalled.results]
+    results = [RecallResult.of(result.memory, relevance=result.relevance) for result in recalled.results]
     return GraphRecallOut(results=results, total=recalled.total, query_id=recalled.query_id, degraded=recalled.degraded)
 
 

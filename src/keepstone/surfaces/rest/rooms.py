@@ -327,8 +327,8 @@ _prompts.one(
 )  # fmt: skip
 
 _messages.one(
-    "POST", f"{_DIRECT}/messages", _saying(rooms.say_to_agent), "say_to_agent", "Say something to an agent alone",
-    body=UtteranceIn, status=201,
+    "POST", f"{_DIRECT}/messages", _saying(partial(rooms.say, alone=True)), "say_to_agent",
+    "Say something to an agent alone", body=UtteranceIn, status=201,
 )  # fmt: skip
 _messages.page(
     f"{_DIRECT}/messages", rooms.list_messages, "list_direct_messages",

@@ -113,7 +113,7 @@ async def recall(request: Request, services: Used, principal: Caller, body: Reca
     return RecallOut(
         context=recalled.context,
         evidence=[_shown(item, explain=body.explain) for item in recalled.evidence],
-        people=[PersonOut.model_validate(person) for person in recalled.people],
+        people=[PersonOut(speaker=speaker, facts=facts) for speaker, facts in recalled.people.items()],
         usage=UsageOut(credits=recalled.credits),
         degraded=recalled.degraded,
     )
