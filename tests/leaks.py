@@ -44,7 +44,9 @@ from keepstone.memory.rooms import NewMessage
 from keepstone.model.capsule import OVERHEAD, NewCapsule
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.graph import NodeFilter
+from keepstone.model.ids import new_id
 from keepstone.model.item import Delete, Put
+from keepstone.model.message import Message
 from keepstone.model.page import PageRequest
 from keepstone.relay import turn as turns
 from keepstone.services import Services
@@ -360,7 +362,10 @@ async def make_victim(services: Services, world: World) -> Victim:
     service_key, _ = await keys.create_key(services, olga.principal, name=CANARY, service=True)
     browser = sessions.Browser(address="192.0.2.99", user_agent=CANARY)
     login = await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
-    turn = scopes.TranscriptTurn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
+    turn = Message(
+        id=new_id("msg"), speaker="olga", text=f"The password of the safe is {CANARY}", client_id=CANARY,
+        at=services.clock(),
+    )  # fmt: skip
     said = await scopes.ingest(services, olga.principal, "team", [turn])
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)

@@ -137,4 +137,4 @@ async def _literal(
         )
         for capsule in capsules
     ]
-    return cut_page(shown, page, lambda found: (found.capsule.created_at, found.capsule.id))
+    return cut_page(shown, page, lambda match: (match.capsule.created_at, match.capsule.id))

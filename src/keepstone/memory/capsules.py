@@ -9,14 +9,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 from keepstone.access.audit import record
 from keepstone.access.meter import try_model
 from keepstone.access.plans import capacity, quota_exceeded
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
+from keepstone.engine import curate as engine
+from keepstone.engine.keyphrases import tags
+from keepstone.engine.segments import SpokenMessage
 from keepstone.engine.titles import title as title_of
 from keepstone.engine.titles import title_by_model
 from keepstone.errors import NotFound, TooLarge
@@ -27,13 +29,14 @@ from keepstone.memory.projects import require_project
 from keepstone.memory.shelf import Finder
 from keepstone.model.capsule import LARGEST, LARGEST_CONTENT, Capsule, NewCapsule, Similar, size_of
 from keepstone.model.memory import Version
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest, Position, cut_page
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import capsules as store
 from keepstone.store import memories, spaces, users
 from keepstone.store.db import Connection, enter
 
+State = Literal["live", "trash", "cold"]
 UNTITLED = "Untitled"  # what has no words at all
 _PUSHED_OUT = 200  # at most this many go to the cold tier for one that comes
 _COLUMNS = {"content_md": "content", "kind": "type"}
@@ -60,7 +63,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         await require_project(conn, principal, new.project_id)
         prepared = prepared.moved(space=(await hold_vault(conn, principal)).space)
         known = await shelf.twins(conn, CAPSULES, prepared.memory)
-        twin = next((one for one in known if new.title in (None, one.title)), None)
+        twin = next((capsule for capsule in known if new.title in (None, capsule.title)), None)
         if twin is not None:
             return Created(capsule=twin, similar=[])
         since = capsule.created_at - timedelta(days=7)
@@ -88,14 +91,10 @@ async def list_capsules(
 
 async def list_put_away(services: Services, principal: Principal, page: PageRequest, *, cold: bool) -> Page[Capsule]:
     """What is in the trash, or in the cold tier."""
+    state: State = "cold" if cold else "trash"
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        space = (await look_into_vault(conn, principal)).space
-        if cold:
-            rows = await store.cold(conn, space, after=page.after, limit=page.limit + 1)
-        else:
-            rows = await memories.trash(conn, store.SHAPE, [space], after=page.after, limit=page.limit + 1)
-    since = attrgetter("cold_at" if cold else "deleted_at")
-    return cut_page(rows, page, lambda capsule: (since(capsule), capsule.id))
+        rows = await rows_of(conn, principal, state, after=page.after, limit=page.limit + 1)
+    return cut_page(rows, page, lambda capsule: position(capsule, state))
 
 
 async def update(services: Services, principal: Principal, capsule_id: str, changes: Mapping[str, Any]) -> Capsule:
@@ -154,6 +153,26 @@ async def make_title(services: Services, principal: Principal, content_md: str) 
     return (title_of(content_md) or UNTITLED) if made is None else made
 
 
+async def suggest_name(services: Services, principal: Principal, content_md: str) -> tuple[str, list[str]]:
+    """What to call it: a title, by the language model when there is one, and tags from the text."""
+    require_user(principal)
+    return await make_title(services, principal, content_md), tags(content_md)
+
+
+async def curate(
+    services: Services, principal: Principal, said: Sequence[SpokenMessage], *, refined: bool
+) -> list[engine.Segment]:
+    """What of a conversation is worth keeping: by rules; what they are in doubt about by the language model, if there
+    is one and the caller asks.
+    """
+    require_user(principal)
+    segments = engine.curate(said)
+    if refined:
+        judged = await try_model(services, principal, lambda model: engine.refine(model, segments))
+        segments = segments if judged is None else judged
+    return [segment for segment in segments if segment.score >= engine.GREY[0]]
+
+
 # ------------------------------------------------------------------------- what the other operations on capsules share
 
 
@@ -170,6 +189,24 @@ async def hold_vault(conn: Connection, principal: Principal) -> store.Vault:
     """The same, and nobody else changes it until the transaction ends."""
     await spaces.lock(conn, [(await look_into_vault(conn, principal)).space])
     return await look_into_vault(conn, principal)
+
+
+async def rows_of(
+    conn: Connection, principal: Principal, state: State, *, after: Position | None, limit: int
+) -> list[Capsule]:
+    """What the caller has kept, or what lies in the trash or the cold tier; what came there last first."""
+    space = (await look_into_vault(conn, principal)).space
+    if state == "live":
+        return await store.page(conn, space, store.CapsuleFilter(), after=after, limit=limit)
+    if state == "trash":
+        return await memories.trash(conn, store.SHAPE, [space], after=after, limit=limit)
+    return await store.cold(conn, space, after=after, limit=limit)
+
+
+def position(capsule: Capsule, state: State) -> Position:
+    """Where it stands among those."""
+    since = {"live": capsule.created_at, "trash": capsule.deleted_at, "cold": capsule.cold_at}[state]
+    return since or capsule.created_at, capsule.id
 
 
 def check_capsule(title: str, content_md: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
@@ -225,7 +262,7 @@ async def _make_room(
         return
     if user.cold_tier and more <= allowed:
         oldest = await store.least_read(conn, capsule.space, limit=_PUSHED_OUT)
-        cooled = [one.id for one in enough([one for one in oldest if one.id != capsule.id], excess)]
+        cooled = [old.id for old in enough([old for old in oldest if old.id != capsule.id], excess)]
         if cooled:
             await shelf.put_away(conn, principal, CAPSULES, cooled, "cooled", cold_at=services.clock())
             return

@@ -112,8 +112,7 @@ async def list_of_workspace(
     services: Services, principal: Principal, workspace_id: str, page: PageRequest, *, deleted: bool = False
 ) -> Page[ChatMemory]:
     """The newest first; or what is in the trash, what went there last first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         read = memories.trash if deleted else memories.page
         rows = await read(conn, store.SHAPE, [workspace.space], after=page.after, limit=page.limit + 1)
     return cut_page(rows, page, lambda memory: (memory.deleted_at or memory.created_at, memory.id))
@@ -161,8 +160,7 @@ async def list_extractions(
     services: Services, principal: Principal, workspace_id: str, page: PageRequest
 ) -> Page[Distillation]:
     """What was or is still to be read for memories in this workspace, the newest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         rows = await distillations.page(conn, workspace.space, before=number_in(page), limit=page.limit + 1)
     return cut_page(rows, page, lambda row: (row.created_at, str(row.distillation)))
 

@@ -24,8 +24,7 @@ async def create(services: Services, principal: Principal, *, title: str, worksp
     """In this workspace; without one in the caller's default workspace."""
     user_id = require_user(principal)
     now = services.clock()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+    async with workspaces.inside(services, principal, workspace_id, needs="member") as (conn, workspace):
         chat = Chat(
             id=new_id("chat"), title=title, workspace_id=workspace.id, created_by=user_id, created_at=now,
             updated_at=now, deleted_at=None,

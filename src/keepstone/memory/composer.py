@@ -33,27 +33,16 @@ _NEAREST_SUMMARIES = 3
 _SUMMARY, _LEAST = 1_500, 240  # characters of a compaction without a language model
 
 
-async def compose_room(
-    services: Services, principal: Principal, room_id: str, *, agent: str, user: str | None, text: str,
-    window: int | None,
+async def compose(
+    services: Services, principal: Principal, place: str, *, user: str | None, text: str, window: int | None,
+    agent: str | None = None, project_id: str | None = None,
 ) -> Composed:  # fmt: skip
-    """The prompt for an agent that is in the room."""
+    """The prompt for an agent of a room; without an `agent`, for the one whose direct messages are the place."""
     principal = await act_for(services, principal, user)
-    return await _compose(services, principal, await room_audience(services, principal, room_id, agent), text, window)
-
-
-async def compose_dm(
-    services: Services, principal: Principal, agent: str, *, user: str | None, text: str, project_id: str | None,
-    window: int | None,
-) -> Composed:  # fmt: skip
-    """The prompt for an agent that answers the calling user alone."""
-    principal = await act_for(services, principal, user)
-    return await _compose(services, principal, await dm_audience(services, principal, agent, project_id), text, window)
-
-
-async def _compose(
-    services: Services, principal: Principal, audience: Audience, text: str, window: int | None
-) -> Composed:
+    if agent is None:
+        audience = await dm_audience(services, principal, place, project_id)
+    else:
+        audience = await room_audience(services, principal, place, agent)
     size = window or audience.agent.context_window
     count = TokenCounts(services.tokenizer.count)
     layers = await _read(services, principal, audience, text)

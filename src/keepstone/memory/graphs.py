@@ -6,7 +6,8 @@ holds now, or what held at a time. `graph_recall` looks; this module keeps.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -76,14 +77,13 @@ async def list_graphs(
 
 
 async def get_graph(services: Services, principal: Principal, graph_id: str | None) -> Graph:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        return await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (_, graph):
+        return graph
 
 
 async def delete_graph(services: Services, principal: Principal, graph_id: str | None) -> None:
     """Into the trash with all its nodes, for 30 days."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         if graph.is_default:
             raise Conflict("This is the account's default graph: forget its nodes instead.")
         await spaces.put_away(conn, graph.space, away=True)
@@ -125,9 +125,7 @@ async def store_node(
         valid_from=valid_from or now,
     )  # fmt: skip
     prepared = await shelf.prepare(services, NODES, node)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await spaces.lock(conn, [graph.space])
+    async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         prepared = prepared.moved(space=graph.space, place=graph.id, history=graph.history)
         known = next(iter(await shelf.twins(conn, NODES, prepared.memory)), None)
         node = known or prepared.memory
@@ -148,15 +146,13 @@ async def get_node(services: Services, principal: Principal, graph_id: str | Non
 async def list_nodes(
     services: Services, principal: Principal, graph_id: str | None, wanted: NodeFilter, page: PageRequest
 ) -> Page[Node]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         rows = await store.nodes(conn, graph.space, wanted, after=page.after, limit=page.limit + 1)
     return cut_page(rows, page, lambda node: (node.created_at, node.id))
 
 
 async def list_trash(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Node]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         rows = await memories.trash(conn, store.SHAPE, [graph.space], after=page.after, limit=page.limit + 1)
     return cut_page(rows, page, lambda node: (node.deleted_at or node.created_at, node.id))
 
@@ -225,9 +221,7 @@ async def relate(
         id=new_id("edge"), from_id=from_id, to_id=to_id, type=edge_type, metadata=metadata,
         valid_from=valid_from or now, valid_to=valid_to, created_at=now,
     )  # fmt: skip
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await spaces.lock(conn, [graph.space])
+    async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         new, old = await find_node(conn, graph, from_id), await find_node(conn, graph, to_id)
         if edge_type == SUPERSEDES and old.valid_to is None:
             if new.valid_to is not None:
@@ -239,17 +233,14 @@ async def relate(
 
 
 async def list_edges(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Edge]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         rows = await store.edges(conn, graph.space, after=page.after, limit=page.limit + 1)
     return cut_page(rows, page, lambda edge: (edge.created_at, edge.id))
 
 
 async def end_edge(services: Services, principal: Principal, graph_id: str | None, edge_id: str) -> None:
     """It holds no longer. What was superseded by it alone holds again."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await spaces.lock(conn, [graph.space])
+    async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         edge = await store.edge(conn, graph.space, edge_id)
         if edge is None:
             raise NotFound("There is no such edge in this graph.")
@@ -281,8 +272,7 @@ async def neighbours(
     """What is one or two edges away, the nearest first."""
     at = as_of or services.clock()
     reached: list[Neighbour] = []
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         await find_node(conn, graph, node_id)
         seen, frontier = {node_id}, [node_id]
         for step in range(1, depth + 1):
@@ -303,6 +293,18 @@ async def neighbours(
 
 
 # ------------------------------------------------------------------------------------------------------ shared
+
+
+@asynccontextmanager
+async def inside(
+    services: Services, principal: Principal, graph_id: str | None, *, lock: bool = False
+) -> AsyncGenerator[tuple[Connection, Graph]]:
+    """A transaction in the graph; with `lock` nobody else changes anything in it until the end."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        graph = await find_graph(conn, principal, graph_id)
+        if lock:
+            await spaces.lock(conn, [graph.space])
+        yield conn, graph
 
 
 async def find_graph(conn: Connection, principal: Principal, graph_id: str | None) -> Graph:

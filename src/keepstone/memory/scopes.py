@@ -5,9 +5,8 @@ A scope is its user's, or for a service key that names nobody the account's. The
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
@@ -20,7 +19,6 @@ from keepstone.engine.question import Question
 from keepstone.engine.rank import named
 from keepstone.engine.search import Hit
 from keepstone.errors import Invalid
-from keepstone.model.ids import new_id
 from keepstone.model.message import KeptMessage, Message
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -39,18 +37,6 @@ FACTS = 30
 ANSWER_TOKENS = 400
 KEPT_CHARACTERS = 100_000  # of an answer that is kept for a retry
 _VISIBILITY = "private"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptTurn:
-    """One row of a transcript. `id` is the caller's own: the same again changes nothing."""
-
-    speaker: str
-    text: str
-    id: str | None = None
-    ts: datetime | None = None
-    reply_to: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +64,11 @@ class ScopeAnswer:
     credits: int
 
 
-async def ingest(
-    services: Services, principal: Principal, scope_id: str, transcript: Sequence[TranscriptTurn]
-) -> Ingested:
-    """Append to the scope, which is made with its first message. A plain write: no model is called."""
+async def ingest(services: Services, principal: Principal, scope_id: str, messages: Sequence[Message]) -> Ingested:
+    """Append to the scope, which is made with its first message. The same `client_id` again changes nothing. A plain
+    write: no model is called.
+    """
     services.embedders.need()
-    now = services.clock()
-    messages = [
-        Message(
-            id=new_id("msg"), client_id=turn.id, speaker=turn.speaker, text=turn.text, at=turn.ts or now,
-            reply_to=turn.reply_to, metadata=turn.metadata,
-        )
-        for turn in transcript
-    ]  # fmt: skip
     sources = [
         Source(kind="message", id=message.id, text=message.text, at=message.at, speaker=message.speaker)
         for message in messages

@@ -83,7 +83,8 @@ async def rewrite(
     memory = replace(after.memory, version=before.version + 1)
     another = not before.live or (memory.content_hash, memory.title) != (before.content_hash, before.title)
     if kind.unique and another and memory.live and memory.superseded_by is None:
-        twin = next((one for one in await twins(conn, kind, memory) if one.title == memory.title), None)
+        same = await twins(conn, kind, memory)
+        twin = next((other for other in same if other.title == memory.title), None)
         if twin is not None:
             raise Conflict(f"Then it would be the same as {twin.id}: change or delete that one instead.")
     growth = memory.size_bytes - (before.size_bytes if before.live else 0)
@@ -116,26 +117,26 @@ async def settle(
     """All that follows from rows that were written: their versions, passages and first vectors, the counters of their
     space, the audit trail, and a job for the other vectors. Each row stands in it once.
     """
-    for change in dict.fromkeys(one.change for one in written):
-        changed = [one.after.memory.id for one in written if one.change == change]
+    for change in dict.fromkeys(row.change for row in written):
+        changed = [row.memory.id for row in written if row.change == change]
         await memories.add_version(conn, changed, change, principal.user_id)
-    outdated = [one.after.memory.id for one in written if one.before is not None and one.after.passages is not None]
+    outdated = [row.memory.id for row in written if row.before is not None and row.after.passages is not None]
     if outdated:
         await passages.delete_of_memories(conn, outdated)
-    for space in sorted({kind.found_in(one.after.memory) for one in written}):
-        here = [one.after for one in written if kind.found_in(one.after.memory) == space]
-        if cut := [passage for one in here for passage in one.passages or []]:
+    for space in sorted({kind.found_in(row.memory) for row in written}):
+        prepared = [row.after for row in written if kind.found_in(row.memory) == space]
+        if cut := [passage for memory in prepared for passage in memory.passages or []]:
             await passages.insert(conn, space, cut)
-            for one in here:
-                await store_first_vector(conn, space, one.passages or [], one.first)
+            for memory in prepared:
+                await store_first_vector(conn, space, memory.passages or [], memory.first)
             await schedule_indexing(conn, services, principal.account, space)
-    for space in sorted({one.after.memory.space for one in written}):
-        was = [one.before for one in written if one.after.memory.space == space and one.before and one.before.live]
-        now = [one.after.memory for one in written if one.after.memory.space == space and one.after.memory.live]
-        size = sum(one.size_bytes for one in now) - sum(one.size_bytes for one in was)
+    for space in sorted({row.memory.space for row in written}):
+        was = [row.before for row in written if row.memory.space == space and row.before and row.before.live]
+        now = [row.memory for row in written if row.memory.space == space and row.memory.live]
+        size = sum(memory.size_bytes for memory in now) - sum(memory.size_bytes for memory in was)
         await memories.count_in(conn, space, memories=len(now) - len(was), size=size)
-    for one in written:
-        await record(conn, principal, kind.action(one.change), one.after.memory.id, **details)
+    for row in written:
+        await record(conn, principal, kind.action(row.change), row.memory.id, **details)
 
 
 async def move(
@@ -164,7 +165,7 @@ async def schedule_indexing(conn: Connection, services: Services, account: int, 
 async def twins(conn: Connection, kind: Kind[MemoryT], memory: MemoryT) -> list[MemoryT]:
     """Others in its space that hold and say exactly the same, the oldest first."""
     same = await memories.by_hash(conn, kind.shape, memory.space, memory.content_hash)
-    return [one for one in same if one.id != memory.id]
+    return [twin for twin in same if twin.id != memory.id]
 
 
 async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> list[MemoryT]:
@@ -183,7 +184,7 @@ def recalled(hits: Sequence[Hit], known: Mapping[str, MemoryT]) -> list[Recalled
 async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> MemoryT | None:
     """The memory that says this already."""
     known = await alike(conn, kind, new)
-    return next((one for one in known if dedup.superfluous(new.memory.content, one.content)), None)
+    return next((memory for memory in known if dedup.superfluous(new.memory.content, memory.content)), None)
 
 
 # ------------------------------------------------------------------------------------------------ whole operations
@@ -277,13 +278,13 @@ async def restore(
 
 async def held(conn: Connection, find: Finders[MemoryT]) -> Sequence[MemoryT]:
     """What it finds; and until the transaction ends, nobody else changes anything in their spaces."""
-    found = await find(conn)
+    wanted = await find(conn)
     while True:
-        locked = {memory.space for memory in found}
+        locked = {memory.space for memory in wanted}
         await spaces.lock(conn, locked)
-        found = await find(conn)
-        if {memory.space for memory in found} <= locked:  # else one was moved meanwhile
-            return found
+        wanted = await find(conn)
+        if {memory.space for memory in wanted} <= locked:  # else one was moved meanwhile
+            return wanted
 
 
 def _one(find: Finder[MemoryT]) -> Finders[MemoryT]:

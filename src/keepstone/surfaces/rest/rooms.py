@@ -246,16 +246,12 @@ def _remembering(place: room_memories.Shared) -> Operation:
     return call
 
 
-def _composing(compose: Operation) -> Operation:
-    async def call(
-        services: Services, principal: Principal, place: str, *, message: LatestIn, context_window: int | None,
-        **more: Any,
-    ) -> composer.Composed:  # fmt: skip
-        return await compose(
-            services, principal, place, user=message.user, text=message.text, window=context_window, **more
-        )
-
-    return call
+async def _compose(
+    services: Services, principal: Principal, place: str, *, message: LatestIn, context_window: int | None, **more: Any
+) -> composer.Composed:
+    return await composer.compose(
+        services, principal, place, user=message.user, text=message.text, window=context_window, **more
+    )
 
 
 _rooms = Routes(router, RoomOut, _room, read_id=plain)
@@ -322,7 +318,7 @@ _landmarks.all(
     LandmarkList, superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
-    "POST", f"{_ROOM}/compose", _composing(composer.compose_room), "compose", "The prompt for an agent of the room",
+    "POST", f"{_ROOM}/compose", _compose, "compose", "The prompt for an agent of the room",
     body=ComposeIn,
 )  # fmt: skip
 
@@ -357,7 +353,7 @@ _landmarks.all(
     "Landmarks of your direct messages with an agent", LandmarkList, superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
-    "POST", f"{_DIRECT}/compose", _composing(composer.compose_dm), "compose_direct",
+    "POST", f"{_DIRECT}/compose", _compose, "compose_direct",
     "The prompt for an agent that answers you alone", body=ComposeDirectIn,
 )  # fmt: skip
 

@@ -7,6 +7,8 @@ from pydantic import BaseModel, Field
 
 from keepstone.engine.pack import Evidence
 from keepstone.memory import scopes
+from keepstone.model.ids import new_id
+from keepstone.model.message import Message
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import chosen_request_id
 from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
@@ -98,8 +100,15 @@ class AskOut(BaseModel):
 
 @router.post("/ingest", status_code=202, summary="Append messages to a scope")
 async def ingest(services: Used, principal: Caller, body: IngestIn) -> IngestOut:
-    turns = [scopes.TranscriptTurn(**turn.model_dump()) for turn in body.transcript]
-    done = await scopes.ingest(services, principal, body.scope_id, turns)
+    now = services.clock()
+    messages = [
+        Message(
+            id=new_id("msg"), client_id=turn.id, speaker=turn.speaker, text=turn.text, at=turn.ts or now,
+            reply_to=turn.reply_to, metadata=turn.metadata,
+        )
+        for turn in body.transcript
+    ]  # fmt: skip
+    done = await scopes.ingest(services, principal, body.scope_id, messages)
     return IngestOut(scope_id=body.scope_id, ingested=done.new, message_ids=done.message_ids)
 
 
