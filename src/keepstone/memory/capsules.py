@@ -244,9 +244,7 @@ def enough(oldest: Sequence[Capsule], excess: int) -> list[Capsule]:
     return chosen if excess <= 0 else []
 
 
-async def _make_room(
-    conn: Connection, services: Services, principal: Principal, capsule: Capsule, more: int
-) -> None:  # fmt: skip
+async def _make_room(conn: Connection, services: Services, principal: Principal, capsule: Capsule, more: int) -> None:
     """Refuse what the plan has no room for; or, if its user wishes so, move what was not read for longest to the cold
     tier. The vault is held, so two that come at once can't both take the last byte.
     """

@@ -177,9 +177,7 @@ async def _rewrite(
     return await shelf.change(services, principal, CHAT_MEMORIES, find, edit)
 
 
-def _finder(
-    principal: Principal, place: str, memory_id: str, *, to_change: bool = False
-) -> Finder[ChatMemory]:  # fmt: skip
+def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool = False) -> Finder[ChatMemory]:
     """A memory of this workspace or chat, whichever `place` is the id of; or for whoever may change it."""
 
     async def find(conn: Connection) -> ChatMemory:

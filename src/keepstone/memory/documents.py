@@ -76,14 +76,12 @@ async def update_artifact(
     data = _checked(content) if content is not None else None
     while True:
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-            before = await _find(conn, workspace, "artifact", artifact_id)
-            workspaces.require_change(principal, workspace, before.created_by)
+            before = await _find(conn, workspace, "artifact", artifact_id, to_change=principal)
             text = content if content is not None else (await _contents(conn, artifact_id)).content
         cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             await workspace_store.hold(conn, workspace.library)
-            current = await _find(conn, workspace, "artifact", artifact_id)
-            workspaces.require_change(principal, workspace, current.created_by)
+            current = await _find(conn, workspace, "artifact", artifact_id, to_change=principal)
             if current.version != before.version:
                 continue  # somebody was faster: what was cut may no longer be its text
             changes: dict[str, Any] = {"version": before.version + 1, "updated_at": services.clock()}
@@ -160,8 +158,7 @@ async def delete(services: Services, principal: Principal, workspace_id: str, ki
     """Into the trash, for 30 days."""
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         await workspace_store.hold(conn, workspace.library)
-        document = await _find(conn, workspace, kind, document_id)
-        workspaces.require_change(principal, workspace, document.created_by)
+        document = await _find(conn, workspace, kind, document_id, to_change=principal)
         await store.update(conn, document_id, {"deleted_at": services.clock(), "version": document.version + 1})
         await store.add_version(conn, document_id, "deleted", principal.user_id, None)
         await passages.delete(conn, "document", [document_id])
@@ -269,12 +266,16 @@ async def _find(
     *,
     deleted: bool = False,
     any_state: bool = False,
+    to_change: Principal | None = None,
 ) -> Document:
+    """Of this workspace; with `to_change`, if they may change it."""
     document = await store.get(conn, document_id)
     if document is None or document.kind != kind or document.workspace_id != workspace.id:
         raise _not_found(kind)
     if not any_state and deleted != (document.deleted_at is not None):
         raise _not_found(kind)
+    if to_change is not None:
+        workspaces.require_change(to_change, workspace, document.created_by)
     return document
 
 

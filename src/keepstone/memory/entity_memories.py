@@ -172,9 +172,7 @@ async def get(services: Services, principal: Principal, memory_id: str) -> Entit
     return await shelf.get(services, principal, ENTITY_MEMORIES, _finder(principal, memory_id))
 
 
-async def history(
-    services: Services, principal: Principal, memory_id: str
-) -> tuple[EntityMemory, Sequence[Version]]:  # fmt: skip
+async def history(services: Services, principal: Principal, memory_id: str) -> tuple[EntityMemory, Sequence[Version]]:
     """The memory with every version of it, in their order; also of what is in the trash."""
     memory, versions = await shelf.history(services, principal, _finder(principal, memory_id))
     return memory, versions[::-1]

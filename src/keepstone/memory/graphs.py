@@ -46,15 +46,6 @@ class Stored:
     superseded: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
-    """A node that was reached, over which edge, and in how many steps."""
-
-    node: Node
-    edge: Edge
-    steps: int
-
-
 # ------------------------------------------------------------------------------------------------------ graphs
 
 
@@ -268,10 +259,10 @@ async def neighbours(
     direction: str = "both",
     edge_type: str | None = None,
     as_of: datetime | None = None,
-) -> list[Neighbour]:
-    """What is one or two edges away, the nearest first."""
+) -> list[tuple[Node, Edge, int]]:
+    """What is one or two edges away, over which edge, and in how many steps; the nearest first."""
     at = as_of or services.clock()
-    reached: list[Neighbour] = []
+    reached: list[tuple[Node, Edge, int]] = []
     async with inside(services, principal, graph_id) as (conn, graph):
         await find_node(conn, graph, node_id)
         seen, frontier = {node_id}, [node_id]
@@ -285,7 +276,7 @@ async def neighbours(
             for edge, end in fresh:
                 if end not in seen:
                     seen.add(end)
-                    reached.append(Neighbour(node=nodes[end], edge=edge, steps=step))
+                    reached.append((nodes[end], edge, step))
             frontier = [end for _, end in fresh]
             if not frontier:
                 break

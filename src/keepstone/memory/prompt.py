@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from keepstone.engine.pack import CLOSING, OPENING, defused
 from keepstone.errors import Invalid
@@ -161,15 +160,12 @@ def _part(title: str, lines: dict[str, str]) -> list[str]:
 
 def as_message(audience: Audience, message: Utterance) -> dict[str, str]:
     """The agent's own words are its own; everybody else is named."""
-    attached = "".join(f" [attachment: {defused(_attachment(given))}]" for given in message.attachments)
+    names = [given.get("name") or given.get("url") or given.get("id") or "file" for given in message.attachments]
+    attached = "".join(f" [attachment: {defused(str(name))}]" for name in names)
     if message.agent == audience.agent.slug:
         return {"role": "assistant", "content": message.text + attached}
     named = f"[{message.ts:%Y-%m-%d %H:%M}] {defused(message.name)}: {message.text}{attached}"
     return {"role": "user", "content": named}
-
-
-def _attachment(given: dict[str, Any]) -> str:
-    return str(given.get("name") or given.get("url") or given.get("id") or "file")
 
 
 def _summed(summary: Summary) -> str:

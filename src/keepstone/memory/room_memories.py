@@ -235,9 +235,7 @@ async def _shared_space(conn: Connection, principal: Principal, place: Shared, n
     return space
 
 
-async def _page(
-    conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest
-) -> Page[RoomMemory]:  # fmt: skip
+async def _page(conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest) -> Page[RoomMemory]:
     await enter(conn, space_scope(principal, *parts))
     rows = await memories.page(conn, store.SHAPE, parts, after=page.after, limit=page.limit + 1)
     return cut_page(rows, page, lambda memory: (memory.created_at, memory.id))

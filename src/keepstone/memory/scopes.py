@@ -163,7 +163,8 @@ async def ask(
             judged = services.llm is not None or matches.degraded is not None
             speaks_of_it = judged or matches.answerable >= ABSTAIN_BELOW
             evidence = await _evidence(conn, matches.hits if speaks_of_it else [])
-        text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
+        close_to_best = [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
+        text = quoted(close_to_best[:QUOTED], max_tokens=max_tokens)
         model = metered(services, principal)
         if model is not None and evidence:
             answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
@@ -177,9 +178,7 @@ async def ask(
     return await once(services, principal, request_id, parameters, work, keep=_is_short)
 
 
-async def _survey(
-    services: Services, principal: Principal, scope_id: str, action: str, call_id: str
-) -> SearchPlace:  # fmt: skip
+async def _survey(services: Services, principal: Principal, scope_id: str, action: str, call_id: str) -> SearchPlace:
     """The scope. If anything was ever said in it, the caller must be able to pay for the action."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         named_space = await candidates.find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
@@ -230,10 +229,6 @@ async def _people(
 def _is_short(answer: ScopeRecall | ScopeAnswer) -> bool:
     """Whether it may be kept in memory in case it is asked for again."""
     return sum(len(item.text) for item in answer.evidence) <= KEPT_CHARACTERS
-
-
-def _close_to_the_best(evidence: Sequence[Evidence]) -> list[Evidence]:
-    return [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
 
 
 def _check_length(text: str) -> None:

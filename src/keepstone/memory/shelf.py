@@ -38,9 +38,7 @@ Edit = Callable[[MemoryT], MemoryT]
 # -------------------------------------------------------------------------------- before the database is asked
 
 
-async def prepare(
-    services: Services, kind: Kind[MemoryT], memory: MemoryT, *, embed: bool = True
-) -> Prepared[MemoryT]:  # fmt: skip
+async def prepare(services: Services, kind: Kind[MemoryT], memory: MemoryT, *, embed: bool = True) -> Prepared[MemoryT]:
     """Cut it into passages and embed the first, so that it can be found by meaning as soon as it is stored."""
     services.embedders.need()
     cut: list[NewPassage] = []
@@ -52,9 +50,7 @@ async def prepare(
     return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
 
 
-async def prepare_change(
-    services: Services, kind: Kind[MemoryT], before: MemoryT, after: MemoryT
-) -> Prepared[MemoryT]:  # fmt: skip
+async def prepare_change(services: Services, kind: Kind[MemoryT], before: MemoryT, after: MemoryT) -> Prepared[MemoryT]:
     """The same where something of it is there already, and may still be right."""
     if (kind.indexed(after), after.created_at) == (kind.indexed(before), before.created_at):
         return Prepared(kind.complete(after), None)
@@ -195,9 +191,7 @@ async def get(services: Services, principal: Principal, kind: Kind[MemoryT], fin
         return kind.live(await find(conn))
 
 
-async def history(
-    services: Services, principal: Principal, find: Finder[MemoryT]
-) -> tuple[MemoryT, list[Version]]:  # fmt: skip
+async def history(services: Services, principal: Principal, find: Finder[MemoryT]) -> tuple[MemoryT, list[Version]]:
     """The memory, whatever its state, and every version of it, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         memory = await find(conn)

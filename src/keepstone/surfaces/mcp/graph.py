@@ -115,11 +115,11 @@ async def _neighbors(services: Services, principal: Principal, asked: given.Neig
         edge_type=asked.edge_type, as_of=asked.as_of,
     )  # fmt: skip
     lines = [
-        f"- {near.edge.from_id} {_flat(near.edge.type)} {near.edge.to_id} ({near.steps} away)\n{_line(near.node)}"
-        for near in neighbours
+        f"- {edge.from_id} {_flat(edge.type)} {edge.to_id} ({steps} away)\n{_line(node)}"
+        for node, edge, steps in neighbours
     ]
     said = f"{len(lines)} connected, the nearest first:\n{quote(chr(10).join(lines))}" if lines else "Nothing."
-    listed = [{"node": _shown(near.node), "edge": _edge(near.edge), "steps": near.steps} for near in neighbours]
+    listed = [{"node": _shown(node), "edge": _edge(edge), "steps": steps} for node, edge, steps in neighbours]
     return result(said, {"neighbors": listed})
 
 

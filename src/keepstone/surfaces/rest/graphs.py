@@ -277,12 +277,11 @@ async def list_neighbors(
         services, principal, _named(graph_id), node_id, depth=depth, direction=direction, edge_type=edge_type,
         as_of=as_of,
     )  # fmt: skip
-    return NeighborList(
-        items=[
-            NeighborOut(node=NodeOut.model_validate(near.node), edge=_edge(near.edge), steps=near.steps)
-            for near in neighbours
-        ]
-    )
+    shown = [
+        NeighborOut(node=NodeOut.model_validate(node), edge=_edge(edge), steps=steps)
+        for node, edge, steps in neighbours
+    ]
+    return NeighborList(items=shown)
 
 
 # ------------------------------------------------------------------------------------------------------- edges
