@@ -73,7 +73,8 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
 
 async def get(services: Services, principal: Principal, capsule_id: str) -> Capsule:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        capsule = CAPSULES.live(await _finder(principal, capsule_id)(conn))
+        [kept] = await _finder(principal, capsule_id)(conn)
+        capsule = CAPSULES.live(kept)
         await memories.touch(conn, capsule.id)
     return capsule
 
@@ -100,7 +101,7 @@ async def list_put_away(services: Services, principal: Principal, page: PageRequ
 async def update(services: Services, principal: Principal, capsule_id: str, changes: Mapping[str, Any]) -> Capsule:
     """Change the given fields; what it was stays in its history."""
 
-    async def find(conn: Connection) -> Capsule:
+    async def find(conn: Connection) -> Sequence[Capsule]:
         await require_project(conn, principal, changes.get("project_id"))
         return await _finder(principal, capsule_id)(conn)
 
@@ -268,12 +269,12 @@ async def _make_room(conn: Connection, services: Services, principal: Principal,
 
 
 def _finder(principal: Principal, capsule_id: str) -> Finder[Capsule]:
-    async def find(conn: Connection) -> Capsule:
+    async def find(conn: Connection) -> Sequence[Capsule]:
         await look_into_vault(conn, principal)
         capsule = await memories.get(conn, store.SHAPE, capsule_id)
         if capsule is None:
             raise CAPSULES.not_found()
-        return capsule
+        return [capsule]
 
     return find
 

@@ -180,7 +180,7 @@ async def _rewrite(
 def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool = False) -> Finder[ChatMemory]:
     """A memory of this workspace or chat, whichever `place` is the id of; or for whoever may change it."""
 
-    async def find(conn: Connection) -> ChatMemory:
+    async def find(conn: Connection) -> Sequence[ChatMemory]:
         chat_id = None
         if place.startswith("chat_"):
             chat, workspace = await find_chat(conn, principal, place)
@@ -192,7 +192,7 @@ def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool
             raise CHAT_MEMORIES.not_found()
         if to_change:
             workspaces.require_change(principal, workspace, memory.user_id)
-        return memory
+        return [memory]
 
     return find
 

@@ -327,8 +327,8 @@ async def _default(conn: Connection) -> Graph | None:
 
 
 def _finder(principal: Principal, graph_id: str | None, node_id: str) -> Finder[Node]:
-    async def find(conn: Connection) -> Node:
-        return await find_node(conn, await find_graph(conn, principal, graph_id), node_id, any_state=True)
+    async def find(conn: Connection) -> Sequence[Node]:
+        return [await find_node(conn, await find_graph(conn, principal, graph_id), node_id, any_state=True)]
 
     return find
 

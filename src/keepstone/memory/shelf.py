@@ -29,9 +29,9 @@ from keepstone.store.db import Connection
 
 _NEAREST = 20
 
-# Finds a memory, whatever its state, or says that there is none such; from then on the transaction reaches it.
-Finder = Callable[[Connection], Awaitable[MemoryT]]
-Finders = Callable[[Connection], Awaitable[Sequence[MemoryT]]]
+# Finds a memory or several, whatever their state, or says that there is none such; from then on the transaction reaches
+# them.
+Finder = Callable[[Connection], Awaitable[Sequence[MemoryT]]]
 Edit = Callable[[MemoryT], MemoryT]
 
 
@@ -188,13 +188,14 @@ async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[Memory
 
 async def get(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> MemoryT:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        return kind.live(await find(conn))
+        [memory] = await find(conn)
+        return kind.live(memory)
 
 
 async def history(services: Services, principal: Principal, find: Finder[MemoryT]) -> tuple[MemoryT, list[Version]]:
     """The memory, whatever its state, and every version of it, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        memory = await find(conn)
+        [memory] = await find(conn)
         return memory, await memories.versions(conn, Version, memory.id)
 
 
@@ -203,12 +204,12 @@ async def change(
     edit: Edit[MemoryT], **details: str,
 ) -> MemoryT:  # fmt: skip
     """What `edit` makes of it, as another version. One that is as before is no change."""
-    [changed] = await change_all(services, principal, kind, _one(find), edit, **details)
+    [changed] = await change_all(services, principal, kind, find, edit, **details)
     return changed
 
 
 async def change_all(
-    services: Services, principal: Principal, kind: Kind[MemoryT], find: Finders[MemoryT],
+    services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT],
     edit: Edit[MemoryT], **details: str,
 ) -> list[MemoryT]:  # fmt: skip
     """All of them or none."""
@@ -234,12 +235,7 @@ async def change_all(
 
 
 async def trash(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> None:
-    """Into the trash, for 30 days."""
-    await trash_all(services, principal, kind, _one(find))
-
-
-async def trash_all(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finders[MemoryT]) -> None:
-    """All of them or none."""
+    """Into the trash, for 30 days: all of them or none."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         gone = await held(conn, find)
         if any(memory.deleted_at is not None for memory in gone):
@@ -261,16 +257,17 @@ async def restore(
 
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            before = away(await find(conn))
+            [memory] = await find(conn)
+            before = away(memory)
         prepared = await prepare(services, kind, edit(before))
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            [current] = await held(conn, _one(find))
+            [current] = await held(conn, find)
             if away(current).version != before.version:
                 continue
             return await rewrite(conn, services, principal, kind, current, prepared, change)
 
 
-async def held(conn: Connection, find: Finders[MemoryT]) -> Sequence[MemoryT]:
+async def held(conn: Connection, find: Finder[MemoryT]) -> Sequence[MemoryT]:
     """What it finds; and until the transaction ends, nobody else changes anything in their spaces."""
     wanted = await find(conn)
     while True:
@@ -279,10 +276,3 @@ async def held(conn: Connection, find: Finders[MemoryT]) -> Sequence[MemoryT]:
         wanted = await find(conn)
         if {memory.space for memory in wanted} <= locked:  # else one was moved meanwhile
             return wanted
-
-
-def _one(find: Finder[MemoryT]) -> Finders[MemoryT]:
-    async def several(conn: Connection) -> Sequence[MemoryT]:
-        return [await find(conn)]
-
-    return several
