@@ -10,7 +10,7 @@ import numpy as np
 
 from keepstone.access.plans import capacity
 from keepstone.access.principals import principal_of
-from keepstone.access.readscope import account_scope
+from keepstone.access.readscope import account_scope, inside
 from keepstone.access.require import require_user
 from keepstone.engine.atlas import chart
 from keepstone.engine.keyphrases import labels
@@ -76,15 +76,13 @@ class Digest:
 
 async def tags(services: Services, principal: Principal) -> list[tuple[str, int]]:
     """Each with the number of capsules that have it, the most used first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         return await store.tags(conn, vault.space)
 
 
 async def usage(services: Services, principal: Principal) -> VaultUsage:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         user, account = await users.get(conn, user_id), await accounts.get(conn)
         if user is None or account is None:
             raise NotFound("There is no such user.")
@@ -103,8 +101,7 @@ async def usage(services: Services, principal: Principal) -> VaultUsage:
 async def timeline(services: Services, principal: Principal, bucket: Bucket) -> list[TimelineSpan]:
     """How much was kept when, in the user's time zone, and what it was about; the earliest first."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         user = await users.get(conn, user_id)
         spans = await store.by_date(conn, vault.space, bucket, user.timezone if user else "UTC")
     few = max(1, _READ_TITLES // max(1, len(spans)))
@@ -122,8 +119,7 @@ async def constellation(services: Services, principal: Principal) -> Constellati
     deadline = asyncio.get_running_loop().time() + _WAIT_FOR_MAP
     asked = False
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            vault = await look_into_vault(conn, principal)
+        async with inside(services, principal, look_into_vault) as (conn, vault):
             if vault.memory_count < MAP_FROM:
                 raise Conflict(f"The map needs at least {MAP_FROM} capsules, and there are {vault.memory_count}.")
             made = await map_store.get(conn, vault.space)
@@ -186,8 +182,7 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
 async def digest(services: Services, principal: Principal) -> Digest:
     until = services.clock()
     since = until - timedelta(days=7)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         wanted = store.CapsuleFilter(since=since, until=until)
         new = await store.page(conn, vault.space, wanted, after=None, limit=1000)
         old = await store.least_read(conn, vault.space, limit=20)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from keepstone.access.audit import record
 from keepstone.access.meter import try_model
 from keepstone.access.plans import capacity, quota_exceeded
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.engine import curate as engine
 from keepstone.engine.keyphrases import tags
@@ -117,8 +117,7 @@ async def delete(services: Services, principal: Principal, capsule_id: str) -> N
 
 async def delete_all(services: Services, principal: Principal) -> int:
     """Everything into the trash. Returns how many that were."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await hold_vault(conn, principal)
+    async with inside(services, principal, hold_vault) as (conn, vault):
         every = await store.ids_of(conn, vault.space, store.CapsuleFilter())
         await shelf.put_away(conn, principal, CAPSULES, every, deleted_at=services.clock())
         await record(conn, principal, "capsule.delete_all", None, count=len(every))

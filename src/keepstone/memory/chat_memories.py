@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keepstone.access.meter import metered
-from keepstone.access.readscope import account_scope
+from keepstone.access.readscope import account_scope, inside
 from keepstone.engine import extract
 from keepstone.engine.titles import title_by_model
 from keepstone.errors import Malformed
@@ -60,8 +60,7 @@ async def remember(
     if message_id is None and content is None:
         message = "give messageId or content: at least one of the two"
         raise Malformed(f"body: {message}. Nothing was stored.", details=[{"path": "body", "message": message}])
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, _ = await find_chat(conn, principal, chat_id, needs="member")
+    async with inside(services, principal, find_chat, chat_id, needs="member") as (conn, (chat, _)):
         said = await find_message(conn, chat.id, message_id) if message_id is not None else None
     new = NewMemory(
         content=content if content is not None else said.content if said else "",
@@ -103,8 +102,7 @@ async def save(
 
 async def list_of_chat(services: Services, principal: Principal, chat_id: str) -> Sequence[ChatMemory]:
     """What was remembered from this chat, the newest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, _ = await find_chat(conn, principal, chat_id)
+    async with inside(services, principal, find_chat, chat_id) as (conn, (chat, _)):
         return await store.of_chat(conn, chat.id)
 
 

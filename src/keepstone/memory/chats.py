@@ -1,7 +1,7 @@
 """Chats: made in a workspace, named, moved to another, put in the trash and brought back; and what was said in them."""
 
 from keepstone.access.audit import record
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
 from keepstone.memory import shelf, workspaces
@@ -50,17 +50,15 @@ async def list_chats(
 
 
 async def get(services: Services, principal: Principal, chat_id: str) -> Chat:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, _ = await find_chat(conn, principal, chat_id)
-    return chat
+    async with inside(services, principal, find_chat, chat_id) as (_, (chat, _)):
+        return chat
 
 
 async def change(
     services: Services, principal: Principal, chat_id: str, *, title: str | None = None, **elsewhere: str | None
 ) -> Chat:
     """Another title; and with `workspace_id`, even if that is None, another workspace. Both or nothing."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, workspace = await hold_chat(conn, principal, chat_id)
+    async with inside(services, principal, hold_chat, chat_id) as (conn, (chat, workspace)):
         workspaces.require_change(principal, workspace, chat.created_by)
         if title is not None:
             await store.update(conn, chat_id, title=title)
@@ -98,8 +96,7 @@ async def _assign(
 
 async def delete(services: Services, principal: Principal, chat_id: str) -> None:
     """Into the trash, for 30 days. What was remembered from it stays the workspace's."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, workspace = await find_chat(conn, principal, chat_id)
+    async with inside(services, principal, find_chat, chat_id) as (conn, (chat, workspace)):
         workspaces.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=services.clock())
         await record(conn, principal, "chat.delete", chat_id)
@@ -107,8 +104,7 @@ async def delete(services: Services, principal: Principal, chat_id: str) -> None
 
 async def restore(services: Services, principal: Principal, chat_id: str) -> Chat:
     """Back out of the trash."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, workspace = await find_chat(conn, principal, chat_id, deleted=True)
+    async with inside(services, principal, find_chat, chat_id, deleted=True) as (conn, (chat, workspace)):
         if not restorable(chat.deleted_at, services.clock()):
             raise _not_found()
         workspaces.require_change(principal, workspace, chat.created_by)

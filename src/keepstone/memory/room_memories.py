@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
-from keepstone.access.readscope import account_scope, job_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, job_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.engine.pack import own_words
 from keepstone.engine.takeaways import Takeaway, is_landmark, revises, takeaways, takeaways_by_model
@@ -83,8 +83,7 @@ async def list_room(
     services: Services, principal: Principal, place: str, page: PageRequest, *, agent: str | None = None
 ) -> Page[RoomMemory]:
     """What an agent remembers of the room, or what all of them do."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place)
+    async with inside(services, principal, find_place, place) as (conn, room):
         agents = [agent] if agent else await rooms.agents(conn, room.space)
         parts = [room.space] if room.agent else await rooms.parts(conn, [room.space], agents)
         return await _page(conn, principal, parts, page)
@@ -95,8 +94,7 @@ async def pin(
 ) -> Landmark:
     """A landmark by hand. What it supersedes stays readable. Pinned again, it is the one that is there."""
     text = LANDMARKS.check_text(text)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place, make=True)
+    async with inside(services, principal, find_place, place, make=True) as (conn, room):
         await rooms.hold(conn, room.space)
         every = {landmark.id: landmark for landmark in await store.landmarks(conn, room.space, superseded=True)}
         if any(landmark_id not in every for landmark_id in supersedes):
@@ -113,8 +111,7 @@ async def pin(
 async def list_landmarks(
     services: Services, principal: Principal, place: str, *, superseded: bool
 ) -> Sequence[Landmark]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place)
+    async with inside(services, principal, find_place, place) as (conn, room):
         return await store.landmarks(conn, room.space, superseded=superseded)
 
 

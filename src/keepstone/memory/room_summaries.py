@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
-from keepstone.access.readscope import account_scope, job_scope
+from keepstone.access.readscope import inside, job_scope
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.pack import own_words
 from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summarise_parts
@@ -48,8 +48,7 @@ async def list_summaries(
     services: Services, principal: Principal, place: str, page: PageRequest, *, tier: Tier | None
 ) -> Page[Summary]:
     """Those that hold, the latest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place)
+    async with inside(services, principal, find_place, place) as (conn, room):
         summaries = await store.page(conn, room.space, tier, after=page.after, limit=page.limit + 1)
     return cut_page(summaries, page, lambda summary: (summary.starts_at, summary.id))
 

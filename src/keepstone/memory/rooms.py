@@ -10,7 +10,7 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.principals import act_for, find_user
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, Malformed, NotFound
 from keepstone.memory.agents import find_agent
@@ -101,8 +101,7 @@ async def get(services: Services, principal: Principal, room_id: str) -> Describ
 
 
 async def rename(services: Services, principal: Principal, room_id: str, *, name: str) -> Described:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         await member_store.rename(conn, room.space, name)
         await record(conn, principal, "room.rename", room_id)
         return await _described(conn, await find_room(conn, principal, room_id))
@@ -110,8 +109,7 @@ async def rename(services: Services, principal: Principal, room_id: str, *, name
 
 async def delete(services: Services, principal: Principal, room_id: str) -> None:
     """Into the trash with all that was said, for 30 days; by an owner of the room."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         await _require_owner(conn, principal, room)
         await spaces.put_away(conn, room.space, away=True)
         await record(conn, principal, "room.delete", room_id)
@@ -131,8 +129,7 @@ async def restore(services: Services, principal: Principal, room_id: str) -> Des
 
 async def join(services: Services, principal: Principal, room_id: str, user: str) -> Described:
     """Let somebody of the account in. Whoever is in a room may."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         joining = await find_user(conn, user)
         if joining.id not in {participant.user_id for participant in await store.participants(conn, room.space)}:
             await member_store.put_member(conn, room.space, joining.id, "member")
@@ -142,8 +139,7 @@ async def join(services: Services, principal: Principal, room_id: str, user: str
 
 async def leave(services: Services, principal: Principal, room_id: str, user_id: str) -> None:
     """Everybody may leave; an owner may send others away. The last owner hands the room on, or deletes it."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         if user_id != principal.user_id:
             await _require_owner(conn, principal, room)
         await store.hold(conn, room.space)
@@ -161,8 +157,7 @@ async def leave(services: Services, principal: Principal, room_id: str, user_id:
 
 async def add_agent(services: Services, principal: Principal, room_id: str, agent: str) -> Described:
     """It remembers what is said from now on."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         await find_agent(conn, agent)
         await store.add_agent(conn, room.space, agent)
         await record(conn, principal, "room.agent", room_id, agent=agent)
@@ -170,8 +165,7 @@ async def add_agent(services: Services, principal: Principal, room_id: str, agen
 
 
 async def remove_agent(services: Services, principal: Principal, room_id: str, slug: str) -> None:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         if not await store.remove_agent(conn, room.space, slug):
             raise NotFound("There is no such agent in this room.")
         await record(conn, principal, "room.agent_away", room_id, agent=slug)
@@ -202,8 +196,7 @@ async def list_messages(
     """In the order in which they were said; of the same moment, in which they came."""
     number = number_in(page)
     after = (page.after[0], number) if page.after and number is not None else None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place)
+    async with inside(services, principal, find_place, place) as (conn, room):
         messages = await store.messages(
             conn, room.space, after=after, limit=page.limit + 1, thread_id=thread_id, latest_first=latest_first
         )
@@ -237,8 +230,7 @@ async def recent_messages(services: Services, principal: Principal, room: Room) 
 
 
 async def open_thread(services: Services, principal: Principal, room_id: str, *, title: str) -> Thread:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         thread = Thread(id=new_id("thr"), title=title, message_count=0, opened_at=services.clock(), closed_at=None)
         await store.open_thread(conn, room.space, thread)
         await record(conn, principal, "thread.open", thread.id)
@@ -246,16 +238,14 @@ async def open_thread(services: Services, principal: Principal, room_id: str, *,
 
 
 async def list_threads(services: Services, principal: Principal, room_id: str, page: PageRequest) -> Page[Thread]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         threads = await store.threads(conn, room.space, after=page.after, limit=page.limit + 1)
     return cut_page(threads, page, lambda thread: (thread.opened_at, thread.id))
 
 
 async def close_thread(services: Services, principal: Principal, room_id: str, thread_id: str) -> Thread:
     """A summary of it is made. Closed again, nothing changes."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         thread = await store.thread(conn, room.space, thread_id)
         if thread is None:
             raise NotFound("There is no such thread in this room.")

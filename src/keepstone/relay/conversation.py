@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from keepstone.access.meter import try_model
-from keepstone.access.readscope import account_scope
+from keepstone.access.readscope import account_scope, inside
 from keepstone.engine.ask_model import DATA_ONLY, quoted
 from keepstone.engine.pack import CLOSING, OPENING, begins_at, defused, own_words, tokens
 from keepstone.errors import Invalid, KeepstoneError
@@ -133,8 +133,7 @@ async def _kept(
 ) -> tuple[ChatMessage, tuple[int, int] | None]:
     """The answer as it is kept; and, if it is one of the longer kind, what is to be read for memories."""
     chat_id = str(begun.turn.chat_id)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await find_chat(conn, principal, chat_id)
+    async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
         reply = await find_message(conn, chat_id, message_id)
         if begun.turn.mode == "chat" or len(reply.content) < LEAST:
             return reply, None
@@ -174,8 +173,7 @@ async def _history(
     services: Services, principal: Principal, chat_id: str
 ) -> tuple[summaries.Compaction | None, Sequence[ChatMessage]]:
     """What stands for the beginning of the chat, and what was said since."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await find_chat(conn, principal, chat_id)
+    async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
         before = await summaries.compaction(conn, workspace.space, chat_id)
         return before, await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
 
@@ -192,8 +190,7 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
     content = await try_model(services, principal, lambda model: _shortened(services, model, earlier, old))
     if not content:
         return None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await find_chat(conn, principal, chat_id, needs="member")
+    async with inside(services, principal, find_chat, chat_id, needs="member") as (conn, (_, workspace)):
         await store.hold(conn, chat_id)
         now = await summaries.compaction(conn, workspace.space, chat_id)
         if now != before:

@@ -7,7 +7,7 @@ Without a chat nothing is kept but what a tool saves. What was injected is marke
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import SearchPlace
 from keepstone.engine.pack import own_words, remembered
@@ -129,8 +129,7 @@ async def close_turn(
     if turn.chat_id is None:
         return None
     reply_id: str | None = None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await hold_chat(conn, principal, turn.chat_id, needs="member")
+    async with inside(services, principal, hold_chat, turn.chat_id, needs="member") as (conn, (_, workspace)):
         if reply:
             metadata = {"tools": list(tools)} if tools else {}
             metadata |= {"injected": [recalled.memory.id for recalled in turn.injected]} if turn.injected else {}
