@@ -164,7 +164,7 @@ class Laboratory:
 
     async def _fill(self, conn: Connection, cut: Sequence[NewPassage]) -> SearchPlace:
         """A new space with these passages, and with their vectors."""
-        space = (await spaces.hold(conn, kind="scope", name=f"bench {next(self.numbers)}", owner=None)).space
+        space = await spaces.hold(conn, kind="scope", name=f"bench {next(self.numbers)}", owner=None)
         scope = job_scope(self.account, space)
         await enter(conn, scope)
         await passages.insert(conn, space, [replace(part, source_id=f"{space}.{part.source_id}") for part in cut])

@@ -1,5 +1,6 @@
 """What sources yield arrives once, whatever happens on the way, and only where its owner may write."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
@@ -20,24 +21,32 @@ from keepstone.importers.export import export_json, export_markdown
 from keepstone.importers.items import Conversation, ImportedTurn, Item, Note, Reading
 from keepstone.importers.journal import Journal
 from keepstone.importers.report import Report
-from keepstone.importers.server import RemoteServer
+from keepstone.importers.server import RETRIES, RemoteServer
 from keepstone.importers.sources import SOURCES
 from keepstone.services import Services
+from keepstone_client import AsyncKeepstone
 
 
 @pytest.fixture
-async def calls(app: FastAPI) -> AsyncGenerator[httpx2.AsyncClient]:
+async def downloads(app: FastAPI) -> AsyncGenerator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app, client=("127.0.0.1", 50000), raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as client:
         yield client
 
 
-async def no_pause(_seconds: float) -> None:
-    pass
+@pytest.fixture
+def calls(app: FastAPI) -> httpx.ASGITransport:
+    return httpx.ASGITransport(app, client=("127.0.0.1", 50000), raise_app_exceptions=False)
+
+
+def remote(transport: httpx.AsyncBaseTransport, key: str) -> RemoteServer:
+    return RemoteServer(
+        AsyncKeepstone(base_url="http://127.0.0.1:8420", api_key=key, transport=transport, retries=RETRIES)
+    )
 
 
 async def run(
-    client: httpx2.AsyncClient,
+    calls: httpx.AsyncBaseTransport,
     person: Person,
     items: list[Item],
     *,
@@ -48,7 +57,7 @@ async def run(
 ) -> Report:
     report = Report()
     delivery = Delivery(
-        server=RemoteServer(client, person.key, no_pause),
+        server=remote(calls, person.key),
         journal=journal or Journal(None),
         report=report,
         source=source,
@@ -80,7 +89,7 @@ def note(name: str, words: str, **more: Any) -> Note:
 
 
 async def test_what_was_said_is_recalled_from_one_scope_with_its_time_and_order(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World, database: str
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World, database: str
 ) -> None:
     items: list[Item] = [talk("one", "The ferry leaves at nine.", "Really?"), talk("two", "Sourdough needs a day.")]
     report = await run(calls, world.owner, items, source="chatgpt")
@@ -97,7 +106,7 @@ async def test_what_was_said_is_recalled_from_one_scope_with_its_time_and_order(
 
 
 async def test_a_second_import_writes_nothing_with_and_without_the_journal(
-    calls: httpx2.AsyncClient, world: World, database: str
+    calls: httpx.ASGITransport, world: World, database: str
 ) -> None:
     items: list[Item] = [talk("one", "first", "second"), note("n", "a note"), talk("two", *map(str, range(2500)))]
     journal = Journal(None)
@@ -110,7 +119,7 @@ async def test_a_second_import_writes_nothing_with_and_without_the_journal(
     assert await rows(database, "SELECT count(*), count(DISTINCT client_id) FROM messages") == [(2502, 2502)]
 
 
-async def test_a_conversation_that_went_on_gets_what_is_new(calls: httpx2.AsyncClient, world: World) -> None:
+async def test_a_conversation_that_went_on_gets_what_is_new(calls: httpx.ASGITransport, world: World) -> None:
     journal = Journal(None)
     await run(calls, world.owner, [talk("one", "first")], journal=journal)
     report = await run(calls, world.owner, [talk("one", "first", "second")], journal=journal)
@@ -118,7 +127,7 @@ async def test_a_conversation_that_went_on_gets_what_is_new(calls: httpx2.AsyncC
 
 
 async def test_a_note_keeps_its_times_tags_and_kind_and_is_found(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
 ) -> None:
     made, changed = datetime(2020, 5, 1, tzinfo=UTC), datetime(2021, 5, 1, tzinfo=UTC)
     one = note(
@@ -132,7 +141,7 @@ async def test_a_note_keeps_its_times_tags_and_kind_and_is_found(
 
 
 async def test_two_people_of_an_account_import_the_same_each_for_themselves(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
 ) -> None:
     for person in (world.owner, world.member, world.stranger):
         report = await run(calls, person, [note("n", "the same")])
@@ -141,7 +150,7 @@ async def test_two_people_of_an_account_import_the_same_each_for_themselves(
 
 
 async def test_a_note_that_changed_there_is_a_new_version_here_and_one_deleted_here_stays_deleted(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
 ) -> None:
     journal = Journal(None)
     await run(calls, world.owner, [note("a", "first"), note("b", "gone")], journal=journal)
@@ -157,7 +166,7 @@ async def test_a_note_that_changed_there_is_a_new_version_here_and_one_deleted_h
 
 
 async def test_what_the_server_refuses_is_left_out_alone(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
 ) -> None:
     long = "x" * 300
     bad = ImportedTurn(id="bad", speaker=long, text="nobody has such a name", at=None)
@@ -175,7 +184,7 @@ async def test_what_the_server_refuses_is_left_out_alone(
 
 
 async def test_a_full_plan_takes_what_fits_stops_and_goes_on_when_there_is_room(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, services: Services, world: World
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, services: Services, world: World
 ) -> None:
     items: list[Item] = [note(f"n{number}", f"note {number}") for number in range(20)]
     await operator.set_allowance(services, "olga@example.org", quota_bytes=12 * (OVERHEAD + 20))
@@ -190,7 +199,7 @@ async def test_a_full_plan_takes_what_fits_stops_and_goes_on_when_there_is_room(
 
 
 async def test_conversations_can_go_into_capsules_or_into_a_workspace(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
 ) -> None:
     auth = world.owner.auth
     one = talk("ferries", "When does it leave?", "At nine.")
@@ -218,7 +227,7 @@ async def test_conversations_can_go_into_capsules_or_into_a_workspace(
 
 
 async def test_a_scope_or_a_project_of_ones_choice(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
 ) -> None:
     project = (await client.post("/v1/projects", headers=world.owner.auth, json={"name": "Home"})).json()["id"]
     await run(
@@ -234,38 +243,38 @@ async def test_a_scope_or_a_project_of_ones_choice(
             Into.parse(wrong)
 
 
-async def test_a_wrong_key_stops_at_once(calls: httpx2.AsyncClient, world: World) -> None:
+async def test_a_wrong_key_stops_at_once(calls: httpx.ASGITransport, world: World) -> None:
     report = Report()
-    server = RemoteServer(calls, "ck_" + "0" * 52, no_pause)
+    server = remote(calls, "ck_" + "0" * 52)
     delivery = Delivery(server=server, journal=Journal(None), report=report, source="jsonl", whose="x")
     with pytest.raises(Unauthenticated):
         await bring([talk("one", "hello")], delivery, report, lambda: None)
 
 
-async def test_a_server_that_is_busy_is_waited_for_and_one_that_is_gone_is_told() -> None:
+async def test_a_server_that_is_busy_is_waited_for_and_one_that_is_gone_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     answers = [
-        httpx2.Response(
-            429, headers={"Retry-After": "7"}, json={"error": {"code": "rate_limited", "message": "later"}}
-        ),
-        httpx2.Response(503, json={}),
-        httpx2.Response(202, json={"ingested": 1}),
+        httpx.Response(429, headers={"Retry-After": "7"}, json={"error": {"code": "rate_limited", "message": "later"}}),
+        httpx.Response(503, json={}),
+        httpx.Response(202, json={"ingested": 1}),
     ]
     waited: list[float] = []
 
     async def pause(seconds: float) -> None:
         waited.append(seconds)
 
-    def answer(_request: httpx2.Request) -> httpx2.Response:
+    def answer(_request: httpx.Request) -> httpx.Response:
         if not answers:
-            raise httpx2.ConnectError("gone")
+            raise httpx.ConnectError("gone")
         return answers.pop(0)
 
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer), base_url="http://x") as client:
-        server = RemoteServer(client, "k", pause)
-        assert await server.post("/v1/ingest", {}) == {"ingested": 1}
-        assert waited[0] == 7
-        with pytest.raises(Unavailable, match="again to go on"):
-            await server.post("/v1/ingest", {})
+    monkeypatch.setattr(asyncio, "sleep", pause)
+    server = remote(httpx.MockTransport(answer), "k")
+    assert await server.post("/v1/ingest", {}) == {"ingested": 1}
+    assert waited[0] >= 7
+    with pytest.raises(Unavailable, match="again to go on"):
+        await server.post("/v1/ingest", {})
 
 
 # ---------------------------------------------------------------------------------------- export and back again
@@ -311,7 +320,13 @@ def comparable(archive: dict[str, Any], *, without: set[str] = frozenset()) -> l
 
 @pytest.mark.parametrize("form", ["json", "markdown"])
 async def test_what_was_exported_comes_back_without_loss_to_another_account(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World, database: str, tmp_path: Path, form: str
+    calls: httpx.ASGITransport,
+    downloads: httpx2.AsyncClient,
+    client: httpx.AsyncClient,
+    world: World,
+    database: str,
+    tmp_path: Path,
+    form: str,
 ) -> None:
     await fill(client, world)
     before = await archive_of(client, world.owner.auth)
@@ -319,10 +334,10 @@ async def test_what_was_exported_comes_back_without_loss_to_another_account(
     path = tmp_path / "out"
     if form == "json":
         path = path.with_suffix(".json")
-        await export_json(calls, world.owner.key, path)
+        await export_json(downloads, world.owner.key, path)
         items = list(SOURCES["keepstone"](Reading(path=str(path))))
     else:
-        assert await export_markdown(calls, world.owner.key, path) == 4
+        assert await export_markdown(downloads, world.owner.key, path) == 4
         assert (path / "trash").is_dir()
         items = list(SOURCES["markdown"](Reading(path=str(path))))
     assert len(items) == 4
@@ -339,10 +354,10 @@ async def test_what_was_exported_comes_back_without_loss_to_another_account(
 
 
 async def test_an_exported_file_that_was_edited_is_taken_as_it_is_now(
-    calls: httpx2.AsyncClient, client: httpx.AsyncClient, world: World, tmp_path: Path
+    calls: httpx.ASGITransport, downloads: httpx2.AsyncClient, client: httpx.AsyncClient, world: World, tmp_path: Path
 ) -> None:
     await keep(client, world.owner.auth, "The roof leaks.", title="Roof", tags=["house"])
-    await export_markdown(calls, world.owner.key, tmp_path / "out")
+    await export_markdown(downloads, world.owner.key, tmp_path / "out")
     (file,) = (tmp_path / "out").glob("roof-*.md")
     words = (
         file.read_text()
@@ -377,17 +392,17 @@ async def test_what_is_long_gone_or_not_yet_is_not_brought_into_the_trash(
 
 
 async def test_an_export_never_overwrites_a_folder_and_leaves_nothing_half(
-    calls: httpx2.AsyncClient, world: World, tmp_path: Path
+    downloads: httpx2.AsyncClient, world: World, tmp_path: Path
 ) -> None:
     tmp_path = tmp_path / "exports"
     (tmp_path / "mine").mkdir(parents=True)
     (tmp_path / "mine" / "precious.md").write_text("mine")
     with pytest.raises(Exception, match="not empty"):
-        await export_markdown(calls, world.owner.key, tmp_path / "mine")
+        await export_markdown(downloads, world.owner.key, tmp_path / "mine")
     with pytest.raises(Unauthenticated):
-        await export_json(calls, "ck_wrong", tmp_path / "out.json")
+        await export_json(downloads, "ck_wrong", tmp_path / "out.json")
     with pytest.raises(Unauthenticated):
-        await export_markdown(calls, "ck_wrong", tmp_path / "out")
+        await export_markdown(downloads, "ck_wrong", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 

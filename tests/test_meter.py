@@ -188,7 +188,8 @@ async def test_another_parameter_is_another_call(services: Services, world: Worl
     await operator.set_allowance(services, OLGA, credit_count=100)
     async with http(make_app(services)) as client:
         await ingest(client, world.owner.auth)
-        for more in ({}, {"max_tokens": 10}, {"as_of": "2026-01-01T00:00:00Z"}):
+        others: list[dict[str, Any]] = [{}, {"max_tokens": 10}, {"as_of": "2026-01-01T00:00:00Z"}]
+        for more in others:
             await ask(client, world.owner.auth, **more)
         assert await balance(database, world.owner) == 85
         named = world.owner.auth | {"X-Request-Id": "the-same-request"}

@@ -17,7 +17,6 @@ from keepstone.model.ids import new_id
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.services import Services
 from keepstone.store import spaces
-from keepstone.store.db import Connection
 from keepstone.store.inspect import app_role_is_held, unguarded_tables
 
 ALL: tuple[Visibility, ...] = ("public", "shared", "private")
@@ -99,7 +98,7 @@ KEPT = (
 )  # fmt: skip
 
 
-async def counts(conn: Connection, names: tuple[str, ...]) -> dict[str, int]:
+async def counts(conn: psycopg.AsyncConnection[Any], names: tuple[str, ...]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in names:
         rows = await (await conn.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(name)))).fetchall()

@@ -455,7 +455,7 @@ async def test_a_viewer_changes_nothing_at_all(
 
 async def contents(database: str) -> list[tuple[Any, ...]]:
     tables = ("spaces", "members", "chats", "messages", "memories", "memory_versions", "documents", "document_versions")
-    every = " UNION ALL ".join(f"SELECT (to_jsonb(t) - 'awaits_reading')::text FROM {table} t" for table in tables)
+    every = " UNION ALL ".join(f"SELECT (to_jsonb(t) - 'indexing_scheduled')::text FROM {table} t" for table in tables)
     return await rows(database, f"{every} ORDER BY 1")
 
 

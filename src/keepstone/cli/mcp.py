@@ -6,7 +6,7 @@ output belongs to the protocol, everything else goes to standard error.
 
 import asyncio
 import signal
-from typing import Any, cast
+from typing import Any
 
 import httpx2
 import typer
@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from keepstone.cli.reach import MAKE_A_KEY, address_of, is_local, key_of
 from keepstone.errors import Misconfigured
+from keepstone.importers.text import fields
 from keepstone.observe.logs import configure_logs
 from keepstone.settings import Settings, read_settings
 from keepstone.surfaces.mcp.answer import failure
@@ -59,7 +60,7 @@ async def _pass_on(
         answer = await client.post(
             f"{address}/v1/mcp", json=message, headers={"Authorization": f"Bearer {key}", "Accept": "application/json"}
         )
-        body = _fields(answer.json())
+        body = fields(answer.json())
     except httpx2.TransportError:
         return failure(
             "unavailable",
@@ -73,14 +74,10 @@ async def _pass_on(
         )
     if answer.status_code == 200 and "result" in body:
         return body["result"]
-    error = _fields(body.get("error"))
+    error = fields(body.get("error"))
     if isinstance(error.get("code"), int):
         raise MCPError(code=error["code"], message=str(error.get("message")))
     return _refused(address, answer.status_code, error)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _refused(address: str, status: int, error: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -23,11 +22,12 @@ from keepstone.importers.export import export_json, export_markdown
 from keepstone.importers.items import Gauge, Reading
 from keepstone.importers.journal import Journal
 from keepstone.importers.report import Report
-from keepstone.importers.server import RemoteServer, ServerRefused
+from keepstone.importers.server import RETRIES, RemoteServer, ServerRefused
 from keepstone.importers.sources import SOURCES
 from keepstone.importers.text import digest, fields
 from keepstone.observe.logs import configure_logs
 from keepstone.settings import Settings, read_settings
+from keepstone_client import AsyncKeepstone
 
 _TIMEOUT = httpx2.Timeout(300, connect=5)
 _PLAIN_EVERY = 5.0  # seconds, where there is no terminal
@@ -50,11 +50,8 @@ def import_from(
     try:
         asyncio.run(work)
     finally:
-        outcome = {
-            "source": source,
-            "dry_run": dry_run,
-            "seconds": round(time.monotonic() - begun, 1),
-        } | report.as_json()
+        seconds = round(time.monotonic() - begun, 1)
+        outcome = {"source": source, "dry_run": dry_run, "seconds": seconds} | report.as_json()
         if report_path is not None:
             report_path.write_text(json.dumps(outcome, ensure_ascii=False, indent=2) + "\n")
         _show(report, dry_run=dry_run)
@@ -69,14 +66,15 @@ async def _read_only(source: str, reading: Reading, report: Report) -> None:
 async def _import(
     settings: Settings, source: str, reading: Reading, into: Into, report: Report, *, project: str | None, again: bool
 ) -> None:
-    async with _client(settings) as client:
-        server = RemoteServer(client, key_of(settings))
+    address = address_of(settings)
+    async with AsyncKeepstone(base_url=address, api_key=key_of(settings), timeout=10, retries=RETRIES) as keepstone:
+        server = RemoteServer(keepstone)
         try:
             me = await server.get("/v1/me")
         except ServerRefused:
-            raise Unavailable(f"What answers at {address_of(settings)} is not Keepstone.") from None
+            raise Unavailable(f"What answers at {address} is not Keepstone.") from None
         whose = str(fields(me.get("user")).get("id") or fields(me.get("account")).get("id"))
-        with _journal(settings, again, whose, source, into.place or "", into.name) as journal:
+        with closing(_journal(settings, again, whose, source, into.place or "", into.name)) as journal:
             delivery = Delivery(
                 server=server, journal=journal, report=report, source=source, whose=whose, into=into, project_id=project
             )
@@ -111,23 +109,18 @@ def _client(settings: Settings) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(base_url=address, timeout=_TIMEOUT, trust_env=not is_local(address))
 
 
-@contextmanager
-def _journal(settings: Settings, again: bool, *of: str) -> Generator[Journal]:
+def _journal(settings: Settings, again: bool, *of: str) -> Journal:
     """One for each user, source and target. With `again`, a new one: the server still keeps nothing twice."""
     path = settings.home / "imports" / f"{digest(*of)[:24]}.sqlite"
     if again:
         for end in ("", "-wal", "-shm"):
             path.with_name(path.name + end).unlink(missing_ok=True)
     try:
-        journal = Journal(path)
+        return Journal(path)
     except OSError as fault:
         raise NotFound(
             f"{path.parent} can't be written ({fault.strerror}): set KEEPSTONE_HOME to a folder of yours."
         ) from None
-    try:
-        yield journal
-    finally:
-        journal.close()
 
 
 class _ProgressShown:

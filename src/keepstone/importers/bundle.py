@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from keepstone.errors import Invalid, NotFound
+from keepstone.importers.items import Reading
 
 
 class Bundle:
@@ -60,6 +61,18 @@ def open_bundle(path: Path) -> Generator[Bundle]:
             raise Invalid(f"{path.name} is a broken zip: download the export again.") from None
     else:
         yield Bundle(path, None, {path.name: path.stat().st_size})
+
+
+def files_with(ending: str, reading: Reading) -> list[Path]:
+    """The one file that was named, or those of the folder with this ending."""
+    path = reading.file
+    if not path.exists():
+        raise NotFound(f"There is no {path}.")
+    files = sorted(path.rglob(f"*{ending}")) if path.is_dir() else [path]
+    if not files:
+        raise Invalid(f"There is no {ending} file in {path}.")
+    reading.gauge.total = sum(file.stat().st_size for file in files)
+    return files
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int]]:

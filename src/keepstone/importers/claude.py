@@ -7,7 +7,7 @@ from keepstone.errors import Invalid
 from keepstone.importers.bundle import Bundle, open_bundle
 from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
-from keepstone.importers.text import clean, digest, elements_of, fields, labels, moment, named, titled
+from keepstone.importers.text import clean, digest, fields, labels, moment, named, objects_of, titled
 
 _TOOLS = {"tool_use", "tool_result"}
 
@@ -47,14 +47,12 @@ def _name_of(bundle: Bundle) -> str:
 
 
 def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iterator[Item]:
-    messages = [fields(message) for message in elements_of(conversation.get("chat_messages"))]
+    messages = objects_of(conversation.get("chat_messages"))
     if "chat_messages" not in conversation:
         yield LeftOut(reason="no conversation", what=str(conversation.get("uuid") or "?"))
         return
-    talk, title = (
-        str(conversation.get("uuid") or digest(str(conversation.get("created_at")))),
-        titled(str(conversation.get("name") or ""), "New chat"),
-    )
+    talk = str(conversation.get("uuid") or digest(str(conversation.get("created_at"))))
+    title = titled(str(conversation.get("name") or ""), "New chat")
     place = f"{title} ({talk})"
     branch = _branch(messages, conversation.get("current_leaf_message_uuid"))
     if len(branch) < len(messages):
@@ -70,18 +68,15 @@ def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iter
         human = message.get("sender") in {"human", "user"}
         about = {"source": "claude", "role": "user" if human else "assistant", "session_id": talk, "title": title}
         said = [(name, text, about)] if text.strip() else []
-        for place_of, attached in enumerate(elements_of(message.get("attachments"))):
-            file_name, content = (
-                str(fields(attached).get("file_name") or "attachment"),
-                fields(attached).get("extracted_content"),
-            )
+        for place_of, attached in enumerate(objects_of(message.get("attachments"))):
+            file_name, content = str(attached.get("file_name") or "attachment"), attached.get("extracted_content")
             if isinstance(content, str) and content.strip():
                 more = about | {"attachment": clean(file_name)}
                 said.append((f"{name}:attachment:{place_of}", f"{file_name}:\n\n{content}", more))
             else:
                 yield LeftOut(reason="attachment", what=f"{file_name} in {place}")
-        for attached in elements_of(message.get("files")):
-            yield LeftOut(reason="attachment", what=f"{fields(attached).get('file_name') or 'a file'} in {place}")
+        for attached in objects_of(message.get("files")):
+            yield LeftOut(reason="attachment", what=f"{attached.get('file_name') or 'a file'} in {place}")
         if not said and not lost:
             yield LeftOut(reason="empty message", what=place)
         for key, words, facts in said:
@@ -113,7 +108,7 @@ def _branch(messages: list[dict[str, Any]], leaf: Any) -> list[dict[str, Any]]:
 
 def _text(message: dict[str, Any], *, tools: bool) -> tuple[str, list[str]]:
     """By its blocks: the old field `text` has a placeholder for those it can't show."""
-    blocks = [fields(block) for block in elements_of(message.get("content"))]
+    blocks = objects_of(message.get("content"))
     if not blocks:
         return str(message.get("text") or ""), []
     texts: list[str] = []
@@ -138,9 +133,8 @@ def _tool(block: dict[str, Any]) -> str:
     if block.get("type") == "tool_use":
         return f"{block.get('name')}: {block.get('input')}"
     content = block.get("content")
-    return str(content) if isinstance(content, str) else "\n".join(
-        str(fields(part)["text"]) for part in elements_of(content) if isinstance(fields(part).get("text"), str)
-    )  # fmt: skip
+    parts = [part for part in objects_of(content) if isinstance(part.get("text"), str)]
+    return content if isinstance(content, str) else "\n".join(part["text"] for part in parts)
 
 
 def _project(exported: dict[str, Any]) -> Iterator[Item]:
@@ -149,23 +143,15 @@ def _project(exported: dict[str, Any]) -> Iterator[Item]:
         yield LeftOut(reason="example project", what=name)
         return
     begun, changed = moment(exported.get("created_at")), moment(exported.get("updated_at"))
-    lines = [
-        (part, str(exported[part]))
-        for part in ("description", "prompt_template")
-        if str(exported.get(part) or "").strip()
-    ]
-    for part, text in lines:
-        yield Note(
-            id=f"project:{project}:{part}",
-            title=titled(f"{name}: {part.replace('_', ' ')}", name),
-            content_md=clean(text),
-            kind="note" if part == "description" else "instruction",
-            tags=labels("claude", name),
-            created_at=begun,
-            updated_at=changed,
-            metadata={"source": "claude", "project": clean(name)},
-        )
-    for number, doc in enumerate(fields(element) for element in elements_of(exported.get("docs"))):
+    for part, kind in (("description", "note"), ("prompt_template", "instruction")):
+        text = str(exported.get(part) or "")
+        if text.strip():
+            yield Note(
+                id=f"project:{project}:{part}", title=titled(f"{name}: {part.replace('_', ' ')}", name),
+                content_md=clean(text), kind=kind, tags=labels("claude", name), created_at=begun, updated_at=changed,
+                metadata={"source": "claude", "project": clean(name)},
+            )  # fmt: skip
+    for number, doc in enumerate(objects_of(exported.get("docs"))):
         title, content = str(doc.get("filename") or f"Document {number + 1}"), doc.get("content")
         if not isinstance(content, str) or not content.strip():
             yield LeftOut(reason="document without a text", what=f"{title} in {name}")

@@ -17,7 +17,7 @@ from keepstone.importers.journal import Journal
 from keepstone.importers.markdown import parts_of
 from keepstone.importers.report import Report
 from keepstone.importers.server import RemoteServer, ServerRefused
-from keepstone.importers.text import digest, elements_of, fields, named, titled, wire_time
+from keepstone.importers.text import digest, named, titled, wire_time
 
 Place = Literal["scope", "capsules", "workspace"]
 Piece = TypeVar("Piece")
@@ -103,10 +103,8 @@ class Delivery:
     # ----------------------------------------------------------------------------------------- conversations to a scope
 
     async def _conversation(self, conversation: Conversation) -> None:
-        key, seal = (
-            f"talk:{conversation.id}",
-            digest(*(text for turn in conversation.turns for text in (turn.id, turn.text))),
-        )
+        key = f"talk:{conversation.id}"
+        seal = digest(*(text for turn in conversation.turns for text in (turn.id, turn.text)))
         if self.journal.digest(key) == seal:
             self.report.already_there["messages"] += len(conversation.turns)
             return
@@ -219,17 +217,12 @@ class Delivery:
     async def _find_workspace(self) -> None:
         if self.workspace_id:
             return
-        cursor: dict[str, Any] = {}
-        while True:
-            page = await self.server.get("/v1/workspaces", limit=200, **cursor)
-            for workspace in map(fields, elements_of(page.get("items"))):
-                names = {workspace["id"], workspace["name"]}
-                if self.into.name in names if self.into.name else workspace["is_default"]:
-                    self.workspace_id = str(workspace["id"])
-                    return
-            if not page.get("has_more"):
-                raise NotFound(f"There is no workspace {self.into.name!r}: make it first, or name another.")
-            cursor = {"cursor": page["next_cursor"]}
+        async for workspace in self.server.items("/v1/workspaces"):
+            names = {workspace["id"], workspace["name"]}
+            if self.into.name in names if self.into.name else workspace["is_default"]:
+                self.workspace_id = str(workspace["id"])
+                return
+        raise NotFound(f"There is no workspace {self.into.name!r}: make it first, or name another.")
 
     def _capsule(self, note: Note) -> dict[str, Any]:
         made = note.created_at or note.updated_at or datetime.now(UTC)
@@ -275,15 +268,9 @@ class Delivery:
             return None
         if self._projects is None:
             self._projects = {}
-            cursor: dict[str, Any] = {}
-            while True:
-                page = await self.server.get("/v1/projects", limit=200, **cursor)
-                for project in map(fields, elements_of(page.get("items"))):
-                    self._projects[str(project["id"])] = str(project["id"])
-                    self._projects.setdefault(f"name:{project['name']}", str(project["id"]))
-                if not page.get("has_more"):
-                    break
-                cursor = {"cursor": page["next_cursor"]}
+            async for project in self.server.items("/v1/projects"):
+                self._projects[str(project["id"])] = str(project["id"])
+                self._projects.setdefault(f"name:{project['name']}", str(project["id"]))
         known = self._projects.get(str(project_id)) or self._projects.get(f"name:{name}")
         if known is None and name:
             known = str((await self.server.post("/v1/projects", {"name": name[:255]}))["id"])

@@ -32,16 +32,12 @@ def front_and_body(text: str) -> tuple[dict[str, Any] | None, str]:
         aliased = any(isinstance(token, yaml.AliasToken) for token in tokens)
         if aliased or len(match[1]) > _LARGEST:
             return None, text
-        read = yaml.load(match[1], yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)  # noqa: S506  safe
+        loaded: object = yaml.load(match[1], yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)  # noqa: S506  safe
     except (yaml.YAMLError, ValueError, RecursionError):
         return None, text
-    if read is None:
-        return {}, text[match.end() :]
-    return (
-        ({str(key): value for key, value in fields(read).items()}, text[match.end() :])
-        if isinstance(read, dict)
-        else (None, text)
-    )
+    if loaded is not None and not isinstance(loaded, dict):
+        return None, text
+    return {str(key): value for key, value in fields(loaded).items()}, text[match.end() :]
 
 
 def _own(text: str) -> dict[str, Any] | None:
@@ -81,10 +77,8 @@ def archived(front: dict[str, Any], body: str) -> Archived | None:
     capsule = cleaned({name: front[name] for name in (*_ORDER, "history") if name in front}) | {"content_md": body}
     now = {name: capsule.get(name) for name in _OF_A_VERSION}
     capsule["history"] = [now | fields(version) for version in elements_of(capsule.get("history"))]
-    needed = ("id", "title", "created_at")
-    return (
-        Archived(capsule=capsule, project=front.get("project")) if all(capsule.get(name) for name in needed) else None
-    )
+    whole = all(capsule.get(name) for name in ("id", "title", "created_at"))
+    return Archived(capsule=capsule, project=front.get("project")) if whole else None
 
 
 def _short(version: dict[str, Any], capsule: dict[str, Any]) -> dict[str, Any]:

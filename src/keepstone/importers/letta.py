@@ -1,27 +1,32 @@
 """Letta's agent files (`.af`): the blocks of core memory, archival passages and files as notes, messages as talk."""
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keepstone.errors import Invalid, NotFound
+from keepstone.errors import Invalid
+from keepstone.importers.bundle import files_with
 from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
-from keepstone.importers.text import clean, digest, elements_of, fields, first_line, labels, moment, named, titled
+from keepstone.importers.text import (
+    clean,
+    digest,
+    elements_of,
+    fields,
+    first_line,
+    labels,
+    moment,
+    named,
+    objects_of,
+    packed_fields,
+    titled,
+)  # fmt: skip
 
 _PASSAGES = ("archival_memory", "archival_passages", "passages", "archival")
 
 
 def read(reading: Reading) -> Iterator[Item]:
-    path = reading.file
-    if not path.exists():
-        raise NotFound(f"There is no {path}.")
-    files = sorted(path.rglob("*.af")) if path.is_dir() else [path]
-    if not files:
-        raise Invalid(f"There is no .af file in {path}.")
-    reading.gauge.total = sum(file.stat().st_size for file in files)
-    for file in files:
+    for file in files_with(".af", reading):
         with file.open("rb") as opened:
             document = fields(next(elements(opened, file.name, reading.gauge), None))
         if not document.keys() & {"agents", "core_memory", "messages"}:
@@ -31,27 +36,24 @@ def read(reading: Reading) -> Iterator[Item]:
 
 def _agents(document: dict[str, Any], reading: Reading) -> Iterator[Item]:
     # Before the present form, a file was one agent and had its blocks in `core_memory`.
-    agents = [fields(agent) for agent in elements_of(document.get("agents"))] or [document]
-    blocks = {str(fields(block).get("id")): fields(block) for block in elements_of(document.get("blocks"))}
+    agents = objects_of(document.get("agents")) or [document]
+    blocks = {str(block.get("id")): block for block in objects_of(document.get("blocks"))}
     owners: dict[str, list[str]] = {}
     for agent in agents:
         for block in elements_of(agent.get("block_ids")):
             owners.setdefault(str(block), []).append(_name(agent))
     for key, block in blocks.items():
-        yield from _block(block, owners.get(key, []))
+        yield _block(block, owners.get(key, []))
     for agent in agents:
-        for block in elements_of(agent.get("core_memory")) + elements_of(agent.get("memory_blocks")):
-            yield from _block(fields(block), [_name(agent)])
-        for passage in (fields(element) for name in _PASSAGES for element in elements_of(agent.get(name))):
-            yield from _passage(passage, [_name(agent)])
+        for block in objects_of(agent.get("core_memory")) + objects_of(agent.get("memory_blocks")):
+            yield _block(block, [_name(agent)])
+        yield from _passages(agent, [_name(agent)])
         if str(agent.get("system") or "").strip():
             yield LeftOut(reason="system prompt", what=_name(agent))
         yield from _talk(agent, reading)
     if document not in agents:
-        for passage in (fields(element) for name in _PASSAGES for element in elements_of(document.get(name))):
-            yield from _passage(passage, [])
-    for file in (fields(element) for element in elements_of(document.get("files"))):
-        yield from _file(file)
+        yield from _passages(document, [])
+    yield from map(_file, objects_of(document.get("files")))
     for name, reason in (("tools", "tool"), ("mcp_servers", "MCP server"), ("groups", "group of agents")):
         if elements_of(document.get(name)):
             yield LeftOut(reason=reason, what=name, count=len(elements_of(document.get(name))))
@@ -61,59 +63,50 @@ def _name(agent: dict[str, Any]) -> str:
     return named(agent.get("name"), "agent")
 
 
-def _block(block: dict[str, Any], agents: list[str]) -> Iterator[Item]:
+def _block(block: dict[str, Any], agents: list[str]) -> Item:
     label, value = str(block.get("label") or "block"), str(block.get("value") or "")
     if not value.strip():
-        yield LeftOut(reason="empty memory block", what=label)
-        return
-    of = ", ".join(agents)
-    yield Note(
-        id=f"block:{of}:{label}:{digest(str(block.get('description')))[:12]}",
-        title=titled(f"{label} ({of})" if of else label, label),
-        content_md=clean(value),
-        kind="memory",
-        tags=labels("letta", label, *agents),
-        created_at=moment(block.get("created_at")),
-        metadata={"source": "letta", "label": clean(label), "description": clean(str(block.get("description") or ""))},
-    )
+        return LeftOut(reason="empty memory block", what=label)
+    of, description = ", ".join(agents), block.get("description")
+    return _note(
+        f"block:{of}:{label}:{digest(str(description))[:12]}", titled(f"{label} ({of})" if of else label, label), value,
+        at=block.get("created_at"), tags=[label, *agents], label=label, description=str(description or ""),
+    )  # fmt: skip
 
 
-def _passage(passage: dict[str, Any], agents: list[str]) -> Iterator[Item]:
-    text = str(passage.get("text") or passage.get("content") or "")
-    if not text.strip():
-        yield LeftOut(reason="empty passage", what=str(passage.get("id") or "passage"))
-        return
-    yield Note(
-        id=f"passage:{','.join(agents)}:{digest(text)}",
-        title=titled(first_line(text), "Passage"),
-        content_md=clean(text),
-        kind="memory",
-        tags=labels("letta", "archival", *agents, *elements_of(passage.get("tags"))),
-        created_at=moment(passage.get("created_at")),
-        metadata={"source": "letta"},
-    )
+def _passages(holder: dict[str, Any], agents: list[str]) -> Iterator[Item]:
+    for passage in (passage for name in _PASSAGES for passage in objects_of(holder.get(name))):
+        text = str(passage.get("text") or passage.get("content") or "")
+        if text.strip():
+            key, title = f"passage:{','.join(agents)}:{digest(text)}", titled(first_line(text), "Passage")
+            tags = ["archival", *agents, *elements_of(passage.get("tags"))]
+            yield _note(key, title, text, at=passage.get("created_at"), tags=tags)
+        else:
+            yield LeftOut(reason="empty passage", what=str(passage.get("id") or "passage"))
 
 
-def _file(file: dict[str, Any]) -> Iterator[Item]:
+def _file(file: dict[str, Any]) -> Item:
     name, text = str(file.get("original_file_name") or file.get("file_name") or "file"), str(file.get("content") or "")
     if not text.strip():
-        yield LeftOut(reason="file without a text", what=name)
-        return
-    yield Note(
-        id=f"file:{name}:{digest(text)}",
-        title=titled(name, "File"),
-        content_md=clean(text),
-        kind="document",
-        tags=["letta"],
-        created_at=moment(file.get("file_creation_date")),
-        metadata={"source": "letta", "file_name": clean(name)},
-    )
+        return LeftOut(reason="file without a text", what=name)
+    key, at = f"file:{name}:{digest(text)}", file.get("file_creation_date")
+    return _note(key, titled(name, "File"), text, at=at, kind="document", file_name=name)
+
+
+def _note(
+    key: str, title: str, text: str, *, at: Any, kind: str = "memory", tags: Iterable[Any] = (), **about: str
+) -> Note:
+    metadata = {"source": "letta"} | {name: clean(value) for name, value in about.items()}
+    return Note(
+        id=key, title=title, content_md=clean(text), kind=kind, tags=labels("letta", *tags), created_at=moment(at),
+        metadata=metadata,
+    )  # fmt: skip
 
 
 def _talk(agent: dict[str, Any], reading: Reading) -> Iterator[Item]:
     name = _name(agent)
     turns: list[ImportedTurn] = []
-    for number, message in enumerate(fields(element) for element in elements_of(agent.get("messages"))):
+    for number, message in enumerate(objects_of(agent.get("messages"))):
         role = str(message.get("role") or "")
         text, reason = _said(message, role, tools=reading.tools)
         if reason or not text.strip():
@@ -138,20 +131,16 @@ def _talk(agent: dict[str, Any], reading: Reading) -> Iterator[Item]:
 def _said(message: dict[str, Any], role: str, *, tools: bool) -> tuple[str, str | None]:
     """What it says, or why it says nothing."""
     content = message.get("content") if message.get("content") is not None else message.get("text")
-    parts = [fields(part) for part in elements_of(content)]
-    text = (
-        str(content)
-        if isinstance(content, str)
-        else "\n\n".join(str(part["text"]) for part in parts if part.get("type") == "text" and part.get("text"))
-    )
-    packed = _packed(text) if role == "user" else {}
+    parts = [part for part in objects_of(content) if part.get("type") == "text" and part.get("text")]
+    text = content if isinstance(content, str) else "\n\n".join(str(part["text"]) for part in parts)
+    packed = packed_fields(text) if role == "user" else {}  # what a user says, with the time
     if role == "system" or packed.get("type") in {"heartbeat", "login", "system_alert"}:
         return "", "system message"
     if role == "tool":
         return (text, None) if tools else ("", "said by a tool")
     if packed:
         return str(packed.get("message") or text), None
-    sent = [_sent(fields(call)) for call in elements_of(message.get("tool_calls"))]
+    sent = [_sent(call) for call in objects_of(message.get("tool_calls"))]
     spoken = [text for text in sent if text]
     if spoken:  # what stands beside it is what the agent thought
         return "\n\n".join(spoken), None
@@ -160,19 +149,9 @@ def _said(message: dict[str, Any], role: str, *, tools: bool) -> tuple[str, str 
     return text, None
 
 
-def _packed(text: str) -> dict[str, Any]:
-    """Letta packs what its user says, with the time, into JSON."""
-    if not re.match(r"\s*\{", text):
-        return {}
-    try:
-        return fields(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
-
-
 def _sent(call: dict[str, Any]) -> str:
     """What an agent says it says by a tool."""
     function = fields(call.get("function"))
     if function.get("name") != "send_message":
         return ""
-    return str(_packed(str(function.get("arguments") or "")).get("message") or "")
+    return str(packed_fields(str(function.get("arguments") or "")).get("message") or "")

@@ -8,6 +8,7 @@ than a capsule may be is cut at its headings.
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -123,10 +124,10 @@ def _sections(note: Note) -> Iterator[Note]:
         label = heading or note.title
         seen[label] = seen.get(label, 0) + 1
         key = f"{note.id}#{label}" + (f"#{seen[label]}" if seen[label] > 1 else "")
-        part = Note(
-            id=key, title=titled(label, note.title), content_md=text.strip("\r\n"), kind="memory",
-            tags=labels(*note.tags, PurePosixPath(note.id).stem), created_at=note.created_at,
-            updated_at=note.updated_at, metadata=note.metadata | ({"heading": heading} if heading else {}),
+        part = replace(
+            note, id=key, title=titled(label, note.title), content_md=text.strip("\r\n"), kind="memory",
+            tags=labels(*note.tags, PurePosixPath(note.id).stem),
+            metadata=note.metadata | ({"heading": heading} if heading else {}),
         )  # fmt: skip
         yield from parts_of(part)
 
@@ -159,9 +160,9 @@ def parts_of(note: Note) -> Iterator[Note]:
             else:
                 pieces.append(piece)
     for number, piece in enumerate(pieces, 1):
-        yield Note(
-            id=f"{note.id}#part-{number}", title=titled(f"{note.title[:480]} ({number})", note.title), content_md=piece,
-            kind=note.kind, tags=note.tags, created_at=note.created_at, updated_at=note.updated_at,
+        title = titled(f"{note.title[:480]} ({number})", note.title)
+        yield replace(
+            note, id=f"{note.id}#part-{number}", title=title, content_md=piece,
             metadata=note.metadata | {"part": number, "parts": len(pieces)},
         )  # fmt: skip
 

@@ -1,15 +1,25 @@
 """mem0: over the API of its platform or of a server, or out of its Postgres, a table with a `payload` of JSON."""
 
-import json
 from collections.abc import Iterator
-from typing import Any, cast
+from itertools import count
+from typing import Any
 
 import httpx2
 
 from keepstone.errors import Invalid, NotFound, Unauthenticated, UpstreamError
 from keepstone.importers.items import Item, LeftOut, Note, Reading
 from keepstone.importers.tables import is_postgres, open_tables
-from keepstone.importers.text import clean, cleaned, elements_of, fields, first_line, labels, moment, titled
+from keepstone.importers.text import (
+    clean,
+    cleaned,
+    elements_of,
+    fields,
+    first_line,
+    labels,
+    moment,
+    packed_fields,
+    titled,
+)
 
 _PAGE = 100
 _OWNERS = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
@@ -60,12 +70,7 @@ def _from_postgres(reading: Reading) -> Iterator[dict[str, Any]]:
                 f"Name the table of mem0 with --table; with a payload there are: {', '.join(present) or 'none'}."
             )
         for row in tables.rows(reading.table or present[0]):
-            payload = row.get("payload")
-            try:
-                read_in = fields(json.loads(payload) if isinstance(payload, str) else payload)
-            except ValueError:
-                read_in = {}
-            yield read_in | {"id": str(row["id"])}
+            yield packed_fields(row.get("payload")) | {"id": str(row["id"])}
 
 
 def _from_api(reading: Reading) -> Iterator[dict[str, Any]]:
@@ -80,34 +85,31 @@ def _from_api(reading: Reading) -> Iterator[dict[str, Any]]:
             ("GET", "/v1/memories/", of, None),
             ("GET", "/memories", of, None),
         ):
-            first = _ask(client, method, path, params | {"page": 1, "page_size": _PAGE}, body)
-            if first is not None:
-                yield from _pages(client, method, path, params, body, first)
+            listed = False
+            for page in _pages(client, method, path, params, body):
+                listed = True
+                yield from map(fields, page)
+            if listed:
                 return
     raise NotFound(f"{reading.path} lists no memories: is it mem0? Its platform is https://api.mem0.ai.")
 
 
-def _pages(
-    client: httpx2.Client, method: str, path: str, params: dict[str, Any], body: Any, answer: Any
-) -> Iterator[dict[str, Any]]:
-    page = 1
-    while True:
-        listed = cast("list[Any]", answer) if isinstance(answer, list) else elements_of(fields(answer).get("results"))
-        yield from map(fields, listed)
-        if not listed or not fields(answer).get("next"):
+def _pages(client: httpx2.Client, method: str, path: str, params: dict[str, Any], body: Any) -> Iterator[list[Any]]:
+    """None at all when there is no such route."""
+    for number in count(1):
+        answer = _ask(client, method, path, params | {"page": number, "page_size": _PAGE}, body)
+        if answer is None:
             return
-        page += 1
-        answer = _ask(client, method, path, params | {"page": page, "page_size": _PAGE}, body)
+        page = elements_of(answer) or elements_of(fields(answer).get("results"))
+        yield page
+        if not page or not fields(answer).get("next"):
+            return
 
 
 def _ask(client: httpx2.Client, method: str, path: str, query: dict[str, Any], body: Any) -> Any:
     """The answer; None when there is no such route."""
     try:
-        answer = (
-            client.request(method, path, params=query, json=body)
-            if body
-            else client.request(method, path, params=query)
-        )
+        answer = client.request(method, path, params=query, json=body)
     except httpx2.TransportError as fault:
         raise UpstreamError(f"mem0 can't be reached ({type(fault).__name__}): check the address.") from None
     if answer.status_code in {404, 405}:

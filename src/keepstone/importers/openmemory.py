@@ -1,6 +1,5 @@
 """OpenMemory's database, SQLite or Postgres: memories with their app, categories and states."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +8,7 @@ from uuid import UUID
 from keepstone.errors import Invalid
 from keepstone.importers.items import Item, LeftOut, Note, Reading
 from keepstone.importers.tables import SourceTables, open_tables
-from keepstone.importers.text import clean, cleaned, fields, first_line, labels, moment, titled, wire_time
+from keepstone.importers.text import clean, cleaned, first_line, labels, moment, packed_fields, titled, wire_time
 
 
 def read(reading: Reading) -> Iterator[Item]:
@@ -33,12 +32,15 @@ def read(reading: Reading) -> Iterator[Item]:
                 yield LeftOut(reason="without a text", what=key)
             else:
                 app = apps.get(_key(row.get("app_id")), "")
+                given = packed_fields(row.get("metadata"))
                 about = {"source": "openmemory", "id": key, "user": clean(whose), "app": clean(app), "state": state}
                 yield Note(
                     id=key, title=titled(first_line(content), "Memory"), content_md=clean(content), kind="memory",
                     tags=labels(*categories[key], app, None if state == "active" else state),
                     created_at=moment(row.get("created_at")), updated_at=moment(row.get("updated_at")),
-                    metadata=about | _metadata(row) | ({"states": states[key]} if states[key] else {}),
+                    metadata=about
+                    | ({"metadata": cleaned(given)} if given else {})
+                    | ({"states": states[key]} if states[key] else {}),
                 )  # fmt: skip
 
 
@@ -62,15 +64,6 @@ def _states(tables: SourceTables, present: set[str]) -> defaultdict[str, list[di
             change = {"from": _state(row.get("old_state")), "to": _state(row.get("new_state"))}
             changes[_key(row["memory_id"])].append(change | ({"at": wire_time(at)} if at else {}))
     return changes
-
-
-def _metadata(row: dict[str, Any]) -> dict[str, Any]:
-    value = row.get("metadata")
-    try:
-        read_in = fields(json.loads(value) if isinstance(value, str) else value)
-    except ValueError:
-        return {}
-    return {"metadata": cleaned(read_in)} if read_in else {}
 
 
 def _key(value: Any) -> str:

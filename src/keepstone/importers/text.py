@@ -1,6 +1,7 @@
 """Texts, times and labels of foreign data, brought into the form that Keepstone keeps."""
 
 import hashlib
+import json
 import math
 import re
 from datetime import UTC, datetime
@@ -85,6 +86,18 @@ def fields(value: Any) -> dict[str, Any]:
 
 def elements_of(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    return [fields(element) for element in elements_of(value)]
+
+
+def packed_fields(value: Any) -> dict[str, Any]:
+    """Those of an object, or of the JSON of one."""
+    try:
+        return fields(json.loads(value) if isinstance(value, str) else value)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def digest(*texts: str) -> str:

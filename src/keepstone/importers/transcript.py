@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from keepstone.errors import Invalid, NotFound
+from keepstone.importers.bundle import files_with
 from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Reading
 from keepstone.importers.text import clean, cleaned, digest, elements_of, fields, moment, named
 
@@ -22,13 +22,7 @@ LONGEST_LINE = 16 * 1024 * 1024
 
 def read(reading: Reading) -> Iterator[Item]:
     path = reading.file
-    if not path.exists():
-        raise NotFound(f"There is no {path}.")
-    files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
-    if not files:
-        raise Invalid(f"There is no .jsonl file in {path}.")
-    reading.gauge.total = sum(file.stat().st_size for file in files)
-    for file in files:
+    for file in files_with(".jsonl", reading):
         yield from _file(file, path.name if file == path else file.relative_to(path).as_posix(), reading)
 
 

@@ -85,7 +85,7 @@ async def read_space(services: Services, account: int, space: int) -> None:
     scope = job_scope(account, space)
     await asyncio.sleep(GATHERING)
     async with services.db.transaction(scope) as conn:
-        await spaces.await_reading(conn, space, awaited=False)
+        await spaces.mark_indexing_begun(conn, space)
     await index.note_people(services, scope, space)
     embedded = await embed.embed_space(services, scope, space)
     if embedded and await embed.lacks_index(services, scope, space):

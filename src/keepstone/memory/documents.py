@@ -29,8 +29,7 @@ from keepstone.model.workspace import Workspace
 from keepstone.providers.parsing import Block
 from keepstone.services import Services
 from keepstone.store import documents as store
-from keepstone.store import passages
-from keepstone.store import workspaces as workspace_store
+from keepstone.store import passages, spaces
 from keepstone.store.db import Connection
 
 VISIBILITY = "private"
@@ -80,7 +79,7 @@ async def update_artifact(
             text = content if content is not None else (await _contents(conn, artifact_id)).content
         cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-            await workspace_store.hold(conn, workspace.library)
+            await spaces.lock(conn, [workspace.library])
             current = await _find(conn, workspace, "artifact", artifact_id, to_change=principal)
             if current.version != before.version:
                 continue  # somebody was faster: what was cut may no longer be its text
@@ -157,7 +156,7 @@ async def versions(
 async def delete(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> None:
     """Into the trash, for 30 days."""
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         document = await _find(conn, workspace, kind, document_id, to_change=principal)
         await store.update(conn, document_id, {"deleted_at": services.clock(), "version": document.version + 1})
         await store.add_version(conn, document_id, "deleted", principal.user_id, None)
@@ -180,7 +179,7 @@ async def restore(
         blocks = (await services.parser.parse(kept.original, kept.name, kept.media_type)).blocks
     cut = await _cut(services, document_id, document.name, blocks)
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         await store.update(conn, document_id, {"deleted_at": None, "version": document.version + 1})
         await store.add_version(conn, document_id, "restored", principal.user_id, None)
@@ -209,7 +208,7 @@ async def _keep(
 ) -> Document:
     cut = await _cut(services, document.id, document.name, blocks)
     async with workspaces.inside(services, principal, document.workspace_id, needs="member") as (conn, workspace):
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         existing = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
         if existing is not None:  # uploaded twice at the same moment
             return existing
@@ -231,7 +230,7 @@ async def _index(
     await passages.delete(conn, "document", [document_id])
     if cut:
         await passages.insert(conn, workspace.library, cut)
-        await workspace_store.hold(conn, workspace.library)
+        await spaces.lock(conn, [workspace.library])
         await schedule_indexing(conn, services, principal.account, workspace.library)
 
 

@@ -92,10 +92,10 @@ async def add(services: Services, principal: Principal, new: NewMemories) -> lis
     if not prepared:
         return []
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        held = await spaces.hold(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
-        await entities.describe(conn, held.space, new.ids)
-        await enter(conn, space_scope(principal, held.space))
-        return [await _keep(conn, services, principal, memory.moved(space=held.space), new) for memory in prepared]
+        space = await spaces.hold(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
+        await entities.describe(conn, space, new.ids)
+        await enter(conn, space_scope(principal, space))
+        return [await _keep(conn, services, principal, memory.moved(space=space), new) for memory in prepared]
 
 
 async def _prepare(

@@ -122,7 +122,7 @@ async def read_room(services: Services, account: int, space: int) -> None:
     """Read what was said and not read yet. Can run twice: what is remembered already is not remembered again."""
     scope = job_scope(account, space)
     async with services.db.transaction(scope) as conn:
-        await spaces.await_reading(conn, space, awaited=False)
+        await spaces.mark_indexing_begun(conn, space)
     while True:
         async with services.db.transaction(scope) as conn:
             room = await rooms.by_space(conn, space)

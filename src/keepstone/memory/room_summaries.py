@@ -18,7 +18,7 @@ from keepstone.engine.index import Source, passages_of
 from keepstone.engine.pack import own_words
 from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summarise_parts
 from keepstone.engine.summarise_model import summarise_by_model
-from keepstone.memory.rooms import find_place, schedule_reading
+from keepstone.memory.rooms import find_place, schedule_room_indexing
 from keepstone.model.ids import new_id
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
@@ -207,7 +207,7 @@ async def _make(
         await store.insert(conn, room.space, summary, visibility=room.visibility)
         if cut:
             await passages.insert(conn, room.space, cut)
-        await schedule_reading(conn, services, work.account, room.space)
+        await schedule_room_indexing(conn, services, work.account, room.space)
 
 
 async def _in_words(work: _RoomWork, tier: str, said: Sequence[Utterance], parts: Sequence[Summary]) -> str:

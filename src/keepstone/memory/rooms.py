@@ -294,12 +294,6 @@ async def find_place(conn: Connection, principal: Principal, place: str, *, make
     return await find_dm(conn, principal, place, make=make)
 
 
-async def schedule_reading(conn: Connection, services: Services, account: int, space: int) -> None:
-    """A job reads what was said, unless one is on its way already."""
-    if await spaces.claim_reading(conn, space):
-        await services.queue.add(conn, "read_room", account=account, one_by_one=f"room {space}", space=space)
-
-
 async def _described(conn: Connection, room: Room) -> Described:
     return Described(
         room=room,
@@ -333,8 +327,14 @@ async def _say(
     )  # fmt: skip
     await _in_thread(conn, services, principal, room, said)
     seq = await store.say(conn, before or room, said, new.client_id)
-    await schedule_reading(conn, services, principal.account, room.space)
+    await schedule_room_indexing(conn, services, principal.account, room.space)
     return (before or room).last_seq, replace(said, seq=seq)
+
+
+async def schedule_room_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
+    """A job takes memories from what is new and makes the vectors, unless one is on its way already."""
+    if await spaces.mark_indexing_scheduled(conn, space):
+        await services.queue.add(conn, "read_room", account=account, space=space, one_by_one=f"room {space}")
 
 
 async def _in_thread(conn: Connection, services: Services, principal: Principal, room: Room, said: Utterance) -> None:

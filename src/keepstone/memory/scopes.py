@@ -19,6 +19,7 @@ from keepstone.engine.question import Question
 from keepstone.engine.rank import named
 from keepstone.engine.search import Hit
 from keepstone.errors import Invalid
+from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.message import KeptMessage, Message
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -75,24 +76,20 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
     ]
     passages = await passages_of(sources, services.embedders.active, visibility=_VISIBILITY)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        scope = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
-        await enter(conn, space_scope(principal, scope.space))
-        stored = await message_store.insert(conn, scope.space, messages, visibility=_VISIBILITY)
+        space = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
+        await enter(conn, space_scope(principal, space))
+        stored = await message_store.insert(conn, space, messages, visibility=_VISIBILITY)
         # Only what was there before, or is replied to, has to be looked up.
         wanted = {message.client_id for message in messages if message.id not in stored}
         wanted |= {message.reply_to for message in messages}
-        known = await message_store.ids_of(conn, scope.space, [name for name in wanted if name is not None])
+        known = await message_store.ids_of(conn, space, [name for name in wanted if name is not None])
         new = [message for message in messages if message.id in stored]
         if new:
-            last = await passage_store.last_session(conn, scope.space)
+            last = await passage_store.last_session(conn, space)
             made = in_place(passages, new, TalkSession(*last) if last else None, known)
             if made:
-                await passage_store.insert(conn, scope.space, made)
-            if not scope.awaits_reading:
-                await spaces.await_reading(conn, scope.space, awaited=True)
-                await services.queue.add(
-                    conn, "read_space", account=principal.account, space=scope.space, one_by_one=f"space {scope.space}"
-                )
+                await passage_store.insert(conn, space, made)
+            await schedule_indexing(conn, services, principal.account, space)
     return Ingested(
         new=len(new),
         message_ids=[message.id if message.id in stored else known[str(message.client_id)] for message in messages],

@@ -153,8 +153,8 @@ async def move(
 
 
 async def schedule_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
-    """A job makes the vectors, unless one is on its way already."""
-    if await spaces.claim_reading(conn, space):
+    """A job notes people and makes the vectors, unless one is on its way already."""
+    if await spaces.mark_indexing_scheduled(conn, space):
         await services.queue.add(conn, "read_space", account=account, space=space, one_by_one=f"space {space}")
 
 

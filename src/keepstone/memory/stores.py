@@ -247,7 +247,7 @@ async def _run(
     outcomes = list[Outcome]()
     async with services.db.transaction(account_scope(principal.account)) as conn:
         if any(isinstance(operation, _Put) for operation in prepared):
-            space = (await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)).space
+            space = await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)
             await enter(conn, space_scope(principal, space))
         else:
             space = await _enter(conn, principal, name)

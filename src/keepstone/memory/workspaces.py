@@ -100,7 +100,7 @@ async def put_member(
     async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         if workspace.is_default:
             raise Conflict("Your default workspace is yours alone: make another one to share, and move chats there.")
-        await store.hold(conn, workspace.space)
+        await spaces.lock(conn, [workspace.space])
         person = await find_user(conn, user)
         await _keep_an_owner(conn, workspace, person.id, role)
         await store.put_member(conn, workspace.space, person.id, role)
@@ -113,7 +113,7 @@ async def remove_member(services: Services, principal: Principal, workspace_id: 
     async with inside(services, principal, workspace_id) as (conn, workspace):
         if user_id != principal.user_id:
             require_role(workspace, "owner")
-        await store.hold(conn, workspace.space)
+        await spaces.lock(conn, [workspace.space])
         if user_id not in {member.user_id for member in await store.members(conn, workspace.space)}:
             raise NotFound("There is no such member.")
         await _keep_an_owner(conn, workspace, user_id, None)

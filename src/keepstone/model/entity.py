@@ -106,38 +106,38 @@ class EntityFilter:
     expired: bool = False
 
 
-def only_ids(one: Filter) -> bool:
+def only_ids(condition: Filter) -> bool:
     """Whether it asks for nothing but whose a memory is."""
-    match one:
+    match condition:
         case Comparison():
-            return one.field in ID_FIELDS
+            return condition.field in ID_FIELDS
         case Never():
-            return only_ids(one.part)
+            return only_ids(condition.part)
         case Every() | Either():
-            return all(map(only_ids, one.parts))
+            return all(map(only_ids, condition.parts))
 
 
-def names_somebody(one: Filter) -> bool:
+def names_somebody(condition: Filter) -> bool:
     """Whether whatever passes belongs to an entity that the filter names."""
-    match one:
+    match condition:
         case Comparison():
-            return one.field in ID_FIELDS and one.operator in {"eq", "in"} and one.value is not None
+            return condition.field in ID_FIELDS and condition.operator in {"eq", "in"} and condition.value is not None
         case Never():
             return False
         case Every():
-            return any(map(names_somebody, one.parts))
+            return any(map(names_somebody, condition.parts))
         case Either():
-            return bool(one.parts) and all(map(names_somebody, one.parts))
+            return bool(condition.parts) and all(map(names_somebody, condition.parts))
 
 
-def ids_alone(one: Filter) -> Filter:
+def ids_alone(condition: Filter) -> Filter:
     """What it asks of the ids: everything that passes the filter passes this."""
-    match one:
+    match condition:
         case Comparison():
-            return one if one.field in ID_FIELDS else EVERYTHING
+            return condition if condition.field in ID_FIELDS else EVERYTHING
         case Never():
-            return one if only_ids(one) else EVERYTHING
+            return condition if only_ids(condition) else EVERYTHING
         case Every():
-            return Every(tuple(map(ids_alone, one.parts)))
+            return Every(tuple(map(ids_alone, condition.parts)))
         case Either():
-            return Either(tuple(map(ids_alone, one.parts)))
+            return Either(tuple(map(ids_alone, condition.parts)))

@@ -177,7 +177,7 @@ def _depth(value: object) -> int:
     deepest, layer = 0, [value]
     while layer and deepest <= DEEPEST:
         deepest += 1
-        layer = [part for one in layer for part in _parts(one)]
+        layer = [part for outer in layer for part in _parts(outer)]
     return deepest
 
 
@@ -197,9 +197,9 @@ def texts_of(value: Mapping[str, Any], index: Index) -> list[str]:
     if index is False:
         return []
     if index is None:
-        return [text] if (text := _told(value)) else []
-    found = [_told(one) for path in index for one in _at(value, _steps(path))]
-    return [text for text in dict.fromkeys(found) if text]
+        return [text] if (text := _words(value)) else []
+    texts = [_words(part) for path in index for part in _at(value, _steps(path))]
+    return [text for text in dict.fromkeys(texts) if text]
 
 
 def check_index(index: Index) -> None:
@@ -223,7 +223,7 @@ def _steps(path: str) -> list[re.Match[str]]:
 def _at(value: object, steps: Sequence[re.Match[str]]) -> list[object]:
     if not steps or steps[0][0] == "$":
         return [value]
-    return [found for one in _next(value, steps[0]) for found in _at(one, steps[1:])]
+    return [part for outer in _next(value, steps[0]) for part in _at(outer, steps[1:])]
 
 
 def _next(value: object, step: re.Match[str]) -> Sequence[object]:
@@ -243,19 +243,19 @@ def _next(value: object, step: re.Match[str]) -> Sequence[object]:
     return ()
 
 
-def _told(value: object) -> str:
+def _words(value: object) -> str:
     """The words of it: of one text just that, of several each with the name of its field."""
     leaves = list[tuple[str, str]]()
 
-    def collect(name: str, one: object) -> None:
-        if isinstance(one, Mapping):
-            for key, part in cast("Mapping[str, object]", one).items():
+    def collect(name: str, field: object) -> None:
+        if isinstance(field, Mapping):
+            for key, part in cast("Mapping[str, object]", field).items():
                 collect(key, part)
-        elif isinstance(one, list):
-            for part in cast("list[object]", one):
+        elif isinstance(field, list):
+            for part in cast("list[object]", field):
                 collect(name, part)
-        elif isinstance(one, str | int | float) and not isinstance(one, bool) and str(one).strip():
-            leaves.append((name, str(one)))
+        elif isinstance(field, str | int | float) and not isinstance(field, bool) and str(field).strip():
+            leaves.append((name, str(field)))
 
     collect("", value)
     if len(leaves) == 1:
@@ -271,17 +271,17 @@ MOST_CONDITIONS = 100
 
 def conditions_of(wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A filter as conditions that hold together: path, comparison, operand."""
-    found = list[dict[str, Any]]()
+    conditions = list[dict[str, Any]]()
 
-    def read(path: list[str], one: object) -> None:
-        if len(path) > DEEPEST or len(found) > MOST_CONDITIONS:
+    def read(path: list[str], asked: object) -> None:
+        if len(path) > DEEPEST or len(conditions) > MOST_CONDITIONS:
             raise _fault("filter", "has more conditions, or goes deeper, than is looked at")
-        inner = cast("Mapping[str, object]", one) if isinstance(one, Mapping) else dict[str, object]()
+        inner = cast("Mapping[str, object]", asked) if isinstance(asked, Mapping) else dict[str, object]()
         compared = [name for name in inner if name.startswith("$")]
         if compared and len(compared) < len(inner):
             raise _fault("filter", "has comparisons and names of fields side by side: give one or the other")
         if not inner:
-            found.append({"path": path, "comparison": "$eq", "operand": one})
+            conditions.append({"path": path, "comparison": "$eq", "operand": asked})
         for name, operand in inner.items():
             if not compared:
                 read([*path, name], operand)
@@ -292,13 +292,13 @@ def conditions_of(wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
             ):
                 raise _fault("filter", f"can't compare with {name} to what is no number and no text")
             else:
-                found.append({"path": path, "comparison": name, "operand": operand})
+                conditions.append({"path": path, "comparison": name, "operand": operand})
 
-    for name, one in wanted.items():
+    for name, asked in wanted.items():
         if name.startswith("$"):
             raise _fault("filter", "begins with the names of fields, and comparisons stand below them")
-        read([name], one)
-    return found
+        read([name], asked)
+    return conditions
 
 
 def _fault(path: str, message: str) -> Malformed:

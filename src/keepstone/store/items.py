@@ -11,7 +11,7 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.item import Item, Store, joined
-from keepstone.store import memories, passages, workspaces
+from keepstone.store import memories, passages, spaces
 from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
 
 SHAPE = memories.Shape(kind="item", row=Item)
@@ -154,7 +154,7 @@ async def purge(conn: Connection, space: int, by_then: datetime) -> None:
     """Remove for good what has expired in a store, with its versions and a line in the audit trail for each. Whoever
     reads has long stopped seeing it. The store's row is held first, as whoever writes does.
     """
-    await workspaces.hold(conn, space)
+    await spaces.lock(conn, [space])
     gone = await fetch_column(
         conn,
         """

@@ -1,10 +1,9 @@
 """Spaces and who is in them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import LiteralString
 
-from keepstone.store.db import Connection, fetch_one, fetch_value, insert_new_row, update_rows
+from keepstone.store.db import Connection, fetch_value, insert_new_row, update_rows
 
 _FROM_THIS: LiteralString = """
     FROM spaces
@@ -26,16 +25,8 @@ async def find(conn: Connection, *, kind: str, name: str, owner: str | None) -> 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """`awaits_reading`: a job that will read what is new is on its way."""
-
-    space: int
-    awaits_reading: bool
-
-
-async def hold(conn: Connection, *, kind: str, name: str, owner: str | None) -> Held:
-    """The space, made when it was not there. Until the transaction ends, nobody else adds to it."""
+async def hold(conn: Connection, *, kind: str, name: str, owner: str | None) -> int:
+    """The number of this space, made when it was not there. Until the transaction ends, nobody else adds to it."""
     space = await _hold(conn, kind, name, owner)
     if space is None:
         await ensure(conn, kind=kind, name=name, owner=owner)
@@ -44,12 +35,9 @@ async def hold(conn: Connection, *, kind: str, name: str, owner: str | None) -> 
     return space
 
 
-async def _hold(conn: Connection, kind: str, name: str, owner: str | None) -> Held | None:
-    return await fetch_one(
-        conn,
-        Held,
-        f"SELECT space, awaits_reading {_FROM_THIS} FOR NO KEY UPDATE",
-        {"kind": kind, "name": name, "owner": owner},
+async def _hold(conn: Connection, kind: str, name: str, owner: str | None) -> int | None:
+    return await fetch_value(
+        conn, f"SELECT space {_FROM_THIS} FOR NO KEY UPDATE", {"kind": kind, "name": name, "owner": owner}
     )
 
 
@@ -66,15 +54,15 @@ async def lock(conn: Connection, spaces: Collection[int]) -> None:
     )
 
 
-async def await_reading(conn: Connection, space: int, *, awaited: bool) -> None:
-    """A job is on its way, or has begun: what comes from now on needs another."""
-    await update_rows(conn, "spaces", {"space": space}, {"awaits_reading": awaited})
+async def mark_indexing_scheduled(conn: Connection, space: int) -> bool:
+    """Whether no job was scheduled yet that indexes what is new; from now on one is."""
+    idle = {"space": space, "indexing_scheduled": False}
+    return await update_rows(conn, "spaces", idle, {"indexing_scheduled": True}) > 0
 
 
-async def claim_reading(conn: Connection, space: int) -> bool:
-    """Whether a job is needed that reads what is new; from now on one is on its way."""
-    idle = {"space": space, "awaits_reading": False}
-    return await update_rows(conn, "spaces", idle, {"awaits_reading": True}) > 0
+async def mark_indexing_begun(conn: Connection, space: int) -> None:
+    """What comes from now on needs another job."""
+    await update_rows(conn, "spaces", {"space": space}, {"indexing_scheduled": False})
 
 
 async def put_away(conn: Connection, space: int, *, away: bool) -> None:

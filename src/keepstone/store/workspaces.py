@@ -72,17 +72,6 @@ async def rename(conn: Connection, space: int, name: str) -> None:
     await update_rows(conn, "spaces", {"space": space}, {"title": name})
 
 
-async def hold(conn: Connection, space: int) -> bool:
-    """Until the transaction ends, nobody else adds to it. Whether a job that reads what is new is on its way."""
-    return await fetch_value(
-        conn,
-        """
-        SELECT awaits_reading FROM spaces WHERE account = %(account)s AND space = %(space)s FOR NO KEY UPDATE
-        """,
-        {"space": space},
-    )
-
-
 async def members(conn: Connection, space: int) -> list[Member]:
     """In the order in which they came."""
     return await fetch_all(

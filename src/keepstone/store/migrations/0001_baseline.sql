@@ -225,7 +225,7 @@ CREATE TABLE spaces (
     term_total      bigint NOT NULL DEFAULT 0,
     foreign_text    boolean NOT NULL DEFAULT false,         -- some of it an English model can't read
     indexed_sets    smallint[] NOT NULL DEFAULT '{}',       -- sets of vectors with an index of its own, see `vectors`
-    awaits_reading  boolean NOT NULL DEFAULT false,         -- a job that will read what is new in it is on its way
+    indexing_scheduled  boolean NOT NULL DEFAULT false,     -- a job that will index what is new in it is on its way
     people_read     bigint NOT NULL DEFAULT 0,              -- up to which message's seq it was read for statements
     PRIMARY KEY (account, space),
     UNIQUE NULLS NOT DISTINCT (account, kind, owner, name),

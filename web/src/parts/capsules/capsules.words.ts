@@ -89,7 +89,8 @@ export const useCapsuleWords = defineWords('capsules', {
     merged: '已合并到“{{title}}”。',
     look: '在回忆中打开',
     first: '你的第一个胶囊',
-    firstText: '基石守住自己的位置，让后来的人找得到路。今后保存的一切，都能在任何对话里按字词或含义重新找到。',
+    firstText:
+      '基石守住自己的位置，让后来的人找得到路。今后保存的一切，都能在任何对话里按字词或含义重新找到。',
     firstLook: '在回忆中查看',
     firstGo: '继续',
     discard: '放弃修改？',
