@@ -297,7 +297,8 @@ async def test_an_endpoint_is_asked_in_batches_and_tells_its_dimension(endpoint:
     remote: Embedder
     remote = made = OpenAIEmbedder(url, endpoint.key, "some-model")
     assert remote.dimension == 0
-    assert await made.probe() == 8
+    await made.embed(["dimension"])
+    assert made.dimension == 8
     found = await remote.embed(["x" * n for n in range(300)])
     assert endpoint.sizes == [1, 128, 128, 44]
     assert remote.name == "openai/some-model"

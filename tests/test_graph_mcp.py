@@ -23,10 +23,9 @@ from keepstone.access import operator, plans
 from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
 from keepstone.model.plan import Plan
 from keepstone.services import Services
-from keepstone.surfaces.mcp import graph_tools
 from keepstone.surfaces.mcp.graph import ask
-from keepstone.surfaces.mcp.graph_arguments import BY_TOOL, Recall
-from keepstone.surfaces.mcp.graph_tools import EXAMPLES, GRAPH
+from keepstone.surfaces.mcp.graph_arguments import BY_TOOL, EXAMPLES, Recall
+from keepstone.surfaces.mcp.graph_tools import GRAPH
 from keepstone.surfaces.rest.graphs import GraphRecallIn
 from live import Live
 from test_mcp import inspector, npx
@@ -446,8 +445,9 @@ def test_the_descriptions_are_short_and_their_examples_are_right() -> None:
 
 def test_the_tool_the_route_and_the_core_agree() -> None:
     assert set(GraphRecallIn.model_fields) == set(Recall.model_fields) - {"graph_id"}
-    defaults = (graph_tools.DEFAULT_RESULTS, graph_tools.MOST_RESULTS, graph_tools.DEFAULT_RELEVANCE)
-    assert defaults == (RESULTS, MOST_RESULTS, RELEVANT) == (10, 100, 0.5)
+    taken = GRAPH.tools["memory_recall"]["inputSchema"]["properties"]
+    shown = (taken["max_results"]["default"], taken["max_results"]["maximum"], taken["min_relevance"]["default"])
+    assert shown == (RESULTS, MOST_RESULTS, RELEVANT) == (10, 100, 0.5)
 
 
 def test_a_time_may_be_written_in_every_way_that_iso_8601_has() -> None:

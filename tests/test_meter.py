@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import psycopg
 import pytest
 from fastapi import FastAPI
@@ -500,7 +501,7 @@ def scripted() -> Generator[ScriptedUpstream]:
 @pytest.fixture
 async def proxied(services: Services, scripted: ScriptedUpstream) -> AsyncGenerator[httpx.AsyncClient]:
     scripted.script()
-    direct = OpenAIUpstream(scripted.url, "sk-of-the-operator", "small", connect=2, silence=0.5)
+    direct = OpenAIUpstream(scripted.url, "sk-of-the-operator", "small", timeout=httpx2.Timeout(0.5, connect=2))
     async with http(make_app(replace(services, upstream=direct))) as client:
         yield client
     await direct.close()
@@ -562,7 +563,7 @@ async def test_an_answer_in_a_chat_of_the_dashboard_is_noted(
     services: Services, scripted: ScriptedUpstream, world: World, database: str
 ) -> None:
     scripted.script(streamed(*chunks("At nine.", usage=True)))
-    direct = OpenAIUpstream(scripted.url, "sk-of-the-operator", "small", connect=2, silence=0.5)
+    direct = OpenAIUpstream(scripted.url, "sk-of-the-operator", "small", timeout=httpx2.Timeout(0.5, connect=2))
     async with http(make_app(replace(services, upstream=direct))) as client:
         chat = (await client.post("/v1/chats", headers=world.owner.auth, json={"title": "Island"})).json()["id"]
         path = f"/v1/chats/{chat}/messages"

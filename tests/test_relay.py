@@ -59,7 +59,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @pytest.fixture
 async def direct(upstream: ScriptedUpstream) -> AsyncGenerator[OpenAIUpstream]:
-    made = OpenAIUpstream(upstream.url, OPERATOR_KEY, "small", connect=2, silence=0.3)
+    made = OpenAIUpstream(upstream.url, OPERATOR_KEY, "small", timeout=httpx2.Timeout(0.3, connect=2))
     yield made
     await made.close()
 

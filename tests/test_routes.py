@@ -54,7 +54,7 @@ def test_what_is_shown_has_the_fields_of_its_source_and_those_that_are_given() -
 async def declared(app: FastAPI, services: Services) -> Any:
     calls: list[Any] = []
     router = APIRouter(prefix="/v1/piles/{pile}")
-    routes = Routes(router, StoneOut, read_id=str.upper)
+    routes = Routes(router, StoneOut, read_id=str.upper, listed=StoneList)
 
     async def get(_: Services, principal: Principal, pile: str, stone: str) -> Stone:
         calls.append((principal.user_id, pile, stone))
@@ -81,7 +81,7 @@ async def declared(app: FastAPI, services: Services) -> Any:
     routes.one("POST", "/stones", put, "put_stone", "Another stone", body=StoneIn, status=201)
     routes.one("PATCH", "", change, "change_pile", "Change it", changes=StoneChange)
     routes.page("/stones", page, "list_stones", "The stones", deleted=(InTrash, False))
-    routes.all("/all", every, "all_stones", "All of them", StoneList)
+    routes.all("/all", every, "all_stones", "All of them")
     routes.remove("", remove, "remove_pile", "Away")
     app.include_router(router)
     async with http(app) as client:

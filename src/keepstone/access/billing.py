@@ -9,6 +9,7 @@ from keepstone.access.audit import record
 from keepstone.access.meter import month_of
 from keepstone.access.principals import biller_of
 from keepstone.access.readscope import account_scope
+from keepstone.access.require import require_found
 from keepstone.errors import Invalid, NotFound, Unauthenticated
 from keepstone.model.ids import is_id
 from keepstone.services import Services
@@ -57,9 +58,8 @@ async def apply(services: Services, event: AccountUpdated) -> bool:
         raise Invalid("credits and add_credits can't be in one event: say which it is.")
     async with services.db.unscoped() as conn:
         known = is_id("acct", event.account_id)
-        account = await accounts.account_of(conn, "account", event.account_id) if known else None
-    if account is None:
-        raise NotFound("There is no such account.")
+        number = await accounts.account_of(conn, "account", event.account_id) if known else None
+    account = require_found(number, "There is no such account.")
     month = month_of(services.clock())
     async with services.db.transaction(account_scope(account)) as conn:
         if not await ledger.note_event(conn, event.id):

@@ -1,11 +1,10 @@
 """API keys: a user's own, and the service keys of an account. Shown once, when they are made."""
 
 from datetime import datetime
-from typing import NoReturn
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_owner, require_user
+from keepstone.access.require import require_found, require_owner, require_user
 from keepstone.access.secrets import new_secret
 from keepstone.errors import Invalid, NotFound
 from keepstone.model.credential import ApiKey
@@ -14,6 +13,8 @@ from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import keys as store
+
+_NO_KEY = "There is no such key."
 
 
 async def create_key(
@@ -38,9 +39,7 @@ async def create_key(
             secret_hash=secret.hash, expires_at=expires_at,
         )  # fmt: skip
         await record(conn, principal, "key.create", key_id, service=service)
-        key = await store.get(conn, key_id)
-    if key is None:
-        _not_found()
+        key = require_found(await store.get(conn, key_id), _NO_KEY)
     return key, secret.text
 
 
@@ -71,13 +70,8 @@ async def revoke_key(services: Services, principal: Principal, key_id: str) -> N
 
 
 def _visible(key: ApiKey | None, principal: Principal) -> ApiKey:
-    if key is None:
-        _not_found()
+    key = require_found(key, _NO_KEY)
     mine = key.user_id is not None and key.user_id == principal.user_id
     if not mine and not (key.user_id is None and principal.role == "owner"):
-        _not_found()
+        raise NotFound(_NO_KEY)
     return key
-
-
-def _not_found() -> NoReturn:
-    raise NotFound("There is no such key.")

@@ -14,7 +14,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
 
 from keepstone.access.readscope import account_scope
-from keepstone.errors import KeepstoneError, NotFound, PaymentRequired, QuotaExceeded, UpstreamError
+from keepstone.access.require import require_found
+from keepstone.errors import KeepstoneError, PaymentRequired, QuotaExceeded, UpstreamError
 from keepstone.model.ids import random_text
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
@@ -38,6 +39,7 @@ class Price:
 PRICES = {"recall": Price(credits=1), "ask": Price(credits=5), "memory_recall": Price(queries=1)}
 RETRY_SECONDS = 600  # for so long, and at most twice as long, the same call again is a retry
 _MODEL = "llm"
+_NO_ACCOUNT = "This account is gone."
 
 T = TypeVar("T")
 
@@ -75,9 +77,7 @@ async def begin(
     """
     now, price = services.clock(), PRICES[action]
     line_ids = _line_ids(action, call_id, now) if call_id is not None else ()
-    standing = await ledger.standing(conn, month_of(now), line_ids)
-    if standing is None:
-        raise NotFound("This account is gone.")
+    standing = require_found(await ledger.standing(conn, month_of(now), line_ids), _NO_ACCOUNT)
     if standing.known:
         return
     left = await ledger.refill(conn, month_of(now)) if price.credits and standing.refill_due else standing.credits
@@ -115,8 +115,7 @@ async def charge(
         ),
         unless=earlier_id,
     )  # fmt: skip
-    if taken is None:
-        raise NotFound("This account is gone.")
+    taken = require_found(taken, _NO_ACCOUNT)
     if taken.new and not taken.paid:
         raise _no_credits(services, action, 0)
     if taken.new and not taken.within:

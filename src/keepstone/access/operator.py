@@ -10,6 +10,7 @@ from keepstone.access.emails import normal_email
 from keepstone.access.meter import month_of
 from keepstone.access.principals import operator_in
 from keepstone.access.readscope import account_scope
+from keepstone.access.require import require_found
 from keepstone.errors import Conflict, NotFound
 from keepstone.model.account import Resident, User
 from keepstone.model.ids import is_id
@@ -19,6 +20,8 @@ from keepstone.services import Services
 from keepstone.store import accounts, users
 from keepstone.store.db import Connection
 from keepstone.store.queue import JobRow, TaskCount
+
+_NO_USER = "There is no such user."
 
 
 async def principal_for(services: Services, email: str) -> tuple[Principal, User]:
@@ -38,9 +41,8 @@ async def principal_for(services: Services, email: str) -> tuple[Principal, User
 async def account_number(services: Services, account_id: str) -> int:
     async with services.db.unscoped() as conn:
         number = await accounts.account_of(conn, "account", account_id) if is_id("acct", account_id) else None
-    if number is None:
-        raise NotFound(f"There is no account {account_id[:80]}. `keepstone users list` shows who is in which.")
-    return number
+    missing = f"There is no account {account_id[:80]}. `keepstone users list` shows who is in which."
+    return require_found(number, missing)
 
 
 async def residents(services: Services) -> list[Resident]:
@@ -97,12 +99,9 @@ async def _free(conn: Connection, subject: str, user: User) -> None:
 async def set_quota(services: Services, user_id: str, quota_bytes: int | None) -> None:
     """How much one user may keep, whatever their plan says; None goes back to the plan."""
     async with services.db.unscoped() as conn:
-        account = await accounts.account_of(conn, "user", user_id)
-    if account is None:
-        raise NotFound("There is no such user.")
+        account = require_found(await accounts.account_of(conn, "user", user_id), _NO_USER)
     async with services.db.transaction(account_scope(account)) as conn:
-        if await users.get(conn, user_id) is None:
-            raise NotFound("There is no such user.")
+        require_found(await users.get(conn, user_id), _NO_USER)
         await users.update(conn, user_id, quota_bytes=quota_bytes)
         await record(conn, operator_in(account), "user.quota", user_id, quota_bytes=quota_bytes)
 
@@ -110,9 +109,7 @@ async def set_quota(services: Services, user_id: str, quota_bytes: int | None) -
 async def resident(services: Services, user_id: str) -> Resident:
     async with services.db.unscoped() as conn:
         people = await accounts.everybody(conn, user_id=user_id)
-    if not people:
-        raise NotFound("There is no such user.")
-    return people[0]
+    return require_found(next(iter(people), None), _NO_USER)
 
 
 # ------------------------------------------------------------------------------------------------- background jobs

@@ -8,7 +8,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from keepstone.errors import Invalid, NotFound, QuotaExceeded
+from keepstone.access.require import require_found
+from keepstone.errors import Invalid, QuotaExceeded
 from keepstone.model.account import User
 from keepstone.model.plan import PLAN_NAME, Plan
 from keepstone.services import Services
@@ -55,10 +56,8 @@ async def get_plan(services: Services, name: str) -> Plan:
 
 
 async def find(conn: Connection, name: str) -> Plan:
-    plan = await store.named(conn, name)
-    if plan is None:
-        raise NotFound(f"There is no plan {name[:80]}. `keepstone plans list` shows which there are.")
-    return plan
+    missing = f"There is no plan {name[:80]}. `keepstone plans list` shows which there are."
+    return require_found(await store.named(conn, name), missing)
 
 
 async def put_plan(services: Services, plan: Plan) -> Plan:

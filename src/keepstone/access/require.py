@@ -1,7 +1,18 @@
 """What a principal has to be for a thing; each refusal says what is missing."""
 
-from keepstone.errors import Forbidden
+from typing import TypeVar
+
+from keepstone.errors import Forbidden, NotFound
 from keepstone.model.principal import Principal
+
+T = TypeVar("T")
+
+
+def require_found(thing: T | None, missing: str) -> T:
+    """What was looked for, or the sentence that says that it is not there."""
+    if thing is None:
+        raise NotFound(missing)
+    return thing
 
 
 def require_user(principal: Principal) -> str:

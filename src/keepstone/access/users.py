@@ -8,7 +8,7 @@ from keepstone.access.emails import normal_email
 from keepstone.access.passwords import hash_password
 from keepstone.access.principals import operator_in
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_owner, require_user
+from keepstone.access.require import require_found, require_owner, require_user
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.model.account import Account, User
 from keepstone.model.ids import new_id
@@ -19,6 +19,7 @@ from keepstone.store import accounts, spaces
 from keepstone.store import users as store
 from keepstone.store.db import Connection
 
+_NO_USER = "There is no such user."
 Field = Literal["name", "timezone", "language", "role", "cold_tier", "weekly_digest"]
 
 
@@ -54,7 +55,7 @@ async def create_user(
         for kind in ("vault", "profile"):
             await spaces.ensure(conn, kind=kind, name=user_id, owner=user_id)
         await record(conn, by or operator_in(number), "user.create", user_id)
-        return _there(await store.get(conn, user_id))
+        return await _existing(conn, user_id)
 
 
 async def add_user(
@@ -74,10 +75,7 @@ async def add_user(
 
 async def get_account(services: Services, principal: Principal) -> Account:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        account = await accounts.get(conn)
-    if account is None:
-        raise NotFound("This account is gone.")
-    return account
+        return require_found(await accounts.get(conn), "This account is gone.")
 
 
 async def update_account(
@@ -106,7 +104,7 @@ async def list_users(services: Services, principal: Principal, page: PageRequest
 async def get_user(services: Services, principal: Principal, user_id: str) -> User:
     _see(principal, user_id)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        return _there(await store.get(conn, user_id))
+        return await _existing(conn, user_id)
 
 
 async def update_user(services: Services, principal: Principal, user_id: str, changes: dict[Field, Any]) -> User:
@@ -115,13 +113,13 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
     if "timezone" in changes:
         _check_timezone(changes["timezone"])
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        user = _there(await store.get(conn, user_id))
+        user = await _existing(conn, user_id)
         if "role" in changes and changes["role"] != user.role:
             require_owner(principal)
             await _keep_an_owner(conn, user)
         await store.update(conn, user_id, **changes)
         await record(conn, principal, "user.update", user_id, fields=",".join(sorted(changes)))
-        return _there(await store.get(conn, user_id))
+        return await _existing(conn, user_id)
 
 
 async def erase_user(services: Services, principal: Principal, user_id: str) -> None:
@@ -131,7 +129,7 @@ async def erase_user(services: Services, principal: Principal, user_id: str) -> 
     """
     _see(principal, user_id)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        user = _there(await store.get(conn, user_id))
+        user = await _existing(conn, user_id)
         if await store.count(conn) > 1:
             await _keep_an_owner(conn, user)
         await store.mark_erased(conn, user_id)
@@ -149,13 +147,11 @@ def _check_timezone(name: str) -> None:
 def _see(principal: Principal, user_id: str) -> None:
     """To a member, the others of the account do not exist."""
     if principal.role != "owner" and principal.user_id != user_id:
-        raise NotFound("There is no such user.")
+        raise NotFound(_NO_USER)
 
 
-def _there(user: User | None) -> User:
-    if user is None:
-        raise NotFound("There is no such user.")
-    return user
+async def _existing(conn: Connection, user_id: str) -> User:
+    return require_found(await store.get(conn, user_id), _NO_USER)
 
 
 async def _keep_an_owner(conn: Connection, user: User) -> None:

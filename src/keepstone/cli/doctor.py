@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 import psycopg
 import typer
 
+from keepstone.cli.options import Json
 from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
@@ -35,22 +36,33 @@ _SCARCE = 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """What is in order needs no advice."""
+
     check: str
-    ok: bool
     found: str
     advice: str = ""
 
+    @property
+    def ok(self) -> bool:
+        return not self.advice
 
-def doctor(*, as_json: bool) -> int:
+
+app = typer.Typer()
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
     try:
         settings = quiet_settings()
     except Misconfigured as fault:
-        findings = [Finding("settings", False, "not usable", fault.message)]
+        findings = [Finding("settings", "not usable", fault.message)]
     else:
         findings = in_loop(_findings(settings))
     healthy = all(finding.ok for finding in findings)
     if as_json:
-        typer.echo(json.dumps({"ok": healthy, "checks": [asdict(finding) for finding in findings]}))
+        typer.echo(
+            json.dumps({"ok": healthy, "checks": [asdict(finding) | {"ok": finding.ok} for finding in findings]})
+        )
     else:
         for finding in findings:
             typer.secho(f"{'ok  ' if finding.ok else 'FAIL'}  ", nl=False, fg="green" if finding.ok else "red")
@@ -58,7 +70,8 @@ def doctor(*, as_json: bool) -> int:
             if finding.advice:
                 typer.echo(f"      {'':<16} → {finding.advice}")
         typer.echo("Everything is in order." if healthy else "Something needs your hand; see above.")
-    return 0 if healthy else 1
+    if not healthy:
+        raise typer.Exit(1)
 
 
 async def _findings(settings: Settings) -> list[Finding]:
@@ -74,38 +87,30 @@ async def _findings(settings: Settings) -> list[Finding]:
                 findings += [finding async for finding in _database(conn, how)]
                 findings += [finding async for finding in _logins(conninfo, settings.app_database_url)]
     except KeepstoneError as fault:
-        findings.append(Finding("database", False, "does not start", fault.message))
+        findings.append(Finding("database", "does not start", fault.message))
     except psycopg.OperationalError:
-        findings.append(
-            Finding(
-                "database",
-                False,
-                "does not answer",
-                "Check KEEPSTONE_DATABASE_URL: host, port, user and password.",
-            )
-        )
+        advice = "Check KEEPSTONE_DATABASE_URL: host, port, user and password."
+        findings.append(Finding("database", "does not answer", advice))
     findings.append(_server(settings))
     return findings
 
 
 def _python() -> Finding:
-    good = sys.version_info >= (3, 11)
-    return Finding("python", good, platform.python_version(), "" if good else "Install Python 3.11 or newer.")
+    advice = "" if sys.version_info >= (3, 11) else "Install Python 3.11 or newer."
+    return Finding("python", platform.python_version(), advice)
 
 
 def _home(settings: Settings) -> list[Finding]:
     home = settings.home
     if not home.exists():
-        return [Finding("home", True, f"{home} (not there yet; `keepstone serve` makes it)")]
+        return [Finding("home", f"{home} (not there yet; `keepstone serve` makes it)")]
     mode = stat.S_IMODE(home.stat().st_mode)
-    findings = [
-        Finding("home", mode == 0o700, f"{home}, mode {mode:04o}", "" if mode == 0o700 else f"chmod 700 {home}")
-    ]
+    findings = [Finding("home", f"{home}, mode {mode:04o}", "" if mode == 0o700 else f"chmod 700 {home}")]
     for path in (home / name for name in _SECRETS if (home / name).exists()):
         mode = stat.S_IMODE(path.stat().st_mode)
         readable = os.access(path, os.R_OK)
         advice = "" if mode == 0o600 and readable else f"chmod 600 {path}, and run as its owner."
-        findings.append(Finding("secret", not advice, f"{path.name}, mode {mode:04o}", advice))
+        findings.append(Finding("secret", f"{path.name}, mode {mode:04o}", advice))
     return findings
 
 
@@ -113,7 +118,7 @@ def _disk(settings: Settings) -> Finding:
     place = next(path for path in (settings.home, *settings.home.parents) if path.exists())
     free = shutil.disk_usage(place).free
     advice = "" if free > _SCARCE else "Make room: Postgres stops when the disk is full."
-    return Finding("disk", not advice, f"{free / 1024**3:.1f} GiB free", advice)
+    return Finding("disk", f"{free / 1024**3:.1f} GiB free", advice)
 
 
 def _programs() -> Finding:
@@ -121,35 +126,34 @@ def _programs() -> Finding:
     try:
         programs = wheel_programs()
     except Misconfigured as fault:
-        return Finding("database", False, "can't be made", fault.message)
-    return Finding("database", True, f"not there yet; `keepstone serve` makes it with {programs.path('postgres')}")
+        return Finding("database", "can't be made", fault.message)
+    return Finding("database", f"not there yet; `keepstone serve` makes it with {programs.path('postgres')}")
 
 
 async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
     version = await fetch_value(conn, "SHOW server_version")
     try:
         await check_server(conn)
-        yield Finding("database", True, f"Postgres {version}, pgvector {await pgvector_version(conn)} ({how})")
+        yield Finding("database", f"Postgres {version}, pgvector {await pgvector_version(conn)} ({how})")
     except Misconfigured as fault:
-        yield Finding("database", False, f"Postgres {version} ({how})", fault.message)
+        yield Finding("database", f"Postgres {version} ({how})", fault.message)
         return
     missing = await pending(conn)
     if missing:
-        yield Finding("schema", False, f"{len(missing)} migrations are missing", "Run `keepstone migrate`.")
+        yield Finding("schema", f"{len(missing)} migrations are missing", "Run `keepstone migrate`.")
         return
-    yield Finding("schema", True, "up to date")
+    yield Finding("schema", "up to date")
     unguarded = await inspect.unguarded_tables(conn)
     held = await inspect.app_role_is_held(conn)
     guarded = not unguarded and held
     yield Finding(
         "row security",
-        guarded,
         "on for every table" if guarded else f"off: {', '.join(unguarded) or 'the server role goes past it'}",
         "" if guarded else "Undo what was changed by hand; docs/operations.md says which roles may do what.",
     )
     failed = await inspect.failed_jobs(conn)
     yield Finding(
-        "jobs", failed == 0, f"{failed} failed" if failed else "none failed",
+        "jobs", f"{failed} failed" if failed else "none failed",
         "`keepstone jobs --status failed` shows them, `keepstone jobs retry` runs one again." if failed else "",
     )  # fmt: skip
 
@@ -158,7 +162,7 @@ async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding
     for role in ROLES:
         fault = await login_fault(role_conninfo(conninfo, role, roles_url))
         yield Finding(
-            "login", fault is None, role if fault is None else f"{role} can't: {fault}",
+            "login", role if fault is None else f"{role} can't: {fault}",
             "" if fault is None else "Run `keepstone migrate`; it says what is missing.",
         )  # fmt: skip
 
@@ -167,9 +171,10 @@ def _server(settings: Settings) -> Finding:
     """Information, not a fault: the doctor may well come before the server."""
     try:
         with urllib.request.urlopen(f"{settings.base_url}/readyz", timeout=5) as answer:  # noqa: S310
-            return Finding("server", answer.status == 200, f"ready at {settings.base_url}")
+            return Finding("server", f"ready at {settings.base_url}", "" if answer.status == 200 else "See /readyz.")
     except urllib.error.HTTPError as fault:
-        advice = "" if fault.code == 503 else "Something else than Keepstone answers there: set KEEPSTONE_PORT."
-        return Finding("server", False, f"not ready at {settings.base_url} ({fault.code})", advice or "See /readyz.")
+        stranger = "Something else than Keepstone answers there: set KEEPSTONE_PORT."
+        advice = "See /readyz." if fault.code == 503 else stranger
+        return Finding("server", f"not ready at {settings.base_url} ({fault.code})", advice)
     except (OSError, ValueError):
-        return Finding("server", True, f"not running at {settings.base_url}")
+        return Finding("server", f"not running at {settings.base_url}")

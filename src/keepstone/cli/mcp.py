@@ -25,6 +25,10 @@ from keepstone.surfaces.mcp.tool import CONDUCTOR, NAME
 _TIMEOUT = httpx2.Timeout(120, connect=5)
 
 
+app = typer.Typer()
+
+
+@app.command()
 def mcp() -> None:
     settings = read_settings()
     configure_logs("warning", settings.log_format)

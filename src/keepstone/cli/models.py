@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from keepstone.access.readscope import job_scope
+from keepstone.cli.options import Json
 from keepstone.cli.run import quiet_settings, with_services
 from keepstone.engine.embed import fill_space
 from keepstone.errors import Misconfigured
@@ -16,8 +17,11 @@ from keepstone.providers.embedders import models_folder
 from keepstone.services import Services
 from keepstone.store import passages
 
+app = typer.Typer()
 
-def models(*, as_json: bool) -> None:
+
+@app.command()
+def models(as_json: Json = False) -> None:
     settings = quiet_settings()
     ensure_home(settings.home)
     folder = models_folder(settings)
@@ -37,7 +41,8 @@ def models(*, as_json: bool) -> None:
         typer.echo(f"{', '.join(here)} in {folder}" + ("" if fetched else " (were there already)"))
 
 
-def reembed(*, as_json: bool) -> None:
+@app.command()
+def reembed(as_json: Json = False) -> None:
     async def run(services: Services) -> tuple[int, list[str]]:
         services.embedders.need()
         await services.embedders.load(services.settings)

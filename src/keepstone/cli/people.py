@@ -2,11 +2,13 @@
 
 import sys
 from datetime import timedelta
+from typing import Annotated
 
 import typer
 
 from keepstone.access import keys, operator, sessions, users
 from keepstone.access.emails import normal_email
+from keepstone.cli.options import Email, Json, Owner
 from keepstone.cli.run import show, show_all, with_services
 from keepstone.errors import Invalid
 from keepstone.model.account import Resident
@@ -14,10 +16,27 @@ from keepstone.model.credential import ApiKey
 from keepstone.model.page import PageRequest
 from keepstone.services import Services
 
+app = typer.Typer()
+user_commands = typer.Typer(no_args_is_help=True)
+key_commands = typer.Typer(no_args_is_help=True)
+app.add_typer(user_commands, name="users")
+app.add_typer(key_commands, name="keys")
 
+
+@user_commands.command("create")
 def create_user(
-    *, email: str, account_id: str | None, name: str, admin: bool, password_stdin: bool, as_json: bool
+    email: Email,
+    account_id: Annotated[
+        str | None, typer.Option("--account", metavar="ACCT", help="In this account, not in a new one.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="How they are called.")] = "",
+    admin: Annotated[bool, typer.Option("--admin", help="May operate this server.")] = False,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read a password from standard input.")
+    ] = False,
+    as_json: Json = False,
 ) -> None:
+    """Add somebody: the owner of a new account, or a member of one that exists."""
     password = sys.stdin.readline().rstrip("\n") if password_stdin else None
 
     async def run(services: Services) -> Resident:
@@ -28,10 +47,21 @@ def create_user(
     show(with_services(run), as_json=as_json)
 
 
+@user_commands.command("set")
 def set_user(
-    *, email: str, plan: str | None, credit_count: int | None, quota_bytes: int | None, admin: bool | None,
-    subject: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    email: Email,
+    plan: Annotated[str | None, typer.Option(metavar="P", help="Plan of their account.")] = None,
+    credit_count: Annotated[
+        int | None, typer.Option("--credits", metavar="N", min=0, help="Credits of their account.")
+    ] = None,
+    quota_bytes: Annotated[
+        int | None, typer.Option(metavar="B", min=-1, help="Their capacity; -1: as the plan says.")
+    ] = None,
+    admin: Annotated[bool | None, typer.Option("--admin/--no-admin", help="May operate this server.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Who they are to the issuer in KEEPSTONE_OIDC_ISSUER.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change what somebody may use."""
     if all(value is None for value in (plan, credit_count, quota_bytes, admin, subject)):
         raise Invalid("Say what to set: --plan, --credits, --quota-bytes, --admin, --no-admin or --subject.")
 
@@ -45,12 +75,16 @@ def set_user(
     show(with_services(run), as_json=as_json)
 
 
-def list_users(*, as_json: bool) -> None:
+@user_commands.command("list")
+def list_users(as_json: Json = False) -> None:
+    """Who is on this server."""
     columns = ("email", "user_id", "account_id", "role", "is_admin", "plan", "last_login_at")
     show_all(with_services(operator.residents), columns, as_json=as_json)
 
 
-def erase_user(*, email: str, yes: bool) -> None:
+@user_commands.command("erase")
+def erase_user(email: Email, yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
+    """Erase somebody and all that is theirs, for good."""
     if not yes:
         typer.confirm(f"Erase {email} and all that is theirs? This can't be undone.", abort=True)
 
@@ -62,7 +96,8 @@ def erase_user(*, email: str, yes: bool) -> None:
     typer.echo(f"{email} is erased.")
 
 
-def login_link(*, email: str) -> None:
+@app.command("login-link")
+def login_link(email: Annotated[str, typer.Argument(metavar="[EMAIL]")] = "owner@localhost") -> None:
     async def run(services: Services) -> str:
         _, user = await operator.principal_for(services, email)
         return f"{services.settings.base_url}/auth/once/{await sessions.make_link(services, user)}"
@@ -70,7 +105,17 @@ def login_link(*, email: str) -> None:
     typer.echo(with_services(run))
 
 
-def create_key(*, email: str, name: str, service: bool, days: int | None) -> None:
+@key_commands.command("create")
+def create_key(
+    email: Annotated[str, typer.Option("--user", metavar="EMAIL", help="Whose key it is, or of whose account.")],
+    name: Annotated[str, typer.Option(metavar="N", help="What it is for.")],
+    service: Annotated[
+        bool, typer.Option("--service", help="A key of the account, which names a user with each call.")
+    ] = False,
+    days: Annotated[int | None, typer.Option(min=1, help="Expires after so many days.")] = None,
+) -> None:
+    """Make a key and print it, and nothing else. It is shown this once."""
+
     async def run(services: Services) -> str:
         principal, _ = await operator.principal_for(services, email)
         expires_at = services.clock() + timedelta(days=days) if days else None
@@ -80,7 +125,10 @@ def create_key(*, email: str, name: str, service: bool, days: int | None) -> Non
     typer.echo(with_services(run))
 
 
-def list_keys(*, email: str, as_json: bool) -> None:
+@key_commands.command("list")
+def list_keys(email: Owner, as_json: Json = False) -> None:
+    """Somebody's keys, without their secrets."""
+
     async def run(services: Services) -> list[ApiKey]:
         principal, _ = await operator.principal_for(services, email)
         return list((await keys.list_keys(services, principal, PageRequest(limit=1000))).items)
@@ -89,7 +137,10 @@ def list_keys(*, email: str, as_json: bool) -> None:
     show_all(with_services(run), columns, as_json=as_json)
 
 
-def revoke_key(*, email: str, key_id: str) -> None:
+@key_commands.command("revoke")
+def revoke_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID")], email: Owner) -> None:
+    """Make a key useless from now on."""
+
     async def run(services: Services) -> None:
         principal, _ = await operator.principal_for(services, email)
         await keys.revoke_key(services, principal, key_id)

@@ -1,8 +1,11 @@
 """The plans of this server, and what accounts used of them."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from keepstone.access import plans
+from keepstone.cli.options import Json
 from keepstone.cli.run import show, show_all, with_services
 from keepstone.errors import Invalid
 from keepstone.model.plan import Plan
@@ -13,7 +16,14 @@ _LARGEST = 2**53
 _LONGEST_PRICE = 40
 
 
-def list_plans(*, as_json: bool) -> None:
+app = typer.Typer()
+plan_commands = typer.Typer(no_args_is_help=True)
+app.add_typer(plan_commands, name="plans")
+
+
+@plan_commands.command("list")
+def list_plans(as_json: Json = False) -> None:
+    """The plans of this server."""
     columns = (
         "name", "capacity_bytes", "monthly_queries", "monthly_credits", "key_per_minute", "account_per_minute",
         "price", "position",
@@ -21,10 +31,25 @@ def list_plans(*, as_json: bool) -> None:
     show_all(with_services(plans.list_plans), columns, as_json=as_json)
 
 
+@plan_commands.command("set")
 def set_plan(
-    *, name: str, capacity_mb: str | None, queries: str | None, credit_count: str | None, rate: str | None,
-    account_rate: str | None, price: str | None, position: int | None, as_json: bool,
-) -> None:  # fmt: skip
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    capacity_mb: Annotated[str | None, typer.Option(metavar="N", help="Capacity of each user, in MB.")] = None,
+    queries: Annotated[str | None, typer.Option(metavar="N", help="Queries a month.")] = None,
+    credit_count: Annotated[
+        str | None, typer.Option("--credits", metavar="N", help="What the credits are raised to each month.")
+    ] = None,
+    rate: Annotated[str | None, typer.Option(metavar="N", help="Requests a minute with one key.")] = None,
+    account_rate: Annotated[
+        str | None, typer.Option(metavar="N", help="Requests a minute of the whole account.")
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What it costs, as it is shown; `none`: not on the price page.")
+    ] = None,
+    position: Annotated[int | None, typer.Option(metavar="N", min=0, help="Where it stands in lists.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a plan, or make one. Each limit takes a number, or `none` for no limit."""
     changes: dict[str, Any] = {}
     if capacity_mb is not None:
         megabytes = _limit("--capacity-mb", capacity_mb)

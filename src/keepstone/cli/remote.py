@@ -6,10 +6,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keepstone.cli.options import Json
 from keepstone.cli.reach import MAKE_A_KEY, address_of, key_of
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.settings import read_settings
@@ -24,22 +25,46 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 200
 
 
-# Its address, a key, and on whose behalf, as the options say; None: as the settings do.
-Server = tuple[str | None, str | None, str | None]
+app = typer.Typer()
+
+Text = Annotated[str | None, typer.Argument(metavar="[TEXT]", help="Left out, or -: from standard input.")]
+Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="Which conversation.")]
+Url = Annotated[str | None, typer.Option("--url", help="Of the server, instead of KEEPSTONE_URL.")]
+ApiKey = Annotated[str | None, typer.Option("--key", help="Instead of KEEPSTONE_API_KEY, or of the owner's key.")]
+OnBehalfOf = Annotated[str | None, typer.Option("--user", help="With a service key: for whom, by id or e-mail.")]
 
 
-def save(*, server: Server, text: str | None, title: str | None, kind: str, tags: list[str], as_json: bool) -> None:
+@app.command()
+def save(
+    text: Text = None,
+    title: Annotated[str | None, typer.Option(help="Left out, one is made.")] = None,
+    kind: Annotated[str, typer.Option(help="decision, thought, answer, note, or your own.")] = "note",
+    tag: Annotated[list[str] | None, typer.Option(help="May be given several times.")] = None,
+    url: Url = None,
+    key: ApiKey = None,
+    user: OnBehalfOf = None,
+    as_json: Json = False,
+) -> None:
     content = _given(text)
-    with _client(server) as keepstone:
-        kept = keepstone.capsules.create(content, title=title, kind=kind, tags=tags)
+    with _client(url, key, user) as keepstone:
+        kept = keepstone.capsules.create(content, title=title, kind=kind, tags=tag or [])
     if as_json:
         _print(kept)
     else:
         typer.echo(f"{kept.id}  {kept.title}")
 
 
-def search(*, server: Server, query: str, mode: Mode, limit: int, as_json: bool) -> None:
-    with _client(server) as keepstone:
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = "hybrid",
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
+    url: Url = None,
+    key: ApiKey = None,
+    user: OnBehalfOf = None,
+    as_json: Json = False,
+) -> None:
+    with _client(url, key, user) as keepstone:
         matches = keepstone.capsules.search(query, mode=mode, limit=limit)
     if as_json:
         _print(matches)
@@ -50,12 +75,21 @@ def search(*, server: Server, query: str, mode: Mode, limit: int, as_json: bool)
         typer.echo("Nothing was found.", err=True)
 
 
+@app.command()
 def recall(
-    *, server: Server, scope_id: str, text: str | None, speaker: str, limit: int, max_tokens: int | None, as_json: bool
+    scope: Scope,
+    text: Text = None,
+    speaker: Annotated[str, typer.Option(help="Who says it.")] = "user",
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so long.")] = None,
+    url: Url = None,
+    key: ApiKey = None,
+    user: OnBehalfOf = None,
+    as_json: Json = False,
 ) -> None:
     said = _given(text)
-    with _client(server) as keepstone:
-        recalled = keepstone.scopes.recall(scope_id, said, speaker=speaker, limit=limit, max_tokens=max_tokens)
+    with _client(url, key, user) as keepstone:
+        recalled = keepstone.scopes.recall(scope, said, speaker=speaker, limit=limit, max_tokens=max_tokens)
     if as_json:
         _print(recalled)
     elif recalled.evidence:
@@ -64,10 +98,14 @@ def recall(
         typer.echo("Nothing bears on this.", err=True)
 
 
-def ask(*, server: Server, scope_id: str, question: str | None, as_json: bool) -> None:
+@app.command()
+def ask(
+    scope: Scope, question: Text = None, url: Url = None, key: ApiKey = None, user: OnBehalfOf = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
     asked = _given(question)
-    with _client(server) as keepstone:
-        answered = keepstone.scopes.ask(scope_id, asked)
+    with _client(url, key, user) as keepstone:
+        answered = keepstone.scopes.ask(scope, asked)
     if as_json:
         _print(answered)
         return
@@ -77,9 +115,8 @@ def ask(*, server: Server, scope_id: str, question: str | None, as_json: bool) -
 
 
 @contextmanager
-def _client(server: Server) -> Generator[Keepstone]:
-    """A client, and its errors as those of every other command."""
-    url, key, user = server
+def _client(url: str | None, key: str | None, user: str | None) -> Generator[Keepstone]:
+    """A client, and its errors as those of every other command. None: as the settings say."""
     if url and not url.startswith(("http://", "https://")):
         raise Misconfigured(f"--url is {url}: give an address such as http://127.0.0.1:8420.")
     settings = read_settings()

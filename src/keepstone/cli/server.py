@@ -1,12 +1,14 @@
 """serve, worker, migrate."""
 
 from dataclasses import replace
+from typing import Annotated
 
 import typer
 
 from keepstone.access.firstrun import Welcome
 from keepstone.app import serve as run_server
 from keepstone.app import work as run_worker
+from keepstone.cli.options import Json
 from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.footprint import stay_small
 from keepstone.observe.logs import configure_logs
@@ -14,8 +16,14 @@ from keepstone.runtime import open_postgres
 from keepstone.settings import Settings, read_settings
 from keepstone.store.migrate import migrate as run_migrations
 
+app = typer.Typer()
 
-def serve(*, host: str | None, port: int | None) -> None:
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Instead of KEEPSTONE_HOST.")] = None,
+    port: Annotated[int | None, typer.Option(help="Instead of KEEPSTONE_PORT.", min=0, max=65535)] = None,
+) -> None:
     settings = read_settings()
     settings = replace(
         settings, host=settings.host if host is None else host, port=settings.port if port is None else port
@@ -25,6 +33,7 @@ def serve(*, host: str | None, port: int | None) -> None:
     in_loop(run_server(settings, _announce))
 
 
+@app.command()
 def worker() -> None:
     settings = read_settings()
     configure_logs(settings.log_level, settings.log_format)
@@ -32,7 +41,8 @@ def worker() -> None:
     in_loop(run_worker(settings, lambda: typer.echo("The worker is running. Stop it with Ctrl-C.")))
 
 
-def migrate(*, as_json: bool) -> None:
+@app.command()
+def migrate(as_json: Json = False) -> None:
     settings = quiet_settings()
 
     async def run() -> list[str]:

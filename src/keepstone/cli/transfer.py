@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Self
 
 import httpx2
 import typer
@@ -33,19 +33,45 @@ _TIMEOUT = httpx2.Timeout(300, connect=5)
 _PLAIN_EVERY = 5.0  # seconds, where there is no terminal
 
 
+app = typer.Typer()
+
+Url = Annotated[str | None, typer.Option(metavar="URL", help="Instead of KEEPSTONE_URL.")]
+ApiKey = Annotated[str | None, typer.Option(metavar="KEY", help="Instead of KEEPSTONE_API_KEY.")]
+
+
+@app.command("import")
 def import_from(
-    *, source: str, reading: dict[str, Any], into: str | None, dry_run: bool, again: bool, project: str | None,
-    report_path: Path | None, url: str | None, key: str | None,
-) -> int:  # fmt: skip
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="chatgpt, claude, mem0, openmemory, letta, markdown, jsonl, keepstone."),
+    ],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, an address or a connection string.")],
+    into: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="scope[:NAME], capsules or workspace[:NAME].")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count, write nothing.")] = False,
+    report_path: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="What was left out and why, as JSON.")
+    ] = None,
+    me: Annotated[str | None, typer.Option(metavar="NAME", help="How the person who talked is called.")] = None,
+    tools: Annotated[bool, typer.Option("--tools", help="Also what was said to tools and by them.")] = False,
+    project: Annotated[str | None, typer.Option(metavar="PROJ", help="Put capsules into this project.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Send everything once more; nothing comes twice.")] = False,
+    of: Annotated[str | None, typer.Option(metavar="USER", help="Only this user of mem0 or OpenMemory.")] = None,
+    table: Annotated[str | None, typer.Option(metavar="T", help="The table of mem0 in its Postgres.")] = None,
+    token: Annotated[str | None, typer.Option(metavar="T", envvar="MEM0_API_KEY", help="For mem0's API.")] = None,
+    url: Url = None,
+    key: ApiKey = None,
+) -> None:
     if source not in SOURCES:
         raise Invalid(f"There is no source {source!r}. There are: {', '.join(SOURCES)}.")
     target = Into.parse(into)
     settings = _settings(url, key)
-    ordered = Reading(**reading)
+    reading = Reading(path=path, me=me, tools=tools, token=token, of=of, table=table)
     report = Report()
     begun = time.monotonic()
-    work = _read_only(source, ordered, report) if dry_run else _import(
-        settings, source, ordered, target, report, project=project, again=again
+    work = _read_only(source, reading, report) if dry_run else _import(
+        settings, source, reading, target, report, project=project, again=again
     )  # fmt: skip
     try:
         asyncio.run(work)
@@ -55,7 +81,6 @@ def import_from(
         if report_path is not None:
             report_path.write_text(json.dumps(outcome, ensure_ascii=False, indent=2) + "\n")
         _show(report, dry_run=dry_run)
-    return 0
 
 
 async def _read_only(source: str, reading: Reading, report: Report) -> None:
@@ -82,20 +107,25 @@ async def _import(
                 await bring(SOURCES[source](reading), delivery, report, shown.tick)
 
 
-def export_to(*, path: Path, format: str, url: str | None, key: str | None) -> int:  # noqa: A002
+@app.command("export")
+def export_to(
+    path: Annotated[Path, typer.Argument(metavar="PATH")],
+    form: Annotated[str, typer.Option("--format", metavar="F", help="json, one file; or markdown, a folder.")] = "json",
+    url: Url = None,
+    key: ApiKey = None,
+) -> None:
     settings = _settings(url, key)
     path = path.expanduser()
 
     async def run() -> str:
         async with _client(settings) as client:
-            if format == "markdown":
+            if form == "markdown":
                 return f"{await export_markdown(client, key_of(settings), path)} capsules are in {path}."
             return f"{await export_json(client, key_of(settings), path):,} bytes are in {path}."
 
-    if format not in {"json", "markdown"}:
+    if form not in {"json", "markdown"}:
         raise Invalid("--format is json or markdown.")
     typer.echo(asyncio.run(run()))
-    return 0
 
 
 def _settings(url: str | None, key: str | None) -> Settings:

@@ -21,6 +21,12 @@ class Capsule(Memory):
     def content_md(self) -> str:
         return self.content
 
+    @property
+    def source(self) -> dict[str, str | None] | None:
+        """The message that it was kept from, if that is known."""
+        source = {"chat_id": self.source_chat_id, "message_id": self.source_message_id}
+        return source if any(source.values()) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCapsule:

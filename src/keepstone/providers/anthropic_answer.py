@@ -116,42 +116,30 @@ def completion(body: bytes) -> bytes:
         if block.type == "tool_use"
     ]
     said: Json = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
-    return _bytes(
-        {
-            **_head(message, "chat.completion"),
-            "choices": [
-                {
-                    "index": 0,
-                    "message": said | ({"tool_calls": calls} if calls else {}),
-                    "logprobs": None,
-                    "finish_reason": _FINISH.get(message.stop_reason or "", "stop"),
-                }
-            ],
-            "usage": _usage(message.usage),
-        }
-    )
+    choice = {
+        "index": 0,
+        "message": said | ({"tool_calls": calls} if calls else {}),
+        "logprobs": None,
+        "finish_reason": _FINISH.get(message.stop_reason or "", "stop"),
+    }
+    return _bytes({**_head(message, "chat.completion"), "choices": [choice], "usage": _usage(message.usage)})
 
 
 def listing(body: bytes) -> bytes:
-    return _bytes(
+    models = [
         {
-            "object": "list",
-            "data": [
-                {
-                    "id": model.id,
-                    "object": "model",
-                    "created": int(model.created_at.timestamp()) if model.created_at else 0,
-                    "owned_by": "anthropic",
-                }
-                for model in _Models.model_validate_json(body).data
-            ],
+            "id": model.id,
+            "object": "model",
+            "created": int(model.created_at.timestamp()) if model.created_at else 0,
+            "owned_by": "anthropic",
         }
-    )
+        for model in _Models.model_validate_json(body).data
+    ]
+    return _bytes({"object": "list", "data": models})
 
 
 def refusal(body: bytes) -> bytes:
-    fault = _Refusal.model_validate_json(body).error
-    return _bytes(_refusal(fault))
+    return _bytes(_refusal(_Refusal.model_validate_json(body).error))
 
 
 def envelope(message: str, kind: str, code: str | None = None) -> bytes:

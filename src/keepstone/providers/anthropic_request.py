@@ -34,14 +34,18 @@ class _Part(BaseModel):
     image_url: _Url | None = None
 
 
-class _Called(BaseModel):
+class _Function(BaseModel):
+    """As a tool declares it, a call fills it in, and a choice names it."""
+
     name: str
+    description: str | None = None
+    parameters: Json | None = None
     arguments: str = ""
 
 
 class _Call(BaseModel):
     id: str
-    function: _Called
+    function: _Function
 
 
 class _ChatMessage(BaseModel):
@@ -51,24 +55,9 @@ class _ChatMessage(BaseModel):
     tool_call_id: str | None = None
 
 
-class _Declared(BaseModel):
-    name: str
-    description: str | None = None
-    parameters: Json | None = None
-
-
 class _Tool(BaseModel):
     type: Literal["function"]
-    function: _Declared
-
-
-class _Named(BaseModel):
-    name: str
-
-
-class _Choice(BaseModel):
-    type: Literal["function"]
-    function: _Named
+    function: _Function
 
 
 class _Shape(BaseModel):
@@ -88,7 +77,7 @@ class _Request(BaseModel):
     model: str | None = None
     messages: list[_ChatMessage]
     tools: list[_Tool] | None = None
-    tool_choice: Literal["auto", "none", "required"] | _Choice | None = None
+    tool_choice: Literal["auto", "none", "required"] | _Tool | None = None
     parallel_tool_calls: bool | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
@@ -186,11 +175,9 @@ def _structured(wanted: _Format, instructions: list[str]) -> Json:
         return {}
 
 
-def _tool(declared: _Declared) -> Json:
-    made: Json = {
-        "name": declared.name,
-        "input_schema": {"properties": {}, **(declared.parameters or {}), "type": "object"},
-    }
+def _tool(declared: _Function) -> Json:
+    schema: Json = {"properties": {}, **(declared.parameters or {}), "type": "object"}
+    made: Json = {"name": declared.name, "input_schema": schema}
     return made | ({"description": declared.description} if declared.description else {})
 
 
@@ -201,7 +188,7 @@ def _choice(asked: _Request) -> Json:
             return {"tool_choice": {"type": "none"}}
         case "required":
             made = {"type": "any"}
-        case _Choice():
+        case _Tool():
             made = {"type": "tool", "name": asked.tool_choice.function.name}
         case _:
             made = {"type": "auto"}

@@ -16,16 +16,7 @@ from keepstone.errors import UpstreamError
 from keepstone.providers import anthropic_answer as answers
 from keepstone.providers.anthropic_request import MessagesRequest, Unanswerable, question_of
 from keepstone.providers.anthropic_schema import Json
-from keepstone.providers.upstream import (
-    CONNECT,
-    SILENCE,
-    Body,
-    Transport,
-    UpstreamAnswer,
-    cut_off,
-    interrupted,
-    read_whole,
-)
+from keepstone.providers.upstream import TIMEOUT, Body, Transport, UpstreamAnswer, cut_off, interrupted, read_whole
 
 BASE = "https://api.anthropic.com"
 VERSION = "2026-10-21"
@@ -44,19 +35,12 @@ _LINGER = 1.0  # seconds for the rest of a connection whose answer is complete: 
 
 class AnthropicUpstream:
     def __init__(
-        self,
-        base_url: str | None,
-        api_key: str,
-        model: str | None,
-        *,
-        connect: float = CONNECT,
-        silence: float = SILENCE,
+        self, base_url: str | None, api_key: str, model: str | None, *, timeout: httpx2.Timeout = TIMEOUT
     ) -> None:
         self.model = model
         self._key = api_key
-        self._transport = Transport(
-            base_url or BASE, {"x-api-key": api_key}, settings="KEEPSTONE_LLM", connect=connect, silence=silence
-        )
+        headers = {"x-api-key": api_key}
+        self._transport = Transport(base_url or BASE, headers, settings="KEEPSTONE_LLM", timeout=timeout)
         self._unsampled: set[str] = set()  # models that turned out to take no temperature
 
     async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from keepstone.errors import Misconfigured
 from keepstone.providers.embedder import Embedding, Floats, Span, Tokens, well_formed
 from keepstone.providers.models import MINILM_TOKENIZER, MINILM_WEIGHTS, locked
-from keepstone.providers.session import in_background, in_batches, in_front, open_session
+from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
 
 GRAPH = "all-minilm-l6-v2.int8-1.onnx"  # the number changes with what minilm_graph makes of the same weights
 PROJECTION = Path(__file__).with_name("minilm_projection.npy")  # written by bench/projection.py
@@ -154,16 +154,7 @@ def units(words: Sequence[int], spans: Sequence[Span]) -> tuple[list[int], list[
 
 
 def batches(pieces: Sequence[Pieces]) -> Iterator[list[int]]:
-    """Numbers of texts of like length, so that little is padding."""
-    batch: list[int] = []
-    for number in sorted(range(len(pieces)), key=lambda number: len(pieces[number].ids)):
-        longest = len(pieces[number].ids)  # so far: they come in order of length
-        if batch and (len(batch) == BATCH_TEXTS or (len(batch) + 1) * longest > BATCH_TOKENS):
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
+    return by_length([len(piece.ids) for piece in pieces], BATCH_TEXTS, BATCH_TOKENS)
 
 
 def run(session: Any, pieces: Sequence[Pieces]) -> tuple[Floats, Floats]:

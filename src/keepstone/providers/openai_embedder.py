@@ -17,6 +17,7 @@ from keepstone.providers.patience import post
 
 WINDOW, OVERLAP = 1_500, 150  # characters: under 512 tokens in most scripts, which every such model reads
 BATCH = 128
+SECONDS = 30  # that a batch may take
 
 
 class _Vector(BaseModel):
@@ -31,21 +32,12 @@ class _Embeddings(BaseModel):
 class OpenAIEmbedder:
     """`dimension` is 0 until the endpoint has answered once: a server starts while it is down."""
 
-    def __init__(
-        self,
-        base_url: str,
-        api_key: str | None,
-        model: str,
-        *,
-        multilingual: bool = True,
-        timeout: float = 30,
-        retries: int = 4,
-    ) -> None:
+    multilingual = True
+
+    def __init__(self, base_url: str, api_key: str | None, model: str, *, retries: int = 4) -> None:
         self.name = f"openai/{model}"
         self.dimension = 0
-        self.multilingual = multilingual
         self._model = model
-        self._timeout = timeout
         self._retries = retries
         self._upstream = OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
         self._closing: asyncio.Task[None] | None = None
@@ -58,11 +50,6 @@ class OpenAIEmbedder:
         for start in range(0, len(texts), BATCH):
             embeddings += await self._call(texts[start : start + BATCH])
         return embeddings
-
-    async def probe(self) -> int:
-        """Ask once, to learn the dimension and whether the endpoint answers."""
-        await self._call(["dimension"])
-        return self.dimension
 
     def close(self) -> None:
         try:
@@ -77,7 +64,7 @@ class OpenAIEmbedder:
         asked = {"model": self._model, "input": inputs, "encoding_format": "float"}
         try:
             status, body = await post(
-                self._upstream, "/embeddings", json.dumps(asked).encode(), retries=self._retries, seconds=self._timeout
+                self._upstream, "/embeddings", json.dumps(asked).encode(), retries=self._retries, seconds=SECONDS
             )
         except UpstreamError:
             raise UpstreamError(

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from keepstone.providers.upstream import CONNECT, SILENCE, Body, Transport, UpstreamAnswer
+import httpx2
+
+from keepstone.providers.upstream import TIMEOUT, Body, Transport, UpstreamAnswer
 
 BASE = "https://api.openai.com/v1"
 
@@ -16,18 +18,12 @@ class OpenAIUpstream:
     """`settings` is how the names of its settings begin."""
 
     def __init__(
-        self,
-        base_url: str | None,
-        api_key: str | None,
-        model: str | None,
-        *,
-        settings: str = "KEEPSTONE_LLM",
-        connect: float = CONNECT,
-        silence: float = SILENCE,
-    ) -> None:
+        self, base_url: str | None, api_key: str | None, model: str | None, *, settings: str = "KEEPSTONE_LLM",
+        timeout: httpx2.Timeout = TIMEOUT,
+    ) -> None:  # fmt: skip
         self.model = model
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        self._transport = Transport(base_url or BASE, headers, settings=settings, connect=connect, silence=silence)
+        self._transport = Transport(base_url or BASE, headers, settings=settings, timeout=timeout)
 
     async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
         response = await self._transport.send(method, path, body)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -48,6 +48,19 @@ async def in_batches(
     )
     by_number = dict(zip(chain(*chosen), chain(*made), strict=True))
     return [by_number[number] for number in range(len(items))]
+
+
+def by_length(lengths: Sequence[int], most: int, budget: int) -> Iterator[list[int]]:
+    """Numbers of texts of like length, so that little is padding: at most so many, of at most so much in all."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
+        # They come in order of length, so this one is the longest so far.
+        if batch and (len(batch) == most or (len(batch) + 1) * lengths[number] > budget):
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
 
 
 def in_front(name: str) -> ThreadPoolExecutor:

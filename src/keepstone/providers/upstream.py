@@ -14,8 +14,7 @@ import httpx2
 from keepstone import __version__
 from keepstone.errors import UpstreamError
 
-CONNECT = 10.0  # seconds
-SILENCE = 600.0  # seconds between two bytes: a model may think that long
+TIMEOUT = httpx2.Timeout(600, connect=10, pool=None)  # seconds between two bytes: a model may think that long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +55,7 @@ class Upstream(Protocol):
 class Transport:
     """HTTP to one provider. `settings` is how the names of its settings begin, for the operator."""
 
-    def __init__(
-        self, base_url: str, headers: Mapping[str, str], *, settings: str, connect: float, silence: float
-    ) -> None:
+    def __init__(self, base_url: str, headers: Mapping[str, str], *, settings: str, timeout: httpx2.Timeout) -> None:
         self._settings = settings
         self._base = base_url.rstrip("/")
         logging.getLogger("httpx2").setLevel(logging.WARNING)  # at info level it logs every address
@@ -68,7 +65,7 @@ class Transport:
                 "user-agent": f"keepstone/{__version__}",
                 **headers,
             },
-            timeout=httpx2.Timeout(silence, connect=connect, pool=None),
+            timeout=timeout,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=50),
         )
 

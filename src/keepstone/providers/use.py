@@ -4,7 +4,7 @@ Its tokenizer is part of the graph, as a custom operation of onnxruntime-extensi
 """
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,24 +12,11 @@ import numpy as np
 from keepstone.errors import Misconfigured
 from keepstone.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
 from keepstone.providers.models import USE_GRAPH
-from keepstone.providers.session import in_background, in_batches, in_front, open_session
+from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
 
 WINDOW, OVERLAP = 1_000, 120  # characters: a mean over much more says little
 BATCH, BATCH_CHARACTERS = 32, 4_000  # its memory grows with their product
 QUICK = 1_000  # characters: no more than this in all is a question, not a backlog
-
-
-def batches(texts: Sequence[str]) -> Iterator[list[int]]:
-    """Numbers of texts of like length, so that little is padding."""
-    batch: list[int] = []
-    for number in sorted(range(len(texts)), key=lambda number: len(texts[number])):
-        longest = len(texts[number])  # so far: they come in order of length
-        if batch and (len(batch) == BATCH or (len(batch) + 1) * longest > BATCH_CHARACTERS):
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def _operations() -> str:
@@ -63,7 +50,8 @@ class Use:
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         quick = len(texts) <= BATCH and sum(map(len, texts)) <= QUICK
-        return await in_batches(self._quick if quick else self._backlog, self._run, texts, list(batches(texts)))
+        batches = list(by_length([len(text) for text in texts], BATCH, BATCH_CHARACTERS))
+        return await in_batches(self._quick if quick else self._backlog, self._run, texts, batches)
 
     def close(self) -> None:
         self._quick.shutdown(cancel_futures=True)

@@ -5,7 +5,8 @@ reads the store. A Redis that is away, slow, empty or full of nonsense costs tim
 """
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Generator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, cast
@@ -50,31 +51,27 @@ class RedisWorking:
     async def read(self, account: int, space: int, last_seq: int) -> list[Utterance] | None:
         """None when it is not there, or not the latest."""
         keys = _keys(account, space)
-        try:
+        with self._faults_noted():
             pipeline = self._redis.pipeline(transaction=True)
             pipeline.lrange(keys[0], 0, -1)
             pipeline.get(keys[1])
             messages, end = await cast("Awaitable[Any]", pipeline.execute())
             known = bool(messages) and end is not None and end.startswith(f"{last_seq} ")
             return [_UTTERANCE.validate_json(message, strict=True) for message in messages] if known else None
-        except self._faults as fault:
-            self._note(fault)
-            return None
+        return None
 
     async def append(self, account: int, space: int, before: int, message: Utterance) -> None:
         """Said after the message at `before`."""
-        try:
+        with self._faults_noted():
             await self._redis.eval(
                 _APPEND, 2, *_keys(account, space), before, message.seq, _micros(message.ts), _written(message),
                 WORKING, _KEPT,
             )  # fmt: skip
-        except self._faults as fault:
-            self._note(fault)
 
     async def fill(self, account: int, space: int, last_seq: int, messages: Sequence[Utterance]) -> None:
         """All of it anew."""
         keys = _keys(account, space)
-        try:
+        with self._faults_noted():
             pipeline = self._redis.pipeline(transaction=True)
             pipeline.delete(*keys)
             if messages:
@@ -82,16 +79,12 @@ class RedisWorking:
                 pipeline.expire(keys[0], _KEPT)
                 pipeline.set(keys[1], f"{last_seq} {max(_micros(message.ts) for message in messages)}", ex=_KEPT)
             await cast("Awaitable[Any]", pipeline.execute())
-        except self._faults as fault:
-            self._note(fault)
 
     async def forget(self, account: int, spaces: Sequence[int]) -> None:
         """Whatever there is of these rooms."""
-        try:
+        with self._faults_noted():
             for space in spaces:
                 await self._redis.delete(*_keys(account, space))
-        except self._faults as fault:
-            self._note(fault)
 
     async def answers(self) -> bool:
         try:
@@ -102,8 +95,12 @@ class RedisWorking:
     async def close(self) -> None:
         await self._redis.aclose()
 
-    def _note(self, fault: Exception) -> None:
-        log.warning("Redis did not answer", extra={"error": type(fault).__name__})
+    @contextmanager
+    def _faults_noted(self) -> Generator[None]:
+        try:
+            yield
+        except self._faults as fault:
+            log.warning("Redis did not answer", extra={"error": type(fault).__name__})
 
 
 def _keys(account: int, space: int) -> tuple[str, str]:

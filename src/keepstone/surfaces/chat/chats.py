@@ -6,11 +6,11 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from keepstone.memory import chats
-from keepstone.model.chat import Chat
+from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.http.routes import InTrash, Routes
-from keepstone.surfaces.http.wire import Shown, Time, Wire
+from keepstone.surfaces.http.wire import Time, Wire, fields_of
 
 router = APIRouter(prefix="/chats", tags=["chats"])
 of_chat = APIRouter(tags=["chats"])
@@ -31,24 +31,12 @@ class ChatChange(Wire):
     workspace_id: WorkspaceId | None = None
 
 
-class ChatOut(Shown):
-    id: str
-    title: str
-    workspace_id: str
-    created_by: str | None
-    created_at: Time
-    updated_at: Time
+class ChatOut(fields_of(Chat, "id title workspace_id created_by created_at updated_at deleted_at")):
     deleted_at: Time | None = None
 
 
-class MessageOut(Shown):
-    id: str
+class MessageOut(fields_of(ChatMessage, "id role content user_id model created_at metadata")):
     role: str
-    content: str
-    user_id: str | None
-    model: str | None
-    created_at: Time
-    metadata: dict[str, object]
 
 
 async def _change(services: Services, principal: Principal, chat_id: str, changes: dict[str, Any]) -> Chat:

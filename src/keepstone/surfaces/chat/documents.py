@@ -8,12 +8,12 @@ from pydantic import Field
 
 from keepstone.errors import Malformed
 from keepstone.memory import documents
-from keepstone.model.document import Document, Kind
+from keepstone.model.document import Chunk, Document, DocumentVersion, Kind
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
-from keepstone.surfaces.http.wire import Shown, Time, Wire, refuse_unstorable
+from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse_unstorable
 
 router = APIRouter(prefix="/workspaces/{workspace_id:ws}", tags=["documents"])
 
@@ -21,17 +21,13 @@ FileName = Annotated[str, Field(min_length=1, max_length=255)]
 MediaType = Annotated[str, Field(pattern=r"^[a-z0-9.+-]{1,80}/[a-z0-9.+-]{1,80}$")]
 
 
-class DocumentOut(Shown):
-    id: str
-    name: str
-    media_type: str
-    version: int
-    size_bytes: int
+class DocumentOut(
+    fields_of(
+        Document,
+        "id name media_type version size_bytes chunks workspace_id created_by created_at updated_at deleted_at",
+    )
+):
     chunks: int = Field(description="How many parts of it can be found.")
-    workspace_id: str
-    created_by: str | None
-    created_at: Time
-    updated_at: Time
     deleted_at: Time | None = None
 
 
@@ -51,9 +47,7 @@ class ArtifactChange(Wire):
     media_type: MediaType | None = None
 
 
-class ChunkOut(Shown):
-    part: int
-    text: str
+class ChunkOut(fields_of(Chunk, "part text place")):
     place: dict[str, int | str] | None
 
 
@@ -62,18 +56,8 @@ class ChunkList(Shown):
     next_part: int | None = Field(description="Pass it as `beyond` to read on.")
 
 
-class DocumentVersionOut(Shown):
-    version: int
-    change: str
-    name: str
-    media_type: str
-    size_bytes: int
-    changed_by: str | None
-    changed_at: Time
-
-
-class DocumentHistory(Shown):
-    items: list[DocumentVersionOut]
+class DocumentVersionOut(fields_of(DocumentVersion, "version change name media_type size_bytes changed_by changed_at")):
+    pass
 
 
 def _of(kind: Kind, operation: Operation) -> Operation:
@@ -84,7 +68,7 @@ def _of(kind: Kind, operation: Operation) -> Operation:
 
 
 _documents = Routes(router, DocumentOut)
-_versions = Routes(router, DocumentVersionOut)
+_versions = Routes(router, DocumentVersionOut, listed="DocumentHistory")
 
 _FILE = "/files/{document_id:doc}"
 _ARTIFACT = "/artifacts/{artifact_id:art}"
@@ -135,14 +119,14 @@ async def list_chunks(
 ) -> ChunkList:
     chunks = await documents.list_chunks(services, principal, workspace_id, document_id, beyond=beyond, limit=limit + 1)
     shown = [ChunkOut.model_validate(chunk) for chunk in chunks[:limit]]
-    return ChunkList(items=shown, next_part=shown[-1].part if len(chunks) > limit else None)
+    return ChunkList(items=shown, next_part=chunks[limit - 1].part if len(chunks) > limit else None)
 
 
 _documents.remove(_FILE, _of("file", documents.delete), "delete_file", "Into the trash, for 30 days")
 _documents.one("POST", f"{_FILE}/restore", _of("file", documents.restore), "restore_file", "A file out of the trash")
 _versions.all(
     f"{_FILE}/history", _of("file", documents.versions), "get_file_history",
-    "What happened to a file, the latest first", DocumentHistory,
+    "What happened to a file, the latest first",
 )  # fmt: skip
 
 
@@ -201,7 +185,7 @@ async def _with_text(services: Services, principal: Principal, artifact: Documen
 
 _versions.all(
     f"{_ARTIFACT}/history", _of("artifact", documents.versions), "get_artifact_history",
-    "Every version of an artifact, the latest first", DocumentHistory,
+    "Every version of an artifact, the latest first",
 )  # fmt: skip
 _documents.remove(_ARTIFACT, _of("artifact", documents.delete), "delete_artifact", "Into the trash, for 30 days")
 _documents.one(

@@ -1,16 +1,18 @@
 """What a workspace remembers: of one chat, or of the whole workspace."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from keepstone.memory import chat_memories, workspace_search
 from keepstone.memory.chat_memories import NewMemory, Saved
-from keepstone.model.chat import LARGEST
+from keepstone.memory.workspace_search import WorkspaceResult
+from keepstone.model.chat import LARGEST, ChatMemory, Distillation
+from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import InTrash, Routes
-from keepstone.surfaces.http.wire import Shown, Time, Wire, refuse
+from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse
 
 # The routes of one chat, below its id; and those of a workspace.
 of_chat = APIRouter(tags=["chat memory"])
@@ -38,18 +40,13 @@ class MemoryChange(Wire):
     content: Content
 
 
-class MemoryOut(Shown):
-    id: str
-    content: str
-    summary: str | None
-    category: str | None
-    source_type: str
-    source_chat_id: str | None
-    source_message_id: str | None
-    workspace_id: str
-    version: int
-    created_at: Time
-    updated_at: Time
+class MemoryOut(
+    fields_of(
+        ChatMemory,
+        "id content summary category source_type source_chat_id source_message_id workspace_id version created_at "
+        "updated_at deleted_at",
+    )
+):
     deleted_at: Time | None = None
 
 
@@ -61,40 +58,16 @@ class MemoryList(Shown):
     memories: list[MemoryOut]
 
 
-class MemoryVersionOut(Shown):
-    version: int
-    change: str
-    content: str
-    summary: str | None
-    changed_by: str | None
-    changed_at: Time
+class MemoryVersionOut(fields_of(Version, "version change content summary changed_by changed_at")):
+    pass
 
 
-class MemoryHistory(Shown):
-    items: list[MemoryVersionOut]
-
-
-class ExtractionOut(Shown):
+class ExtractionOut(fields_of(Distillation, "kind chat_id source_id state attempts memory_ids created_at done_at")):
     """Something that is read for memories after the fact."""
 
-    kind: Literal["tool", "deep_think", "research", "compaction"]
-    chat_id: str
-    source_id: str
-    state: Literal["waiting", "done"]
-    attempts: int
-    memory_ids: list[str]
-    created_at: Time
-    done_at: Time | None
 
-
-class ResultOut(Shown):
-    type: Literal["memory", "document", "artifact"]
-    id: str
-    title: str | None
-    text: str
+class ResultOut(fields_of(WorkspaceResult, "type id title text snippet relevance category place")):
     snippet: str = Field(description="HTML: everything is escaped but the marks.")
-    relevance: float
-    category: str | None
     place: dict[str, int | str] | None = Field(description="In a document: page, heading, start and end.")
 
 
@@ -123,13 +96,13 @@ async def remember(services: Used, principal: Caller, chat_id: str, body: Rememb
 _MEMORY = "/memories/{memory_id:mem}"
 _CHAT = "/{chat_id:chat}"
 _memories = Routes(of_workspace, MemoryOut)
-_chat_memories = Routes(of_chat, MemoryOut)
-_versions = Routes(of_workspace, MemoryVersionOut)
+_chat_memories = Routes(of_chat, MemoryOut, listed=MemoryList)
+_versions = Routes(of_workspace, MemoryVersionOut, listed="MemoryHistory")
 _extractions = Routes(of_workspace, ExtractionOut)
 
 _chat_memories.all(
     f"{_CHAT}/memories", chat_memories.list_of_chat, "list_chat_memories",
-    "What was remembered from a chat, the newest first", MemoryList,
+    "What was remembered from a chat, the newest first",
 )  # fmt: skip
 
 
@@ -166,8 +139,7 @@ _memories.one(
     "POST", f"{_MEMORY}/restore", chat_memories.restore, "restore_workspace_memory", "A memory out of the trash"
 )
 _versions.all(
-    f"{_MEMORY}/history", chat_memories.history, "get_memory_history", "Every version of a memory, the latest first",
-    MemoryHistory,
+    f"{_MEMORY}/history", chat_memories.history, "get_memory_history", "Every version of a memory, the latest first"
 )  # fmt: skip
 _extractions.page(
     "/extractions", chat_memories.list_extractions, "list_extractions",

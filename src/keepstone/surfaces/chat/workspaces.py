@@ -6,10 +6,10 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.memory import workspaces
-from keepstone.model.workspace import Role
+from keepstone.model.workspace import Member, Role, Workspace
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import InTrash, Routes
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 
 router = APIRouter(tags=["workspaces"])
 
@@ -18,13 +18,9 @@ class WorkspaceIn(Wire):
     name: Name
 
 
-class WorkspaceOut(Shown):
-    id: str
-    name: str
+class WorkspaceOut(fields_of(Workspace, "id name role is_default memory_count created_at deleted_at")):
     role: str = Field(description="What you may: `viewer`, `member`, `editor` or `owner`.")
     is_default: bool = Field(description="Chats without a workspace are in this one.")
-    memory_count: int
-    created_at: Time
     deleted_at: Time | None = None
 
 
@@ -33,12 +29,8 @@ class MemberIn(Wire):
     role: Role = "member"
 
 
-class MemberOut(Shown):
-    user_id: str
-    email: str
-    name: str
+class MemberOut(fields_of(Member, "user_id email name role added_at")):
     role: str
-    added_at: Time
 
 
 class MemberList(Shown):
@@ -46,7 +38,7 @@ class MemberList(Shown):
 
 
 _workspaces = Routes(router, WorkspaceOut)
-_members = Routes(router, MemberOut)
+_members = Routes(router, MemberOut, listed=MemberList)
 
 _ALL = "/workspaces"
 _ONE = "/workspaces/{workspace_id:ws}"
@@ -62,7 +54,7 @@ _workspaces.one("GET", _ONE, workspaces.get, "get_workspace", "One workspace")
 _workspaces.one("PATCH", _ONE, workspaces.rename, "rename_workspace", "Rename a workspace", body=WorkspaceIn)
 _workspaces.remove(_ONE, workspaces.delete, "delete_workspace", "Into the trash with all in it, for 30 days")
 _workspaces.one("POST", f"{_ONE}/restore", workspaces.restore, "restore_workspace", "A workspace out of the trash")
-_members.all(f"{_ONE}/members", workspaces.list_members, "list_members", "Who is in a workspace", MemberList)
+_members.all(f"{_ONE}/members", workspaces.list_members, "list_members", "Who is in a workspace")
 
 
 @router.put("/workspaces/{workspace_id:ws}/members", summary="Let somebody in, or change what they may")

@@ -8,10 +8,11 @@ does more than this is an ordinary handler.
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import Parameter, Signature
+from types import GenericAlias
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.wire import PageOut, Paging, show_page
@@ -28,7 +29,8 @@ InTrash = Annotated[bool, Query(description="What is in the trash instead.")]
 
 class Routes(Generic[Out]):
     """Those of one router that show one kind of thing. `ids` says what an id in the path is, where it is not any text,
-    and `read_id` makes of it what the operation takes.
+    and `read_id` makes of it what the operation takes. `listed` is a model with a list of such things as its only
+    field, or the name for one with `items`.
     """
 
     def __init__(
@@ -39,12 +41,15 @@ class Routes(Generic[Out]):
         *,
         ids: Mapping[str, Any] | None = None,
         read_id: Callable[[str], Any] = lambda given: given,
+        listed: type[BaseModel] | str | None = None,
     ) -> None:
         self._router = router
         self._out = out
         self._show = show or out.model_validate
         self._ids = ids or {}
         self._read_id = read_id
+        items: dict[str, Any] = {"items": (GenericAlias(list, out), ...)}
+        self._listed = create_model(listed, **items) if isinstance(listed, str) else listed
 
     def one(
         self,
@@ -78,10 +83,11 @@ class Routes(Generic[Out]):
 
         self._add("GET", path, call, name, summary, PageOut[self._out], 200, {"page": (Paging, _REQUIRED)} | query)
 
-    def all(
-        self, path: str, operation: Operation, name: str, summary: str, out: type[BaseModel], **query: tuple[Any, Any]
-    ) -> None:
-        """All there are, in a list under the one field that `out` has."""
+    def all(self, path: str, operation: Operation, name: str, summary: str, **query: tuple[Any, Any]) -> None:
+        """All there are."""
+        out = self._listed
+        if out is None:
+            raise TypeError(f"{name}: say with `listed` what the list stands in")
         (field,) = out.model_fields
 
         async def call(*ids: Any, **asked: Any) -> BaseModel:

@@ -3,14 +3,24 @@
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, Self, TypeVar, cast
+from types import UnionType
+from typing import Annotated, Any, Generic, Self, TypeVar, Union, cast, get_args, get_type_hints
 
 from fastapi import Depends, Query
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    create_model,
+    model_validator,
+)
 from starlette.convertors import Convertor, register_url_convertor
 
 from keepstone.errors import Malformed
-from keepstone.model.ids import KINDS, Kind, pattern
+from keepstone.model.ids import KINDS, pattern
 from keepstone.model.page import Page, PageRequest, read_cursor
 
 Item = TypeVar("Item")
@@ -52,9 +62,29 @@ class Shown(BaseModel):
 
     @classmethod
     def of(cls, source: object, /, **more: Any) -> Self:
-        """The fields as `source` has them, and those that it does not have, or has under another name."""
-        names = [name for name in cls.model_fields if name not in more and hasattr(source, name)]
-        return cls(**{name: getattr(source, name) for name in names}, **more)
+        """The fields as `source` has them, under their `validation_alias` if they have one; `more` goes before."""
+        names = {field: str(info.validation_alias or field) for field, info in cls.model_fields.items()}
+        values = {name: getattr(source, name) for name in names.values() if hasattr(source, name)}
+        return cls(**values | {names[field]: value for field, value in more.items()})
+
+
+def fields_of(source: type, names: str) -> type[Shown]:
+    """A model of these fields of a dataclass, in this order, to be a class's base: their types are declared there once.
+    The class declares again those that have a description, a default or another type at the wire.
+    """
+    fields: dict[str, Any] = {name: (_at_the_wire(_declared_type(source, name)), ...) for name in names.split()}
+    return create_model(f"{source.__name__}Fields", __base__=Shown, **fields)
+
+
+def _declared_type(source: type, name: str) -> Any:
+    computed = getattr(source, name, None)
+    return get_type_hints(computed.fget)["return"] if isinstance(computed, property) else get_type_hints(source)[name]
+
+
+def _at_the_wire(kind: Any) -> Any:
+    if isinstance(kind, UnionType):
+        return Union[tuple(map(_at_the_wire, get_args(kind)))]  # noqa: UP007  of parts known only now
+    return Time if kind is datetime else kind
 
 
 class PageOut(BaseModel, Generic[Item]):
@@ -107,9 +137,11 @@ def refuse(name: str, value: str | None) -> None:
         raise Malformed(f"{fault}.", details=[{"path": f"query.{name}", "message": str(fault)}]) from None
 
 
-def _convertor(kind: Kind) -> Convertor[str]:
+def register_id(name: str, form: str) -> None:
+    """From here on `{key_id:NAME}` in a path matches this form and nothing else, so `/tags` never reads as an id."""
+
     class IdConvertor(Convertor[str]):
-        regex = pattern(kind)
+        regex = form
 
         def convert(self, value: str) -> str:
             return value
@@ -117,10 +149,9 @@ def _convertor(kind: Kind) -> Convertor[str]:
         def to_string(self, value: str) -> str:
             return value
 
-    return IdConvertor()
+    register_url_convertor(name, IdConvertor())
 
 
-# `{key_id:key}` in a path matches an id of that kind and nothing else, so `/tags` never reads as an id. Routes are
-# declared when their modules are imported, and need the convertors then.
+# Routes are declared when their modules are imported, and need the convertors then.
 for _kind in KINDS:
-    register_url_convertor(_kind, _convertor(_kind))
+    register_id(_kind, pattern(_kind))

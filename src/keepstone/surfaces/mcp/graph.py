@@ -22,7 +22,6 @@ from keepstone.services import Services
 from keepstone.surfaces.mcp import graph_arguments as given
 from keepstone.surfaces.mcp import graph_tools
 from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
-from keepstone.surfaces.mcp.graph_tools import example
 from keepstone.surfaces.mcp.quotation import quote
 
 MOST_GRAPHS = 200
@@ -91,9 +90,8 @@ async def _store(services: Services, principal: Principal, asked: given.StoreNod
 async def _update(services: Services, principal: Principal, asked: given.Update) -> Answer:
     changes = asked.model_dump(include={"content", "node_type", "metadata"}, exclude_none=True)
     if not changes:
-        raise Malformed(
-            f"memory_update needs at least one of content, node_type, metadata. For example: {example('memory_update')}"
-        )
+        example = given.example("memory_update")
+        raise Malformed(f"memory_update needs at least one of content, node_type, metadata. For example: {example}")
     node = await graphs.update_node(services, principal, _graph_id(asked.graph_id), asked.id, **changes)
     said = f"Changed ({', '.join(changes)}); what it was stays in its history."
     return result(f"{said}\n{quote(_line(node))}", {"node": _shown(node)})

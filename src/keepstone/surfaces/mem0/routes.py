@@ -25,34 +25,11 @@ from keepstone.model.entity import (
 )
 from keepstone.model.principal import Principal
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import refuse, refuse_unstorable
+from keepstone.surfaces.mem0 import wire
 from keepstone.surfaces.mem0.errors import Mem0ErrorOut, Mem0Route
 from keepstone.surfaces.mem0.filters import check_id, of_ids, read_filters, read_moment
-from keepstone.surfaces.mem0.wire import (
-    Mem0AddIn,
-    Mem0AddOut,
-    Mem0BatchDeleteIn,
-    Mem0BatchUpdateIn,
-    Mem0EntitiesOut,
-    Mem0FoundOut,
-    Mem0ListIn,
-    Mem0MemoryOut,
-    Mem0MessageIn,
-    Mem0MessageOut,
-    Mem0PageOut,
-    Mem0PingOut,
-    Mem0Request,
-    Mem0SearchIn,
-    Mem0SearchOut,
-    Mem0TrashIn,
-    Mem0TrashOut,
-    Mem0UpdateIn,
-    Mem0VersionOut,
-    show,
-    show_entity,
-    show_kept,
-    show_version,
-)
 
 router = APIRouter(
     tags=["mem0"],
@@ -67,34 +44,29 @@ PAGE, MOST_A_PAGE = 100, 1_000
 FARTHEST = 1_000_000
 # The client looks for both. An account has one project.
 _PROJECT = "default"
+_EXTRACT_YOURSELF = "read the messages yourself and send what is to be kept with infer=False"
 _NOT_HERE: Mapping[str, str] = {
     "custom_categories": "send the categories themselves in `categories`",
-    "custom_instructions": "read the messages yourself and send what is to be kept with infer=False",
-    "agent_custom_instructions": "read the messages yourself and send what is to be kept with infer=False",
     "structured_data_schema": "send what is structured in `metadata`",
-    "includes": "read the messages yourself and send what is to be kept with infer=False",
-    "excludes": "read the messages yourself and send what is to be kept with infer=False",
     "enable_graph": "graphs are at /v1/graphs",
+    **dict.fromkeys(("custom_instructions", "agent_custom_instructions", "includes", "excludes"), _EXTRACT_YOURSELF),
 }
+_NO_EXPORTS = "There are no exports by a schema here: get_all() gives every memory, page by page."
+_NO_PROFILES = "There are no profiles here: search() finds what is known of a user."
+_NO_SETUP = "There are no organisations or projects to set up here: a key is an account's, see /v1/keys."
 _UNSUPPORTED: Mapping[tuple[str, str], str] = {
     ("POST", "/v1/feedback/"): "Feedback is not kept here: update the memory, or delete it.",
-    ("POST", "/v1/exports/"): "There are no exports by a schema here: get_all() gives every memory, page by page.",
-    ("POST", "/v1/exports/get/"): "There are no exports by a schema here: get_all() gives every memory, page by page.",
+    ("POST", "/v1/exports/"): _NO_EXPORTS,
+    ("POST", "/v1/exports/get/"): _NO_EXPORTS,
     ("POST", "/v1/summary/"): "There are no summaries here: get_all() gives every memory, page by page.",
-    ("GET", "/v2/entities/user/{name}/profile/"): "There are no profiles here: search() finds what is known of a user.",
-    ("POST", "/v2/profiles/jobs/"): "There are no profiles here: search() finds what is known of a user.",
-    ("GET", "/v2/profiles/jobs/{name}/"): "There are no profiles here: search() finds what is known of a user.",
-    ("GET", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
-    ("POST", "/v2/profiles/settings/"): "There are no profiles here: search() finds what is known of a user.",
+    ("GET", "/v2/entities/user/{name}/profile/"): _NO_PROFILES,
+    ("POST", "/v2/profiles/jobs/"): _NO_PROFILES,
+    ("GET", "/v2/profiles/jobs/{name}/"): _NO_PROFILES,
+    ("GET", "/v2/profiles/settings/"): _NO_PROFILES,
+    ("POST", "/v2/profiles/settings/"): _NO_PROFILES,
     **{
         (method, f"/api/v1/{what}/{{rest:path}}"): message
-        for what, message in (
-            (
-                "orgs",
-                "There are no organisations or projects to set up here: a key is an account's, see /v1/keys.",
-            ),
-            ("webhooks", "There are no webhooks here."),
-        )
+        for what, message in (("orgs", _NO_SETUP), ("webhooks", "There are no webhooks here."))
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
     },
 }
@@ -106,13 +78,13 @@ OneId = Annotated[str | None, Query(max_length=255)]
 
 
 @router.get("/v1/ping/", summary="Whether the key is good, and whose it is")
-async def mem0_ping(services: Used, principal: Caller) -> Mem0PingOut:
+async def mem0_ping(services: Used, principal: Caller) -> wire.Mem0PingOut:
     email = (await get_user(services, principal, principal.user_id)).email if principal.user_id else None
-    return Mem0PingOut(status="ok", org_id=principal.account_id, project_id=_PROJECT, user_email=email)
+    return wire.Mem0PingOut(status="ok", org_id=principal.account_id, project_id=_PROJECT, user_email=email)
 
 
 @router.post("/v3/memories/add/", summary="Remember something for a user, an agent, an app or a run")
-async def mem0_add(services: Used, principal: Caller, body: Mem0AddIn) -> Mem0AddOut:
+async def mem0_add(services: Used, principal: Caller, body: wire.Mem0AddIn) -> wire.Mem0AddOut:
     _check_request(principal, body)
     new = NewMemories(
         ids=_ids(body.model_dump(include=set(ID_FIELDS), exclude_none=True), body.filters),
@@ -122,11 +94,11 @@ async def mem0_add(services: Used, principal: Caller, body: Mem0AddIn) -> Mem0Ad
         at=None if body.timestamp is None else read_moment("timestamp", body.timestamp).start,
     )  # fmt: skip
     kept = await entity_memories.add(services, principal, new)
-    return Mem0AddOut(results=[show_kept(memory) for memory in kept])
+    return wire.Mem0AddOut(results=[wire.show_kept(memory) for memory in kept])
 
 
 @router.post("/v3/memories/search/", summary="Find memories by what they are about")
-async def mem0_search(services: Used, principal: Caller, body: Mem0SearchIn) -> Mem0SearchOut:
+async def mem0_search(services: Used, principal: Caller, body: wire.Mem0SearchIn) -> wire.Mem0SearchOut:
     _check_request(principal, body)
     metadata = {"metadata": body.metadata} if body.metadata else {}
     wanted = _wanted(body.filters, body.categories, metadata, expired=body.show_expired)
@@ -135,15 +107,15 @@ async def mem0_search(services: Used, principal: Caller, body: Mem0SearchIn) -> 
         floor=body.threshold,
         asked_at=None if body.reference_date is None else read_moment("reference_date", body.reference_date).start,
     )  # fmt: skip
-    shown = [Mem0FoundOut(**show(match.memory), score=match.relevance) for match in matches]
-    return Mem0SearchOut(results=[_only(memory, body.fields) for memory in shown])
+    shown = [wire.Mem0FoundOut.of(match.memory, score=match.relevance) for match in matches]
+    return wire.Mem0SearchOut(results=[_only(memory, body.fields) for memory in shown])
 
 
 @router.post("/v3/memories/", summary="The memories that pass a filter, the newest first")
 async def mem0_list(
-    request: Request, services: Used, principal: Caller, body: Mem0ListIn, page: PageNumber = 1,
+    request: Request, services: Used, principal: Caller, body: wire.Mem0ListIn, page: PageNumber = 1,
     page_size: PageSize = PAGE,
-) -> Mem0PageOut:  # fmt: skip
+) -> wire.Mem0PageOut:  # fmt: skip
     _check_request(principal, body)
     between = {
         operator: value for operator, value in (("gte", body.start_date), ("lte", body.end_date)) if value is not None
@@ -153,7 +125,7 @@ async def mem0_list(
     memories, total = await entity_search.list_memories(
         services, principal, wanted, limit=page_size, offset=(page - 1) * page_size
     )
-    shown = [_only(Mem0MemoryOut(**show(memory)), body.fields) for memory in memories]
+    shown = [_only(wire.Mem0MemoryOut.of(memory), body.fields) for memory in memories]
     return _page(request, page, page_size, total, shown)
 
 
@@ -161,88 +133,90 @@ async def mem0_list(
 async def mem0_delete_all(
     services: Used, principal: Caller, user_id: OneId = None, agent_id: OneId = None, app_id: OneId = None,
     run_id: OneId = None, filters: Annotated[str | None, Query(max_length=10_000)] = None,
-) -> Mem0MessageOut:  # fmt: skip
+) -> wire.Mem0MessageOut:  # fmt: skip
     named = {"user_id": user_id, "agent_id": agent_id, "app_id": app_id, "run_id": run_id}
     for name, value in (*named.items(), ("filters", filters)):
         refuse(name, value)
     ids = {name: check_id(name, value) for name, value in named.items() if value is not None}
     wanted = read_filters(_sent(filters), of_ids(cast("dict[IdField, str | None]", ids)))
     gone = await entity_memories.delete_all(services, principal, wanted)
-    return Mem0MessageOut(
+    return wire.Mem0MessageOut(
         message=f"Memories deleted successfully! There were {gone}; they are in the trash for 30 days."
     )
 
 
 @router.post("/v3/memories/trash/", summary="What was deleted of somebody, and can be brought back")
 async def mem0_trash(
-    services: Used, principal: Caller, body: Mem0TrashIn, page: PageNumber = 1, page_size: PageSize = PAGE
-) -> Mem0TrashOut:
+    services: Used, principal: Caller, body: wire.Mem0TrashIn, page: PageNumber = 1, page_size: PageSize = PAGE
+) -> wire.Mem0TrashOut:
     _check_request(principal, body)
     memories = await entity_search.list_trash(
         services, principal, read_filters(body.filters), limit=page_size, offset=(page - 1) * page_size
     )
-    return Mem0TrashOut(results=[Mem0MemoryOut(**show(memory)) for memory in memories])
+    return wire.Mem0TrashOut(results=[wire.Mem0MemoryOut.of(memory) for memory in memories])
 
 
-@router.get("/v1/memories/{memory_id:mem}/", summary="One memory")
-async def mem0_get(services: Used, principal: Caller, memory_id: str) -> Mem0MemoryOut:
-    return Mem0MemoryOut(**show(await entity_memories.get(services, principal, memory_id)))
+_memories = Routes(router, wire.Mem0MemoryOut)
+_MEMORY = "/v1/memories/{memory_id:mem}/"
+_memories.one("GET", _MEMORY, entity_memories.get, "mem0_get", "One memory")
 
 
 @router.put("/v1/memories/{memory_id:mem}/", summary="Change a memory; what it was stays in its history")
-async def mem0_update(services: Used, principal: Caller, memory_id: str, body: Mem0UpdateIn) -> Mem0MemoryOut:
+async def mem0_update(services: Used, principal: Caller, memory_id: str, body: wire.Mem0UpdateIn) -> wire.Mem0MemoryOut:
     (done,) = await entity_memories.update(services, principal, [_change(memory_id, body)])
-    return Mem0MemoryOut(**show(done))
+    return wire.Mem0MemoryOut.of(done)
 
 
 @router.delete("/v1/memories/{memory_id:mem}/", summary="A memory into the trash, for 30 days")
 async def mem0_delete(
     services: Used, principal: Caller, memory_id: str,
     delete_linked: Annotated[bool, Query(description="Makes no difference: what it replaced is its history.")] = False,  # noqa: ARG001
-) -> Mem0MessageOut:  # fmt: skip
+) -> wire.Mem0MessageOut:  # fmt: skip
     await entity_memories.delete(services, principal, [memory_id])
-    return Mem0MessageOut(message="Memory deleted successfully!")
+    return wire.Mem0MessageOut(message="Memory deleted successfully!")
 
 
 @router.get("/v1/memories/{memory_id:mem}/history/", summary="Every version of a memory, the first one first")
-async def mem0_history(services: Used, principal: Caller, memory_id: str) -> list[Mem0VersionOut]:
+async def mem0_history(services: Used, principal: Caller, memory_id: str) -> list[wire.Mem0VersionOut]:
     memory, versions = await entity_memories.history(services, principal, memory_id)
-    return [show_version(memory, before, version) for before, version in zip([None, *versions], versions, strict=False)]
+    return [
+        wire.show_version(memory, before, version) for before, version in zip([None, *versions], versions, strict=False)
+    ]
 
 
-@router.post("/v1/memories/{memory_id:mem}/restore/", summary="A memory out of the trash")
-async def mem0_restore(services: Used, principal: Caller, memory_id: str) -> Mem0MemoryOut:
-    return Mem0MemoryOut(**show(await entity_memories.restore(services, principal, memory_id)))
+_memories.one("POST", f"{_MEMORY}restore/", entity_memories.restore, "mem0_restore", "A memory out of the trash")
 
 
 @router.put("/v1/batch/", summary="Change several memories, all or none")
-async def mem0_batch_update(services: Used, principal: Caller, body: Mem0BatchUpdateIn) -> Mem0MessageOut:
+async def mem0_batch_update(services: Used, principal: Caller, body: wire.Mem0BatchUpdateIn) -> wire.Mem0MessageOut:
     changes = [_change(change.memory_id, change) for change in body.memories]
     done = await entity_memories.update(services, principal, changes)
-    return Mem0MessageOut(message=f"Successfully updated {len(done)} memories")
+    return wire.Mem0MessageOut(message=f"Successfully updated {len(done)} memories")
 
 
 @router.delete("/v1/batch/", summary="Several memories into the trash, all or none")
-async def mem0_batch_delete(services: Used, principal: Caller, body: Mem0BatchDeleteIn) -> Mem0MessageOut:
+async def mem0_batch_delete(services: Used, principal: Caller, body: wire.Mem0BatchDeleteIn) -> wire.Mem0MessageOut:
     ids = list(dict.fromkeys(memory.memory_id for memory in body.memories))
     await entity_memories.delete(services, principal, ids)
-    return Mem0MessageOut(message=f"Successfully deleted {len(ids)} memories")
+    return wire.Mem0MessageOut(message=f"Successfully deleted {len(ids)} memories")
 
 
 @router.get("/v1/entities/", summary="The users, agents, apps and runs for whom something is remembered")
-async def mem0_entities(services: Used, principal: Caller) -> Mem0EntitiesOut:
-    entities = [show_entity(entity) for entity in await entity_memories.list_entities(services, principal)]
-    return Mem0EntitiesOut(count=len(entities), total_count=len(entities), next=None, previous=None, results=entities)
+async def mem0_entities(services: Used, principal: Caller) -> wire.Mem0EntitiesOut:
+    entities = [wire.Mem0EntityOut.of(entity) for entity in await entity_memories.list_entities(services, principal)]
+    return wire.Mem0EntitiesOut(
+        count=len(entities), total_count=len(entities), next=None, previous=None, results=entities
+    )
 
 
 @router.delete("/v2/entities/{entity_type}/{name:path}/", summary="Everything of one of them into the trash")
-async def mem0_delete_entity(services: Used, principal: Caller, entity_type: str, name: str) -> Mem0MessageOut:
+async def mem0_delete_entity(services: Used, principal: Caller, entity_type: str, name: str) -> wire.Mem0MessageOut:
     refuse("name", name)
     if entity_type not in get_args(EntityType):
         raise NotFound(f"There is no such type of entity: it is {', '.join(get_args(EntityType))}.")
     kind = cast("EntityType", entity_type)
     await entity_memories.delete_entity(services, principal, kind, check_id("name", name))
-    return Mem0MessageOut(message="Entity deleted successfully!")
+    return wire.Mem0MessageOut(message="Entity deleted successfully!")
 
 
 async def _unsupported(request: Request, principal: Caller) -> None:  # noqa: ARG001
@@ -258,7 +232,7 @@ for _method, _path in _UNSUPPORTED:
 # ------------------------------------------------------------------------------------------------------------ parsing
 
 
-def _check_request(principal: Principal, body: Mem0Request) -> None:
+def _check_request(principal: Principal, body: wire.Mem0Request) -> None:
     """What would be lost without a word is refused with one."""
     if body.org_id not in {None, principal.account_id} or body.project_id not in {None, _PROJECT}:
         raise NotFound("There is no such organisation or project: leave org_id and project_id out.")
@@ -282,7 +256,7 @@ def _ids(named: Mapping[str, Any], filters: Mapping[str, Any] | None) -> Ids:
     return Ids(**ids)
 
 
-def _said(message: Mem0MessageIn) -> EntityMessage:
+def _said(message: wire.Mem0MessageIn) -> EntityMessage:
     parts: list[Any] = message.content if isinstance(message.content, list) else [message.content]
     texts: list[str] = []
     for part in parts:
@@ -293,7 +267,7 @@ def _said(message: Mem0MessageIn) -> EntityMessage:
     return EntityMessage(role=message.role, content="\n".join(texts), name=message.name)
 
 
-def _change(memory_id: str, body: Mem0UpdateIn) -> Change:
+def _change(memory_id: str, body: wire.Mem0UpdateIn) -> Change:
     if not body.model_fields_set - {"memory_id"}:
         raise Invalid("Say what is to be changed: text, metadata, timestamp or expiration_date.")
     return Change(
@@ -328,16 +302,16 @@ def _sent(filters: str | None) -> dict[str, Any] | None:
     raise Invalid("filters has to be an object in JSON.")
 
 
-def _only(memory: Mem0MemoryOut, fields: list[str] | None) -> dict[str, Any]:
+def _only(memory: wire.Mem0MemoryOut, fields: list[str] | None) -> dict[str, Any]:
     shown = memory.model_dump(mode="json")
     return shown if fields is None else {name: value for name, value in shown.items() if name in {"id", *fields}}
 
 
-def _page(request: Request, page: int, size: int, total: int, results: list[dict[str, Any]]) -> Mem0PageOut:
+def _page(request: Request, page: int, size: int, total: int, results: list[dict[str, Any]]) -> wire.Mem0PageOut:
     def at(number: int) -> str:
         return str(URL(str(request.url)).include_query_params(page=number, page_size=size))
 
-    return Mem0PageOut(
+    return wire.Mem0PageOut(
         count=total, next=at(page + 1) if page * size < total else None, previous=at(page - 1) if page > 1 else None,
         results=results,
     )  # fmt: skip

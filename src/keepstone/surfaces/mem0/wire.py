@@ -3,12 +3,12 @@
 from datetime import date
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from keepstone.memory.entity_memories import KeptEntityMemory
-from keepstone.model.entity import Entity, EntityMemory
+from keepstone.model.entity import EntityMemory
 from keepstone.model.memory import Version
-from keepstone.surfaces.http.wire import Time, Wire
+from keepstone.surfaces.http.wire import Shown, Time, Wire
 
 # What happened to a memory, in this client's words.
 EVENTS = {"created": "ADD", "updated": "UPDATE", "known": "NOOP", "deleted": "DELETE", "restored": "ADD"}
@@ -134,21 +134,21 @@ class Mem0PingOut(BaseModel):
     user_email: str | None
 
 
-class Mem0MemoryOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
+class Mem0MemoryOut(Shown):
     id: str
-    memory: str
-    user_id: str | None
-    agent_id: str | None
-    app_id: str | None
-    run_id: str | None
-    actor_id: str | None = Field(description="The `name` of the message that it was taken from.")
+    memory: str = Field(validation_alias="content")
+    user_id: str | None = Field(validation_alias="for_user")
+    agent_id: str | None = Field(validation_alias="for_agent")
+    app_id: str | None = Field(validation_alias="for_app")
+    run_id: str | None = Field(validation_alias="for_run")
+    actor_id: str | None = Field(
+        validation_alias="actor", description="The `name` of the message that it was taken from."
+    )
     role: str | None
     metadata: dict[str, Any]
-    categories: list[str]
+    categories: list[str] = Field(validation_alias="tags")
     immutable: bool
-    expiration_date: date | None
+    expiration_date: date | None = Field(validation_alias="expires_on")
     created_at: Time
     updated_at: Time
 
@@ -181,7 +181,7 @@ class Mem0TrashOut(BaseModel):
     results: list[Mem0MemoryOut]
 
 
-class Mem0VersionOut(BaseModel):
+class Mem0VersionOut(Shown):
     id: str
     memory_id: str
     old_memory: str | None
@@ -189,22 +189,22 @@ class Mem0VersionOut(BaseModel):
     event: str
     metadata: dict[str, Any]
     categories: list[str]
-    user_id: str | None
-    agent_id: str | None
-    app_id: str | None
-    run_id: str | None
+    user_id: str | None = Field(validation_alias="for_user")
+    agent_id: str | None = Field(validation_alias="for_agent")
+    app_id: str | None = Field(validation_alias="for_app")
+    run_id: str | None = Field(validation_alias="for_run")
     created_at: Time = Field(description="When the memory was made.")
     updated_at: Time = Field(description="When it changed so.")
     is_deleted: bool
 
 
-class Mem0EntityOut(BaseModel):
-    id: str
+class Mem0EntityOut(Shown):
+    id: str = Field(validation_alias="name")
     name: str
     type: str
-    total_memories: int
+    total_memories: int = Field(validation_alias="memories")
     created_at: Time
-    updated_at: Time
+    updated_at: Time = Field(validation_alias="changed_at")
 
 
 class Mem0EntitiesOut(BaseModel):
@@ -219,34 +219,16 @@ class Mem0MessageOut(BaseModel):
     message: str
 
 
-def show(memory: EntityMemory) -> dict[str, Any]:
-    return {
-        "id": memory.id, "memory": memory.content, "user_id": memory.for_user, "agent_id": memory.for_agent,
-        "app_id": memory.for_app, "run_id": memory.for_run, "actor_id": memory.actor, "role": memory.role,
-        "metadata": memory.metadata, "categories": memory.tags, "immutable": memory.immutable,
-        "expiration_date": memory.expires_on, "created_at": memory.created_at, "updated_at": memory.updated_at,
-    }  # fmt: skip
-
-
 def show_kept(kept: KeptEntityMemory) -> Mem0EventOut:
-    return Mem0EventOut(**show(kept.memory), event=EVENTS[kept.event], previous_memory=kept.previous)
+    return Mem0EventOut.of(kept.memory, event=EVENTS[kept.event], previous_memory=kept.previous)
 
 
 def show_version(memory: EntityMemory, before: Version | None, version: Version) -> Mem0VersionOut:
     gone = version.change == "deleted"
     was_gone = before is not None and before.change == "deleted"
-    return Mem0VersionOut(
-        id=f"{memory.id}:{version.version}", memory_id=memory.id,
+    return Mem0VersionOut.of(
+        memory, id=f"{memory.id}:{version.version}", memory_id=memory.id,
         old_memory=None if before is None or was_gone else before.content, new_memory=None if gone else version.content,
-        event=EVENTS[version.change], metadata=version.metadata, categories=version.tags, user_id=memory.for_user,
-        agent_id=memory.for_agent, app_id=memory.for_app, run_id=memory.for_run, created_at=memory.created_at,
-        updated_at=version.changed_at,
-        is_deleted=gone,
-    )  # fmt: skip
-
-
-def show_entity(entity: Entity) -> Mem0EntityOut:
-    return Mem0EntityOut(
-        id=entity.name, name=entity.name, type=entity.type, total_memories=entity.memories,
-        created_at=entity.created_at, updated_at=entity.changed_at,
+        event=EVENTS[version.change], metadata=version.metadata, categories=version.tags,
+        updated_at=version.changed_at, is_deleted=gone,
     )  # fmt: skip

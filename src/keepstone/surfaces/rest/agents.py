@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.memory import agents
+from keepstone.model.room import Agent
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Wire, fields_of
 
 router = APIRouter(prefix="/v1/agents", tags=["rooms"])
 
@@ -30,14 +31,8 @@ class AgentChange(Wire):
     instructions: Instructions | None = None
 
 
-class AgentOut(Shown):
-    slug: str
-    name: str
-    context_window: int
-    instructions: str
-    created_by: str | None
-    created_at: Time
-    updated_at: Time
+class AgentOut(fields_of(Agent, "slug name context_window instructions created_by created_at updated_at")):
+    pass
 
 
 def plain(slug: str) -> str:

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from keepstone.access.passwords import LONGEST, SHORTEST
 from keepstone.access.sessions import change_password, log_in, log_in_once, log_out
 from keepstone.access.tokens import mint_token
 from keepstone.errors import NotFound, Unauthenticated
 from keepstone.surfaces.http.caller import COOKIE, Caller, LinkOver, Used, browser_of, caller, set_session_cookie
-from keepstone.surfaces.http.wire import Time, Wire
+from keepstone.surfaces.http.wire import Shown, Time, Wire
 from keepstone.surfaces.rest.users import UserOut
 
 router = APIRouter(prefix="/auth", tags=["auth"])
@@ -23,13 +23,13 @@ class LoginIn(Wire):
     password: Annotated[str, Field(min_length=1, max_length=LONGEST)]
 
 
-class LoginOut(BaseModel):
+class LoginOut(Shown):
     user: UserOut
     expires_at: Time
 
 
-class TokenOut(BaseModel):
-    token: str
+class TokenOut(Shown):
+    token: str = Field(validation_alias="text")
     token_type: str = "Bearer"  # noqa: S105
     expires_in: int = Field(description="Seconds.")
     expires_at: Time
@@ -46,7 +46,7 @@ class PasswordIn(Wire):
 async def login(request: Request, response: Response, services: Used, body: LoginIn) -> LoginOut:
     made = await log_in(services, email=body.email, password=body.password, browser=browser_of(request))
     set_session_cookie(response, request, made)
-    return LoginOut(user=UserOut.model_validate(made.user), expires_at=made.expires_at)
+    return LoginOut.of(made)
 
 
 @router.post("/logout", status_code=204, summary="Sign out: ends the session of this cookie")
@@ -76,8 +76,7 @@ async def once(request: Request, services: Used, token: Annotated[str, Path(max_
 
 @router.post("/token", summary="Mint a JWT for the caller")
 async def token(services: Used, principal: Caller) -> TokenOut:
-    made = await mint_token(services, principal)
-    return TokenOut(token=made.text, expires_in=made.expires_in, expires_at=made.expires_at)
+    return TokenOut.of(await mint_token(services, principal))
 
 
 @router.post("/password", status_code=204, summary="Set or change the caller's password")

@@ -1,20 +1,22 @@
 """Capsules over REST."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from keepstone.engine.curate import Segment
 from keepstone.engine.segments import SpokenMessage
 from keepstone.memory import capsule_archive, capsule_search, capsule_views, capsules
-from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
+from keepstone.memory.capsule_views import Digest, TimelineSpan, VaultUsage
+from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule, Similar
 from keepstone.model.page import Page
 from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, refuse
+from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, fields_of, refuse, show_page
 
 router = APIRouter(prefix="/v1/memory", tags=["capsules"])
 
@@ -57,27 +59,20 @@ class SourceOut(BaseModel):
     message_id: str | None
 
 
-class CapsuleOut(Shown):
-    id: str
-    title: str
-    content_md: str
-    kind: str
-    tags: list[str]
-    project_id: str | None
+class CapsuleOut(
+    fields_of(
+        Capsule,
+        "id title content_md kind tags project_id source metadata size_bytes version created_at updated_at accessed_at "
+        "deleted_at",
+    )
+):
     source: SourceOut | None
-    metadata: dict[str, Any]
     size_bytes: int = Field(description="What it counts for: title, text and 8 KiB.")
-    version: int
-    created_at: Time
-    updated_at: Time
-    accessed_at: Time
     deleted_at: Time | None = Field(description="In the trash since.")
 
 
-class SimilarOut(Shown):
-    id: str
-    title: str
-    similarity: float
+class SimilarOut(fields_of(Similar, "id title similarity")):
+    pass
 
 
 class CreatedOut(CapsuleOut):
@@ -89,7 +84,7 @@ class HitOut(CapsuleOut):
     snippet: str | None = Field(default=None, description="HTML text with `<mark>`.")
 
 
-class CapsulePage(BaseModel):
+class CapsulePage(Shown):
     items: list[HitOut]
     next_cursor: str | None
     has_more: bool
@@ -105,10 +100,6 @@ class VersionOut(Shown):
     metadata: dict[str, Any]
     changed_by: str | None
     changed_at: Time
-
-
-class VersionList(BaseModel):
-    items: list[VersionOut]
 
 
 class DeleteAllIn(Wire):
@@ -128,7 +119,7 @@ class TitleIn(Wire):
     content_md: Text
 
 
-class TitleOut(BaseModel):
+class TitleOut(Shown):
     title: str
     tags: list[str]
 
@@ -150,12 +141,9 @@ class ReasonOut(Shown):
     phrase: str
 
 
-class SegmentOut(Shown):
+class SegmentOut(fields_of(Segment, "messages text score reasons title tags kind")):
     messages: list[int] = Field(description="Places in what was sent.")
-    text: str
-    score: float
     reasons: list[ReasonOut]
-    title: str
     tags: list[str]
     kind: str
 
@@ -173,19 +161,12 @@ class TagList(BaseModel):
     items: list[TagOut]
 
 
-class UsageOut(Shown):
-    plan: str
-    bytes_used: int
+class UsageOut(fields_of(VaultUsage, "plan bytes_used quota_bytes count in_trash in_cold")):
     quota_bytes: int | None = Field(description="null: no limit.")
-    count: int
-    in_trash: int
-    in_cold: int
 
 
-class SpanOut(Shown):
-    start: str
-    count: int
-    topics: list[str]
+class SpanOut(fields_of(TimelineSpan, "start count topics")):
+    pass
 
 
 class Timeline(BaseModel):
@@ -203,12 +184,7 @@ class RelatedList(BaseModel):
     items: list[HitOut]
 
 
-class DigestOut(Shown):
-    since: Time
-    until: Time
-    count: int
-    kinds: dict[str, int]
-    topics: list[str]
+class DigestOut(fields_of(Digest, "since until count kinds topics capsules rediscover")):
     capsules: list[CapsuleOut]
     rediscover: list[CapsuleOut]
 
@@ -262,23 +238,12 @@ class ImportedOut(Shown):
     skipped: int = Field(description="Were there already.")
 
 
-def _source(capsule: Capsule) -> SourceOut | None:
-    if not capsule.source_chat_id and not capsule.source_message_id:
-        return None
-    return SourceOut(chat_id=capsule.source_chat_id, message_id=capsule.source_message_id)
-
-
-def _capsule(capsule: Capsule) -> CapsuleOut:
-    return CapsuleOut.of(capsule, source=_source(capsule))
-
-
 def _hit(match: FoundCapsule) -> HitOut:
-    return HitOut.of(match.capsule, source=_source(match.capsule), relevance=match.relevance, snippet=match.snippet)
+    return HitOut.of(match.capsule, relevance=match.relevance, snippet=match.snippet)
 
 
-def _page(page: Page[Capsule]) -> CapsulePage:
-    items = [HitOut.of(capsule, source=_source(capsule)) for capsule in page.items]
-    return CapsulePage(items=items, next_cursor=page.next_cursor, has_more=page.next_cursor is not None)
+def _page(page: Page[Any], show: Callable[[Any], HitOut] = HitOut.of, *, degraded: str | None = None) -> CapsulePage:
+    return CapsulePage.of(show_page(page, show), degraded=degraded)
 
 
 @router.post("/capsules", status_code=201, summary="Keep something")
@@ -289,7 +254,7 @@ async def create_capsule(services: Used, principal: Caller, body: CapsuleIn) -> 
         chat_id=source.chat_id, message_id=source.message_id, metadata=body.metadata,
     )  # fmt: skip
     made = await capsules.create(services, principal, new)
-    return CreatedOut.of(made.capsule, source=_source(made.capsule), similar=made.similar)
+    return CreatedOut.of(made.capsule, similar=made.similar)
 
 
 @router.get("/capsules", summary="List and search")
@@ -311,12 +276,7 @@ async def list_capsules(
     if q is None or not q.strip():
         return _page(await capsules.list_capsules(services, principal, wanted, page))
     results = await capsule_search.find(services, principal, q, mode, wanted, page)
-    return CapsulePage(
-        items=[_hit(hit) for hit in results.page.items],
-        next_cursor=results.page.next_cursor,
-        has_more=results.page.next_cursor is not None,
-        degraded=results.degraded,
-    )
+    return _page(results.page, _hit, degraded=results.degraded)
 
 
 @router.get("/capsules/tags", summary="Tags, the most used first")
@@ -331,9 +291,9 @@ async def timeline(services: Used, principal: Caller, bucket: capsule_views.Buck
     return Timeline(bucket=bucket, items=[SpanOut.model_validate(span) for span in spans])
 
 
-@router.get("/capsules/constellation", summary="The map, from 30 capsules on")
-async def constellation(services: Used, principal: Caller) -> ConstellationOut:
-    return ConstellationOut.model_validate(await capsule_views.constellation(services, principal))
+Routes(router, ConstellationOut).one(
+    "GET", "/capsules/constellation", capsule_views.constellation, "constellation", "The map, from 30 capsules on"
+)
 
 
 @router.get("/capsules/related", summary="What fits to a text that is being written")
@@ -353,9 +313,11 @@ async def delete_all(services: Used, principal: Caller, body: DeleteAllIn) -> De
     return DeletedOut(deleted=await capsules.delete_all(services, principal))
 
 
-@router.post("/capsules/merge", summary="Several into one")
-async def merge(services: Used, principal: Caller, body: MergeIn) -> CapsuleOut:
-    return _capsule(await capsule_archive.merge(services, principal, body.ids, body.into))
+_capsules = Routes(router, CapsuleOut)
+_versions = Routes(router, VersionOut, listed="VersionList")
+_CAPSULE = "/capsules/{capsule_id:cap}"
+
+_capsules.one("POST", "/capsules/merge", capsule_archive.merge, "merge", "Several into one", body=MergeIn)
 
 
 @router.post("/capsules/title", summary="A title and tags for a text")
@@ -374,10 +336,6 @@ async def curate(services: Used, principal: Caller, body: CurateIn) -> SegmentLi
     return SegmentList(segments=[SegmentOut.model_validate(segment) for segment in segments])
 
 
-_capsules = Routes(router, CapsuleOut, _capsule)
-_versions = Routes(router, VersionOut)
-_CAPSULE = "/capsules/{capsule_id:cap}"
-
 _capsules.one("GET", _CAPSULE, capsules.get, "get_capsule", "One capsule")
 _capsules.one(
     "PATCH", _CAPSULE, capsules.update, "change_capsule", "Change a capsule; what it was stays in its history",
@@ -386,7 +344,7 @@ _capsules.one(
 _capsules.remove(_CAPSULE, capsules.delete, "delete_capsule", "Into the trash, for 30 days")
 _capsules.one("POST", f"{_CAPSULE}/restore", capsules.restore, "restore_capsule", "Out of the trash")
 _capsules.one("POST", f"{_CAPSULE}/recover", capsules.recover, "recover_capsule", "Out of the cold tier")
-_versions.all(f"{_CAPSULE}/history", capsules.history, "get_history", "Every version, the latest first", VersionList)
+_versions.all(f"{_CAPSULE}/history", capsules.history, "get_history", "Every version, the latest first")
 
 
 @router.get("/trash", summary="What was deleted in the last 30 days")
@@ -399,19 +357,8 @@ async def cold(services: Used, principal: Caller, page: Paging) -> CapsulePage:
     return _page(await capsules.list_put_away(services, principal, page, cold=True))
 
 
-@router.get("/usage", summary="How much is kept, and how much may be")
-async def usage(services: Used, principal: Caller) -> UsageOut:
-    return UsageOut.model_validate(await capsule_views.usage(services, principal))
-
-
-@router.get("/digest", summary="The last week")
-async def digest(services: Used, principal: Caller) -> DigestOut:
-    week = await capsule_views.digest(services, principal)
-    return DigestOut.of(
-        week,
-        capsules=[_capsule(capsule) for capsule in week.capsules],
-        rediscover=[_capsule(capsule) for capsule in week.rediscover],
-    )
+Routes(router, UsageOut).one("GET", "/usage", capsule_views.usage, "usage", "How much is kept, and how much may be")
+Routes(router, DigestOut).one("GET", "/digest", capsule_views.digest, "digest", "The last week")
 
 
 @router.get("/export", summary="Everything, as a JSON archive", response_class=StreamingResponse)

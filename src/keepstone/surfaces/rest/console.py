@@ -7,29 +7,20 @@ from pydantic import BaseModel, Field
 
 from keepstone.access import operator as operations
 from keepstone.access import plans, usage
-from keepstone.model.account import Resident
+from keepstone.memory import graph_recall
+from keepstone.model import graph
 from keepstone.model.ids import pattern
 from keepstone.model.plan import PLAN_NAME
+from keepstone.store.queue import JobRow, TaskCount
 from keepstone.surfaces.http.caller import Used, operator
-from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse, show_page
-from keepstone.surfaces.rest.usage import (
-    AccountUsageOut,
-    From,
-    Grouped,
-    LimitsOut,
-    SpentOut,
-    To,
-    first,
-    groups,
-    last,
-    shown,
-)
+from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
+from keepstone.surfaces.rest import usage as usage_routes
 
 router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
 
 
 class ResidentOut(Shown):
-    id: str
+    id: str = Field(validation_alias="user_id")
     email: str
     account_id: str
     plan: str
@@ -56,7 +47,7 @@ async def set_quota(services: Used, user_id: str, body: AllowanceIn) -> Resident
 
 @router.get("/users/{user_id:usr}", summary="Who a user is and what they may use")
 async def get_resident(services: Used, user_id: str) -> ResidentOut:
-    return _resident(await operations.resident(services, user_id))
+    return ResidentOut.model_validate(await operations.resident(services, user_id))
 
 
 @router.get("/users", summary="Who is on this server, in the order in which they came")
@@ -66,11 +57,7 @@ async def list_residents(
     q: Annotated[str | None, Query(max_length=254, description="How their e-mail address begins.")] = None,
 ) -> PageOut[ResidentOut]:
     refuse("q", q)
-    return show_page(await operations.residents_page(services, page, beginning=q), _resident)
-
-
-def _resident(resident: Resident) -> ResidentOut:
-    return ResidentOut.of(resident, id=resident.user_id)
+    return show_page(await operations.residents_page(services, page, beginning=q), ResidentOut.model_validate)
 
 
 # ------------------------------------------------------------------------------------------------------- plans
@@ -80,7 +67,7 @@ _Limit = Annotated[int | None, Field(ge=0, le=2**53, description="null: no limit
 _PerMinute = Annotated[int | None, Field(ge=1, le=1_000_000, description="null: no limit.")]
 
 
-class PlanOut(LimitsOut):
+class PlanOut(usage_routes.LimitsOut):
     position: int = Field(description="Where it stands among the others.")
     price: str | None = Field(description="As it is shown; null: the plan is not on the price page.")
 
@@ -126,7 +113,7 @@ async def put_plan(services: Used, plan: PlanName, body: PlanIn) -> PlanOut:
 # ------------------------------------------------------------------------------------------------------- usage
 
 
-class OneOfAllOut(SpentOut):
+class OneOfAllOut(usage_routes.SpentOut):
     account_id: str
     plan: str
     credits_left: int | None = Field(description="null: not counted.")
@@ -144,33 +131,27 @@ async def usage_of_accounts(
     account_id: Annotated[
         str | None, Query(pattern=f"^{pattern('acct')}$", description="Whose. Without: one line for each account.")
     ] = None,
-    since: From = None,
-    until: To = None,
-    by: Grouped = "day,action",
-) -> AccountUsageOut | AllUsageOut:
+    since: usage_routes.From = None,
+    until: usage_routes.To = None,
+    by: usage_routes.Grouped = "day,action",
+) -> usage_routes.AccountUsageOut | AllUsageOut:
+    begin, end = usage_routes.first(since), usage_routes.last(until)
     if account_id is not None:
-        used = await usage.usage_of(services, account_id, since=first(since), until=last(until), by=groups(by))
-        return shown(used)
-    begin, end, lines = await usage.usage_of_all(services, since=first(since), until=last(until))
+        groups = usage_routes.groups(by)
+        return usage_routes.shown(await usage.usage_of(services, account_id, since=begin, until=end, by=groups))
+    begin, end, lines = await usage.usage_of_all(services, since=begin, until=end)
     return AllUsageOut(since=begin, until=end, accounts=[OneOfAllOut.model_validate(line) for line in lines])
 
 
 # -------------------------------------------------------------------------------------------------------- jobs
 
 
-class TaskOut(Shown):
-    task: str
-    todo: int
-    doing: int
-    failed: int
+class TaskOut(fields_of(TaskCount, "task todo doing failed")):
+    pass
 
 
-class FailureOut(Shown):
-    id: int
-    task: str
-    attempts: int
+class FailureOut(fields_of(JobRow, "id task attempts error changed_at")):
     error: str | None = Field(description="The class of what it ended with; its text is in nobody's log.")
-    changed_at: Time | None
 
 
 class JobsOut(Shown):
@@ -188,3 +169,21 @@ async def list_jobs(services: Used) -> JobsOut:
 @router.post("/jobs/{job_id}/retry", status_code=204, summary="Run a failed job again")
 async def retry_job(services: Used, job_id: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> None:
     await operations.retry_job(services, job_id)
+
+
+# ----------------------------------------------------------------------------------- recalls: numbers, never a text
+
+
+class QueryOut(
+    fields_of(
+        graph.Query,
+        "id account_id at user_id credential_id graph_id filters max_results min_relevance returned total best "
+        "degraded milliseconds",
+    )
+):
+    best: float | None = Field(description="The relevance of the first result.")
+
+
+@router.get("/queries/{query_id:qry}", summary="What a recall from a graph did")
+async def get_query(services: Used, query_id: str) -> QueryOut:
+    return QueryOut.model_validate(await graph_recall.get_query(services, query_id))

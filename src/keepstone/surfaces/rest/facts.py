@@ -12,7 +12,7 @@ from keepstone.errors import Malformed
 from keepstone.memory import facts
 from keepstone.model.room import Fact, ScopeKind
 from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import Time, refuse_unstorable
+from keepstone.surfaces.http.wire import Time, fields_of, refuse_unstorable
 
 router = APIRouter(prefix="/v1/facts", tags=["facts"])
 
@@ -27,17 +27,10 @@ class FactIn(BaseModel):
     visibility: str = Field(default="shared", pattern="^(shared|private)$")
 
 
-class FactOut(BaseModel):
-    id: str
-    scope_kind: ScopeKind
-    scope_id: str
-    key: str
+class FactOut(
+    fields_of(Fact, "id scope_kind scope_id key value visibility valid_from valid_to recorded_at recorded_by")
+):
     value: Any
-    visibility: str
-    valid_from: Time
-    valid_to: Time | None
-    recorded_at: Time
-    recorded_by: str | None
 
 
 class FactList(BaseModel):
@@ -149,12 +142,7 @@ def _json(value: object, depth: int) -> str:
 
 def _written(fact: Fact) -> str:
     """With the value as it is stored."""
-    shown = FactOut(
-        id=fact.id, scope_kind=fact.scope_kind, scope_id=fact.scope_id, key=fact.key, value=None,
-        visibility=fact.visibility, valid_from=fact.valid_from, valid_to=fact.valid_to, recorded_at=fact.recorded_at,
-        recorded_by=fact.recorded_by,
-    )  # fmt: skip
-    text = shown.model_dump_json(exclude={"value"})
+    text = FactOut.of(fact).model_dump_json(exclude={"value"})
     return f'{text[:-1]},"value":{fact.value}}}'
 
 

@@ -5,16 +5,28 @@ from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, model_validator
-from starlette.convertors import Convertor, register_url_convertor
 
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
-from keepstone.model.graph import Edge, NodeFilter
+from keepstone.model.graph import Graph, Node, NodeFilter
 from keepstone.model.ids import pattern
+from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, refuse, refuse_unstorable, show_page
+from keepstone.surfaces.http.wire import (
+    Name,
+    PageOut,
+    Paging,
+    Shown,
+    Time,
+    Wire,
+    fields_of,
+    refuse,
+    refuse_unstorable,
+    register_id,
+    show_page,
+)
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
 
@@ -26,32 +38,14 @@ Content = Annotated[str, Field(min_length=1, description="Up to 256 KB.")]
 Metadata = Annotated[dict[str, Any], Field(description="Any JSON object.")]
 AsOf = Annotated[Time | None, Query(description="What held at this time, instead of now.")]
 
-
-class _GraphName(Convertor[str]):
-    """An id, or the word for the account's default graph."""
-
-    regex = f"{pattern('graph')}|{DEFAULT}"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("graphname", _GraphName())
+register_id("graphname", f"{pattern('graph')}|{DEFAULT}")  # an id, or the word for the account's default graph
 
 
 class GraphIn(Wire):
     name: Name
 
 
-class GraphOut(Shown):
-    id: str
-    name: str
-    is_default: bool
-    node_count: int
-    created_at: Time
+class GraphOut(fields_of(Graph, "id name is_default node_count created_at deleted_at")):
     deleted_at: Time | None = Field(description="In the trash since.")
 
 
@@ -73,18 +67,14 @@ class NodeChange(Wire):
     metadata: Metadata | None = None
 
 
-class NodeOut(Shown):
-    id: str
-    content: str
-    node_type: str
-    metadata: dict[str, Any]
-    graph_id: str
-    version: int
-    valid_from: Time
+class NodeOut(
+    fields_of(
+        Node,
+        "id content node_type metadata graph_id version valid_from valid_to superseded_by created_at updated_at "
+        "deleted_at",
+    )
+):
     valid_to: Time | None = Field(description="Until when it held; null: it holds.")
-    superseded_by: str | None
-    created_at: Time
-    updated_at: Time
     deleted_at: Time | None = Field(description="In the trash since.")
 
 
@@ -93,17 +83,8 @@ class StoredOut(NodeOut):
     superseded: list[str] = Field(description="Older nodes that no longer hold.")
 
 
-class NodeVersionOut(Shown):
-    version: int
-    change: str
-    content: str
-    metadata: dict[str, Any]
-    changed_by: str | None
-    changed_at: Time
-
-
-class NodeVersionList(BaseModel):
-    items: list[NodeVersionOut]
+class NodeVersionOut(fields_of(Version, "version change content metadata changed_by changed_at")):
+    pass
 
 
 class EdgeIn(Wire):
@@ -119,14 +100,14 @@ class EdgeOut(Shown):
     id: str
     from_id: str
     to_id: str
-    edge_type: str
+    edge_type: str = Field(validation_alias="type")
     metadata: dict[str, Any]
     valid_from: Time
     valid_to: Time | None
     created_at: Time
 
 
-class NeighborOut(BaseModel):
+class NeighborOut(Shown):
     node: NodeOut
     edge: EdgeOut
     steps: int = Field(description="How many edges away.")
@@ -177,7 +158,7 @@ class RecallResult(Shown):
     updated_at: Time
 
 
-class GraphRecallOut(BaseModel):
+class GraphRecallOut(Shown):
     results: list[RecallResult]
     total: int = Field(description="All that match and are relevant enough, also beyond max_results.")
     query_id: str
@@ -188,14 +169,10 @@ def _named(graph_id: str) -> str | None:
     return None if graph_id == DEFAULT else graph_id
 
 
-def _edge(edge: Edge) -> EdgeOut:
-    return EdgeOut.of(edge, edge_type=edge.type)
-
-
 _graphs = Routes(router, GraphOut, read_id=_named)
 _nodes = Routes(router, NodeOut, read_id=_named)
-_versions = Routes(router, NodeVersionOut, read_id=_named)
-_edges = Routes(router, EdgeOut, _edge, read_id=_named)
+_versions = Routes(router, NodeVersionOut, read_id=_named, listed="NodeVersionList")
+_edges = Routes(router, EdgeOut, read_id=_named)
 
 _GRAPH = "/{graph_id:graphname}"
 _NODE = "/{graph_id:graphname}/nodes/{node_id:node}"
@@ -239,12 +216,12 @@ async def list_nodes(
     deleted: Annotated[bool, Query(description="Those in the trash, whatever the filters.")] = False,
 ) -> PageOut[NodeOut]:
     if deleted:
-        return show_page(await graphs.list_trash(services, principal, _named(graph_id), page), NodeOut.model_validate)
-    refuse("node_type", node_type)
-    wanted = NodeFilter(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
-    return show_page(
-        await graphs.list_nodes(services, principal, _named(graph_id), wanted, page), NodeOut.model_validate
-    )
+        nodes = await graphs.list_trash(services, principal, _named(graph_id), page)
+    else:
+        refuse("node_type", node_type)
+        wanted = NodeFilter(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
+        nodes = await graphs.list_nodes(services, principal, _named(graph_id), wanted, page)
+    return show_page(nodes, NodeOut.model_validate)
 
 
 _nodes.one("GET", _NODE, graphs.get_node, "get_node", "One node")
@@ -254,9 +231,7 @@ _nodes.one(
 )  # fmt: skip
 _nodes.remove(_NODE, graphs.forget_node, "forget_node", "A node into the trash, for 30 days")
 _nodes.one("POST", f"{_NODE}/restore", graphs.restore_node, "restore_node", "A node out of the trash")
-_versions.all(
-    f"{_NODE}/history", graphs.node_history, "get_node_history", "Every version, the latest first", NodeVersionList
-)
+_versions.all(f"{_NODE}/history", graphs.node_history, "get_node_history", "Every version, the latest first")
 
 
 @router.get("/{graph_id:graphname}/nodes/{node_id:node}/neighbors", summary="What is one or two edges away")
@@ -278,7 +253,7 @@ async def list_neighbors(
         as_of=as_of,
     )  # fmt: skip
     shown = [
-        NeighborOut(node=NodeOut.model_validate(node), edge=_edge(edge), steps=steps)
+        NeighborOut(node=NodeOut.model_validate(node), edge=EdgeOut.model_validate(edge), steps=steps)
         for node, edge, steps in neighbours
     ]
     return NeighborList(items=shown)
@@ -308,7 +283,7 @@ async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: G
         min_relevance=body.min_relevance,
     )  # fmt: skip
     results = [RecallResult.of(result.memory, relevance=result.relevance) for result in recalled.results]
-    return GraphRecallOut(results=results, total=recalled.total, query_id=recalled.query_id, degraded=recalled.degraded)
+    return GraphRecallOut.of(recalled, results=results)
 
 
 def _pairs(text: str | None) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 """API keys, browser sessions, and the audit trail."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
-from keepstone.model.credential import LoginSession
+from keepstone.model.credential import ApiKey, AuditLine, LoginSession
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, show_page
+from keepstone.surfaces.http.wire import Name, PageOut, Paging, Time, Wire, fields_of, show_page
 
 router = APIRouter(prefix="/v1", tags=["keys"])
 
@@ -22,40 +22,21 @@ class KeyIn(Wire):
     expires_at: Annotated[Time | None, Field(description="Never, if left out.")] = None
 
 
-class KeyOut(Shown):
-    id: str
-    name: str
+class KeyOut(fields_of(ApiKey, "id name user_id prefix created_at expires_at last_used_at revoked_at")):
     user_id: str | None = Field(description="null for a service key.")
     prefix: str = Field(description="How the key begins after `ck_`, to tell it from others.")
-    created_at: Time
-    expires_at: Time | None
-    last_used_at: Time | None
-    revoked_at: Time | None
 
 
 class NewKeyOut(KeyOut):
     key: str = Field(description="The key itself. It is shown this once.")
 
 
-class SessionOut(Shown):
-    id: str
-    created_at: Time
-    expires_at: Time
-    last_used_at: Time
-    address: str | None
-    user_agent: str | None
+class SessionOut(fields_of(LoginSession, "id created_at expires_at last_used_at address user_agent")):
     current: bool = Field(default=False, description="This call came with it.")
 
 
-class AuditOut(Shown):
-    id: str
-    at: Time
-    user_id: str | None
-    via: str
-    credential_id: str | None
-    action: str
-    object_id: str | None
-    details: dict[str, Any]
+class AuditOut(fields_of(AuditLine, "id at user_id via credential_id action object_id details")):
+    pass
 
 
 @router.post("/keys", status_code=201, summary="Make an API key")

@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 
 from keepstone.memory import projects
+from keepstone.model.project import Project
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Wire, fields_of
 
 router = APIRouter(prefix="/v1", tags=["projects"])
 
@@ -13,10 +14,8 @@ class ProjectIn(Wire):
     name: Name
 
 
-class ProjectOut(Shown):
-    id: str
-    name: str
-    created_at: Time
+class ProjectOut(fields_of(Project, "id name created_at")):
+    pass
 
 
 _projects = Routes(router, ProjectOut)

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Query
 from pydantic import Field, model_validator
 
 from keepstone.memory import composer, room_memories, room_summaries, rooms
+from keepstone.memory.prompt import PromptSection
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
 from keepstone.model.principal import Principal
-from keepstone.model.room import RoomMemory, Tier, Utterance
+from keepstone.model.room import Landmark, Participant, RoomMemory, Summary, Thread, Tier, Utterance
 from keepstone.services import Services
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 from keepstone.surfaces.rest.agents import SLUG, Slug, plain
 
 router = APIRouter(prefix="/v1", tags=["rooms"])
@@ -42,12 +43,8 @@ class AgentNamed(Wire):
     agent: Slug
 
 
-class ParticipantOut(Shown):
-    user_id: str
-    name: str
-    email: str
-    role: str
-    joined_at: Time
+class ParticipantOut(fields_of(Participant, "user_id name email role joined_at")):
+    pass
 
 
 class RoomOut(Shown):
@@ -80,43 +77,20 @@ class UtteranceIn(Wire):
         return self
 
 
-class UtteranceOut(Shown):
-    id: str
-    user: str | None
-    agent: str | None
-    name: str
-    text: str
-    ts: Time
-    thread_id: str | None
-    attachments: list[dict[str, Any]]
-
-
-class WorkingOut(Shown):
-    items: list[UtteranceOut]
+class UtteranceOut(fields_of(Utterance, "id user agent name text ts thread_id attachments")):
+    pass
 
 
 class ThreadIn(Wire):
     title: Annotated[str, Field(max_length=255)] = ""
 
 
-class ThreadOut(Shown):
-    id: str
-    title: str
-    message_count: int
-    opened_at: Time
-    closed_at: Time | None
+class ThreadOut(fields_of(Thread, "id title message_count opened_at closed_at")):
+    pass
 
 
-class SummaryOut(Shown):
-    id: str
+class SummaryOut(fields_of(Summary, "id tier thread_id content starts_at ends_at message_count source_ids created_at")):
     tier: str
-    thread_id: str | None
-    content: str
-    starts_at: Time
-    ends_at: Time
-    message_count: int
-    source_ids: list[str]
-    created_at: Time
 
 
 class LandmarkIn(Wire):
@@ -126,19 +100,10 @@ class LandmarkIn(Wire):
     )
 
 
-class LandmarkOut(Shown):
-    id: str
-    text: str
+class LandmarkOut(
+    fields_of(Landmark, "id text source_type source_message_id user_id superseded_by superseded_at created_at")
+):
     source_type: str = Field(description="`message`: found in one. `user`: pinned by hand.")
-    source_message_id: str | None
-    user_id: str | None
-    superseded_by: str | None
-    superseded_at: Time | None
-    created_at: Time
-
-
-class LandmarkList(Shown):
-    items: list[LandmarkOut]
 
 
 class RoomMemoryIn(Wire):
@@ -147,17 +112,11 @@ class RoomMemoryIn(Wire):
     agent: Slug | None = Field(default=None, description="For this agent alone; without one, for all.")
 
 
-class RoomMemoryOut(Shown):
-    id: str
-    type: str
-    text: str
+class RoomMemoryOut(
+    fields_of(RoomMemory, "id type text user_id agent_id run_id visibility metadata source_message_id created_at")
+):
     user_id: str = Field(description="Who said it; `*` for nobody in particular.")
     agent_id: str = Field(description="Which agent remembers it; `*` for all.")
-    run_id: str
-    visibility: str
-    metadata: dict[str, Any]
-    source_message_id: str | None
-    created_at: Time
 
 
 class LatestIn(Wire):
@@ -184,11 +143,8 @@ class PromptMessage(Shown):
     content: str
 
 
-class SectionOut(Shown):
-    layer: str
-    name: str
-    tokens: int
-    ids: list[str]
+class SectionOut(fields_of(PromptSection, "layer name tokens ids")):
+    pass
 
 
 class TokensOut(Shown):
@@ -220,13 +176,8 @@ def _memory(memory: RoomMemory) -> RoomMemoryOut:
 
 def _composed(made: composer.Composed) -> ComposedOut:
     ratio = round(made.prompt_tokens / made.window, 4)
-    return ComposedOut(
-        messages=[PromptMessage(**message) for message in made.messages],
-        sections=[SectionOut.model_validate(section) for section in made.sections],
-        tokens=TokensOut(prompt=made.prompt_tokens, window=made.window, ratio=ratio),
-        compacted=made.compacted,
-        filter=FilterOut(run_ids=made.run_ids, visibility=made.visibility),
-    )
+    tokens = TokensOut(prompt=made.prompt_tokens, window=made.window, ratio=ratio)
+    return ComposedOut.of(made, tokens=tokens, filter=FilterOut.of(made))
 
 
 def _saying(say: Operation) -> Operation:
@@ -255,17 +206,15 @@ async def _compose(
 
 
 _rooms = Routes(router, RoomOut, _room, read_id=plain)
-_messages = Routes(router, UtteranceOut, read_id=plain)
+_messages = Routes(router, UtteranceOut, read_id=plain, listed="WorkingOut")
 _threads = Routes(router, ThreadOut)
 _episodes = Routes(router, SummaryOut, read_id=plain)
-_landmarks = Routes(router, LandmarkOut, read_id=plain)
+_landmarks = Routes(router, LandmarkOut, read_id=plain, listed="LandmarkList")
 _memories = Routes(router, RoomMemoryOut, _memory, read_id=plain)
 _prompts = Routes(router, ComposedOut, _composed, read_id=plain)
 
 _ROOM = "/rooms/{room_id:room}"
 _DIRECT = "/dms/{slug}"
-_PROFILE = "/profiles/{user_id:usr}"
-_PROJECT = "/projects/{project_id:proj}"
 _THREAD = (Annotated[str | None, Query(pattern=r"^thr_[a-z0-9]{24}$")], None)
 _LATEST_FIRST = (Annotated[bool, Query(description="Backwards: the latest first.")], False)
 _SUPERSEDED = (Annotated[bool, Query(description="Also those that no longer hold.")], False)
@@ -292,7 +241,7 @@ _messages.page(
     f"{_ROOM}/messages", rooms.list_messages, "list_room_messages", "What was said in a room, in order",
     thread_id=_THREAD, latest_first=_LATEST_FIRST,
 )  # fmt: skip
-_messages.all(f"{_ROOM}/working", rooms.working, "get_working", "Working memory: the last 50 messages", WorkingOut)
+_messages.all(f"{_ROOM}/working", rooms.working, "get_working", "Working memory: the last 50 messages")
 _threads.one("POST", f"{_ROOM}/threads", rooms.open_thread, "open_thread", "Open a thread", body=ThreadIn, status=201)
 _threads.page(f"{_ROOM}/threads", rooms.list_threads, "list_threads", "The threads of a room, the newest first")
 _threads.one(
@@ -315,7 +264,7 @@ _landmarks.one(
 )
 _landmarks.all(
     f"{_ROOM}/landmarks", room_memories.list_landmarks, "list_landmarks", "What was decided, the oldest first",
-    LandmarkList, superseded=_SUPERSEDED,
+    superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
     "POST", f"{_ROOM}/compose", _compose, "compose", "The prompt for an agent of the room",
@@ -330,9 +279,7 @@ _messages.page(
     f"{_DIRECT}/messages", rooms.list_messages, "list_direct_messages",
     "What was said to an agent and by it, in order", latest_first=_LATEST_FIRST,
 )  # fmt: skip
-_messages.all(
-    f"{_DIRECT}/working", rooms.working, "get_direct_working", "The last 50 direct messages with an agent", WorkingOut
-)
+_messages.all(f"{_DIRECT}/working", rooms.working, "get_direct_working", "The last 50 direct messages with an agent")
 _episodes.page(
     f"{_DIRECT}/summaries", room_summaries.list_summaries, "list_direct_summaries",
     "What stands for direct messages with an agent",
@@ -350,26 +297,23 @@ _landmarks.one(
 )  # fmt: skip
 _landmarks.all(
     f"{_DIRECT}/landmarks", room_memories.list_landmarks, "list_direct_landmarks",
-    "Landmarks of your direct messages with an agent", LandmarkList, superseded=_SUPERSEDED,
+    "Landmarks of your direct messages with an agent", superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
     "POST", f"{_DIRECT}/compose", _compose, "compose_direct",
     "The prompt for an agent that answers you alone", body=ComposeDirectIn,
 )  # fmt: skip
 
-_memories.one(
-    "POST", f"{_PROFILE}/memories", _remembering("profile"), "remember_profile",
-    "Let agents know something of you", body=RoomMemoryIn, status=201,
-)  # fmt: skip
-_memories.page(
-    f"{_PROFILE}/memories", partial(room_memories.list_shared, place="profile"), "list_profile_memories",
-    "What agents know of you",
-)  # fmt: skip
-_memories.one(
-    "POST", f"{_PROJECT}/memories", _remembering("project"), "remember_project",
-    "Let agents know something of a project", body=RoomMemoryIn, status=201,
-)  # fmt: skip
-_memories.page(
-    f"{_PROJECT}/memories", partial(room_memories.list_shared, place="project"), "list_project_memories",
-    "What agents know of a project",
-)  # fmt: skip
+_SHARED: tuple[tuple[room_memories.Shared, str, str], ...] = (
+    ("profile", "/profiles/{user_id:usr}/memories", "you"),
+    ("project", "/projects/{project_id:proj}/memories", "a project"),
+)
+for _place, _path, _whom in _SHARED:
+    _memories.one(
+        "POST", _path, _remembering(_place), f"remember_{_place}", f"Let agents know something of {_whom}",
+        body=RoomMemoryIn, status=201,
+    )  # fmt: skip
+    _memories.page(
+        _path, partial(room_memories.list_shared, place=_place), f"list_{_place}_memories",
+        f"What agents know of {_whom}",
+    )  # fmt: skip

@@ -11,7 +11,7 @@ from keepstone.model.ids import new_id
 from keepstone.model.message import Message
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import chosen_request_id
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 
 router = APIRouter(prefix="/v1", tags=["scopes"])
 
@@ -63,13 +63,8 @@ class AskIn(Wire):
     max_tokens: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
 
 
-class EvidenceOut(Shown):
-    message_id: str
+class EvidenceOut(fields_of(Evidence, "message_id id speaker text ts metadata relevance why")):
     id: str | None = Field(description="Yours, if the message came with one.")
-    speaker: str
-    text: str
-    ts: Time
-    metadata: dict[str, Any]
     relevance: float = Field(description="A probability.")
     why: dict[str, float] | None = Field(default=None, description="With `explain`: what spoke for it.")
 
@@ -79,11 +74,11 @@ class PersonOut(Shown):
     facts: list[str]
 
 
-class UsageOut(BaseModel):
+class UsageOut(Shown):
     credits: int
 
 
-class RecallOut(BaseModel):
+class RecallOut(Shown):
     context: str = Field(description="Ready to put into a prompt; marked as quoted data.")
     evidence: list[EvidenceOut] = Field(description="The best first.")
     people: list[PersonOut]
@@ -91,7 +86,7 @@ class RecallOut(BaseModel):
     degraded: str | None = Field(default=None, description="`terms`: nothing could be found by meaning just now.")
 
 
-class AskOut(BaseModel):
+class AskOut(Shown):
     answer: str
     evidence: list[EvidenceOut]
     abstained: bool = Field(description="Nothing here answers the question.")
@@ -119,13 +114,9 @@ async def recall(request: Request, services: Used, principal: Caller, body: Reca
         limit=body.limit, max_tokens=body.max_tokens, as_of=body.as_of, min_relevance=body.min_relevance,
         request_id=chosen_request_id(request),
     )  # fmt: skip
-    return RecallOut(
-        context=recalled.context,
-        evidence=[_shown(item, explain=body.explain) for item in recalled.evidence],
-        people=[PersonOut(speaker=speaker, facts=facts) for speaker, facts in recalled.people.items()],
-        usage=UsageOut(credits=recalled.credits),
-        degraded=recalled.degraded,
-    )
+    evidence = [_shown(item, explain=body.explain) for item in recalled.evidence]
+    people = [PersonOut(speaker=speaker, facts=facts) for speaker, facts in recalled.people.items()]
+    return RecallOut.of(recalled, evidence=evidence, people=people, usage=UsageOut.of(recalled))
 
 
 @router.post("/ask", summary="Answer a question over a scope (billable)")
@@ -134,12 +125,8 @@ async def ask(request: Request, services: Used, principal: Caller, body: AskIn) 
         services, principal, body.scope_id, question=body.question, as_of=body.as_of, max_tokens=body.max_tokens,
         request_id=chosen_request_id(request),
     )  # fmt: skip
-    return AskOut(
-        answer=answered.answer,
-        evidence=[_shown(item, explain=False) for item in answered.evidence],
-        abstained=answered.abstained,
-        usage=UsageOut(credits=answered.credits),
-    )
+    evidence = [_shown(item, explain=False) for item in answered.evidence]
+    return AskOut.of(answered, evidence=evidence, usage=UsageOut.of(answered))
 
 
 def _shown(item: Evidence, *, explain: bool) -> EvidenceOut:

@@ -1,29 +1,20 @@
 """Stores over REST: put, get, delete, search, several at once, and what was there before."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from keepstone.memory import stores
-from keepstone.model.item import (
-    Change,
-    Delete,
-    FoundItem,
-    FoundItems,
-    Get,
-    Item,
-    ListNamespaces,
-    Operation,
-    Outcome,
-    Put,
-    Search,
-)
+from keepstone.model import item
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, refuse, show_page
+from keepstone.surfaces.http.wire import PageOut, Paging, Time, Wire, fields_of, refuse, show_page
 
 router = APIRouter(prefix="/v1/stores", tags=["stores"])
+
+Asked = TypeVar("Asked", bound=item.Operation)
 
 _LONGEST_TTL = 100 * 365 * 24 * 3600
 _LAST_VERSION = 2**31 - 1
@@ -139,23 +130,12 @@ class BatchIn(Wire):
     ]
 
 
-class StoreOut(Shown):
-    name: str
-    item_count: int
-    size_bytes: int
-    created_at: Time
+class StoreOut(fields_of(item.Store, "name item_count size_bytes created_at")):
+    pass
 
 
-class ItemOut(Shown):
-    id: str
-    namespace: list[str]
+class ItemOut(fields_of(item.Item, "id namespace key value version created_at updated_at ttl_seconds expires_at")):
     key: str
-    value: dict[str, Any]
-    version: int
-    created_at: Time
-    updated_at: Time
-    ttl_seconds: float | None
-    expires_at: Time | None
 
 
 class TrashedItemOut(ItemOut):
@@ -175,12 +155,8 @@ class NamespacesOut(BaseModel):
     namespaces: list[list[str]]
 
 
-class ItemVersionOut(Shown):
-    version: int
-    change: Change
-    value: dict[str, Any]
-    changed_by: str | None
-    changed_at: Time
+class ItemVersionOut(fields_of(item.ItemVersion, "version change value changed_by changed_at")):
+    change: item.Change
 
 
 class OutcomeOut(BaseModel):
@@ -196,6 +172,14 @@ class BatchOut(BaseModel):
     results: list[OutcomeOut] = Field(description="One for each operation, in their order.")
 
 
+_OPERATIONS: Mapping[str, type[item.Operation]] = {
+    "put": item.Put,
+    "get": item.Get,
+    "delete": item.Delete,
+    "search": item.Search,
+    "namespaces": item.ListNamespaces,
+}
+
 _stores = Routes(router, StoreOut)
 _trash = Routes(router, TrashedItemOut, ids={"store": StoreName})
 _stores.page("", stores.list_stores, "list_stores", "The caller's stores, the newest first")
@@ -203,7 +187,7 @@ _stores.page("", stores.list_stores, "list_stores", "The caller's stores, the ne
 
 @router.put("/{store}/items", summary="Keep a value; what it was stays in its history")
 async def put_item(services: Used, principal: Caller, store: StoreName, body: PutItemIn) -> ItemOut:
-    return ItemOut.model_validate(await stores.put(services, principal, store, _put(body)))
+    return ItemOut.model_validate(await stores.put(services, principal, store, _read(item.Put, body)))
 
 
 @router.get("/{store}/items", summary="One item")
@@ -216,7 +200,7 @@ async def get_item(
     refresh_ttl: Annotated[bool, Query(description="What is read lasts as long again.")] = True,
 ) -> ItemOut:
     _refuse(namespace, key)
-    asked = Get(namespace=namespace, key=key, refresh_ttl=refresh_ttl)
+    asked = item.Get(namespace=namespace, key=key, refresh_ttl=refresh_ttl)
     return ItemOut.model_validate(await stores.get(services, principal, store, asked))
 
 
@@ -230,7 +214,7 @@ async def delete_item(
     if_version: Annotated[int | None, Query(ge=0, le=_LAST_VERSION)] = None,
 ) -> None:
     _refuse(namespace, key)
-    await stores.delete(services, principal, store, Delete(namespace=namespace, key=key, if_version=if_version))
+    await stores.delete(services, principal, store, item.Delete(namespace=namespace, key=key, if_version=if_version))
 
 
 @router.get("/{store}/items/history", summary="Every version of an item, the latest first")
@@ -257,7 +241,7 @@ _trash.page("/{store}/trash", stores.list_trash, "list_item_trash", "Deleted ite
 
 @router.post("/{store}/search", summary="Find items by namespace, fields and meaning")
 async def search_items(services: Used, principal: Caller, store: StoreName, body: SearchItemsIn) -> ItemsOut:
-    matches = await stores.find(services, principal, store, _search(body))
+    matches = await stores.find(services, principal, store, _read(item.Search, body))
     return ItemsOut(items=[_match(match) for match in matches.items], degraded=matches.degraded)
 
 
@@ -265,59 +249,35 @@ async def search_items(services: Used, principal: Caller, store: StoreName, body
 async def list_item_namespaces(
     services: Used, principal: Caller, store: StoreName, body: ListNamespacesIn
 ) -> NamespacesOut:
-    return NamespacesOut(namespaces=await stores.list_namespaces(services, principal, store, _namespaces(body)))
+    asked = _read(item.ListNamespaces, body)
+    return NamespacesOut(namespaces=await stores.list_namespaces(services, principal, store, asked))
 
 
 @router.post("/{store}/batch", summary="Several operations in one transaction, in their order")
 async def run_batch(services: Used, principal: Caller, store: StoreName, body: BatchIn) -> BatchOut:
-    outcomes = await stores.run(services, principal, store, [_operation(sent) for sent in body.operations])
+    operations = [_read(_OPERATIONS[operation.op], operation) for operation in body.operations]
+    outcomes = await stores.run(services, principal, store, operations)
     return BatchOut(results=[_shown(outcome) for outcome in outcomes])
 
 
-def _operation(
-    operation: PutOperation | GetOperation | DeleteOperation | SearchOperation | NamespacesOperation,
-) -> Operation:
-    match operation:
-        case PutOperation():
-            return _put(operation)
-        case GetOperation():
-            return Get(namespace=operation.namespace, key=operation.key, refresh_ttl=operation.refresh_ttl)
-        case DeleteOperation():
-            return Delete(namespace=operation.namespace, key=operation.key, if_version=operation.if_version)
-        case SearchOperation():
-            return _search(operation)
-        case NamespacesOperation():
-            return _namespaces(operation)
+def _read(kind: type[Asked], body: Wire) -> Asked:
+    """An operation from the fields that are sent, but for its name, which only a batch has."""
+    fields = body.model_dump(exclude={"op"})
+    if isinstance(body, SearchItemsIn):
+        fields["prefix"] = fields.pop("namespace_prefix")
+    return kind(**fields)
 
 
-def _put(body: PutItemIn) -> Put:
-    return Put(**_fields(body))
-
-
-def _search(body: SearchItemsIn) -> Search:
-    fields = _fields(body)
-    return Search(prefix=fields.pop("namespace_prefix"), **fields)
-
-
-def _namespaces(body: ListNamespacesIn) -> ListNamespaces:
-    return ListNamespaces(**_fields(body))
-
-
-def _fields(body: BaseModel) -> dict[str, Any]:
-    """As they are sent, but for the name of the operation."""
-    return {name: value for name, value in body if name != "op"}
-
-
-def _match(match: FoundItem) -> FoundItemOut:
+def _match(match: item.FoundItem) -> FoundItemOut:
     return FoundItemOut.of(match.item, score=match.score)
 
 
-def _shown(outcome: Outcome) -> OutcomeOut:
-    if isinstance(outcome, FoundItems):
+def _shown(outcome: item.Outcome) -> OutcomeOut:
+    if isinstance(outcome, item.FoundItems):
         return OutcomeOut(items=[_match(match) for match in outcome.items], degraded=outcome.degraded)
     if isinstance(outcome, list):
         return OutcomeOut(namespaces=outcome)
-    return OutcomeOut(item=ItemOut.model_validate(outcome) if isinstance(outcome, Item) else None)
+    return OutcomeOut(item=ItemOut.model_validate(outcome) if isinstance(outcome, item.Item) else None)
 
 
 def _refuse(namespace: list[str], key: str) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from keepstone.access import billing, plans
@@ -12,9 +13,10 @@ from keepstone.access import usage as operations
 from keepstone.access.billing import AccountUpdated
 from keepstone.access.usage import By, UsageReport
 from keepstone.errors import Malformed
-from keepstone.model.plan import PLAN_NAME
+from keepstone.model.plan import PLAN_NAME, Month, Plan, Spent
 from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.wire import Shown, Time, Wire
+from keepstone.surfaces.http.errors import malformed
+from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of
 
 router = APIRouter(prefix="/v1", tags=["usage"])
 
@@ -43,10 +45,7 @@ Grouped = Annotated[
 ]
 
 
-class SpentOut(Shown):
-    calls: int
-    queries: int
-    credits: int
+class SpentOut(fields_of(Spent, "calls queries credits tokens_in tokens_out")):
     tokens_in: int = Field(description="Read by language models.")
     tokens_out: int = Field(description="Written by language models.")
 
@@ -58,26 +57,21 @@ class RowOut(SpentOut):
     room: str | None
 
 
-class LimitsOut(Shown):
+class LimitsOut(
+    fields_of(Plan, "name capacity_bytes monthly_queries monthly_credits key_per_minute account_per_minute")
+):
     """null: no limit."""
 
-    name: str
     capacity_bytes: int | None = Field(description="Of each user.")
-    monthly_queries: int | None
     monthly_credits: int | None = Field(description="What the credits are raised to each month; null: they are not.")
     key_per_minute: int | None = Field(description="Requests with one key.")
     account_per_minute: int | None = Field(description="Requests of the whole account.")
 
 
-class MonthOut(Shown):
+class MonthOut(fields_of(Month, "month resets_at queries credits tokens_in tokens_out queries_left credits_left")):
     """Of the whole account, whoever asks: its limits are."""
 
     month: date = Field(description="Its first day.")
-    resets_at: Time
-    queries: int
-    credits: int
-    tokens_in: int
-    tokens_out: int
     queries_left: int | None = Field(description="null: not limited.")
     credits_left: int | None = Field(description="null: not counted.")
 
@@ -92,14 +86,11 @@ class AccountUsageOut(Shown):
     truncated: bool = Field(description="There are more rows: ask for fewer days at once.")
 
 
-class OfferOut(Shown):
+class OfferOut(fields_of(Plan, "name price capacity_bytes monthly_queries monthly_credits")):
     """A plan as a price page shows it. null: no limit."""
 
-    name: str
     price: str = Field(description="Such as `$10/mo`.")
     capacity_bytes: int | None = Field(description="Of each user.")
-    monthly_queries: int | None
-    monthly_credits: int | None
 
 
 class OffersOut(BaseModel):
@@ -168,12 +159,8 @@ def _read(body: bytes) -> AccountUpdated:
     try:
         given = BillingIn.model_validate_json(body)
     except ValidationError as fault:
-        details = [
-            {"path": ".".join(["body", *map(str, error["loc"])]), "message": error["msg"]}
-            for error in fault.errors(include_input=False, include_url=False)
-        ]
-        message = f"{details[0]['path']}: {details[0]['message']}. Nothing was changed."
-        raise Malformed(message, details=details) from None
+        faults = [{**error, "loc": ("body", *error["loc"])} for error in fault.errors()]
+        raise malformed(RequestValidationError(faults), ". Nothing was changed.") from None
     return AccountUpdated(**given.model_dump(exclude={"type"}))
 
 

@@ -3,44 +3,35 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from keepstone.access import users
 from keepstone.access.passwords import LONGEST, SHORTEST
 from keepstone.access.require import require_user
+from keepstone.model.account import Account, User
 from keepstone.model.principal import Role, Via
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire
+from keepstone.surfaces.http.wire import Name, Shown, Wire, fields_of
 
 router = APIRouter(prefix="/v1", tags=["account"])
 
 
-class AccountOut(Shown):
-    id: str
-    name: str
-    plan: str
+class AccountOut(fields_of(Account, "id name plan credits timezone created_at")):
     credits: int | None = Field(description="null: not counted.")
     timezone: str = Field(description="Its days and weeks are summed up.")
-    created_at: Time
 
 
-class UserOut(Shown):
-    id: str
-    email: str
-    name: str
-    role: Role
-    is_admin: bool
-    timezone: str
-    language: str
-    cold_tier: bool
-    weekly_digest: bool
-    has_password: bool
-    created_at: Time
-    last_login_at: Time | None
+class UserOut(
+    fields_of(
+        User,
+        "id email name role is_admin timezone language cold_tier weekly_digest has_password created_at last_login_at",
+    )
+):
+    pass
 
 
-class Me(BaseModel):
+class Me(Shown):
     account: AccountOut
     user: UserOut | None = Field(description="null for a service key that names nobody.")
     via: Via
@@ -76,11 +67,7 @@ class UserChange(MeChange):
 async def me(services: Used, principal: Caller) -> Me:
     account = await users.get_account(services, principal)
     user = await users.get_user(services, principal, principal.user_id) if principal.user_id else None
-    return Me(
-        account=AccountOut.model_validate(account),
-        user=UserOut.model_validate(user) if user else None,
-        via=principal.via,
-    )
+    return Me.of(principal, account=account, user=user)
 
 
 @router.patch("/me", summary="Change my name, time zone, language or preferences")
