@@ -4,7 +4,7 @@ from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
 from keepstone.model.credential import AuditLine
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import audit as store
@@ -35,5 +35,4 @@ async def list_lines(services: Services, principal: Principal, page: PageRequest
     """The newest first: the whole account's for its owner, one's own for everybody else."""
     user_id = None if principal.role == "owner" else require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        lines = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(lines, page, lambda line: (line.at, line.id))
+        return await store.page(conn, user_id, page)

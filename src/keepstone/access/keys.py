@@ -9,7 +9,7 @@ from keepstone.access.secrets import new_secret
 from keepstone.errors import Invalid, NotFound
 from keepstone.model.credential import ApiKey
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import keys as store
@@ -46,14 +46,7 @@ async def create_key(
 async def list_keys(services: Services, principal: Principal, page: PageRequest) -> Page[ApiKey]:
     """One's own; for an owner the account's service keys too."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        keys = await store.page(
-            conn,
-            user_id=principal.user_id,
-            with_service=principal.role == "owner",
-            after=page.after,
-            limit=page.limit + 1,
-        )
-    return cut_page(keys, page, lambda key: (key.created_at, key.id))
+        return await store.page(conn, principal.user_id, page, with_service=principal.role == "owner")
 
 
 async def get_key(services: Services, principal: Principal, key_id: str) -> ApiKey:

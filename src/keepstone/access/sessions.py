@@ -14,7 +14,7 @@ from keepstone.errors import Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.credential import LoginSession
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import accounts, users
@@ -108,8 +108,7 @@ async def log_out(services: Services, principal: Principal) -> None:
 async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[LoginSession]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        sessions = await store.page(conn, user_id=user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(sessions, page, lambda session: (session.created_at, session.id))
+        return await store.page(conn, user_id, page)
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:

@@ -12,7 +12,7 @@ from keepstone.access.require import require_found, require_owner, require_user
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.model.account import Account, User
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal, Role
 from keepstone.services import Services
 from keepstone.store import accounts, spaces
@@ -97,8 +97,7 @@ async def list_users(services: Services, principal: Principal, page: PageRequest
         if principal.role != "owner":
             me = await store.get(conn, require_user(principal))
             return Page(items=[me] if me else [], next_cursor=None)
-        users = await store.page(conn, after=page.after, limit=page.limit + 1)
-    return cut_page(users, page, lambda user: (user.created_at, user.id))
+        return await store.page(conn, page)
 
 
 async def get_user(services: Services, principal: Principal, user_id: str) -> User:

@@ -6,7 +6,7 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_owner
 from keepstone.errors import Conflict, NotFound
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Agent
 from keepstone.services import Services
@@ -31,8 +31,7 @@ async def create(
 
 async def list_agents(services: Services, principal: Principal, page: PageRequest) -> Page[Agent]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        agents = await store.page(conn, after=page.after, limit=page.limit + 1)
-    return cut_page(agents, page, lambda agent: (agent.created_at, agent.slug))
+        return await store.page(conn, page)
 
 
 async def get(services: Services, principal: Principal, slug: str) -> Agent:

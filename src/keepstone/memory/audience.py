@@ -14,9 +14,10 @@ from keepstone.memory.projects import require_project
 from keepstone.memory.room_memories import EVERYBODY
 from keepstone.memory.rooms import find_dm, find_room
 from keepstone.model.principal import Principal, ReadScope
-from keepstone.model.room import Agent, Participant, Room, RoomMemory
+from keepstone.model.room import Agent, Room, RoomMemory
+from keepstone.model.workspace import Member
 from keepstone.services import Services
-from keepstone.store import rooms
+from keepstone.store import rooms, workspaces
 from keepstone.store.db import Connection
 
 
@@ -28,7 +29,7 @@ class Audience:
     agent: Agent
     user_id: str
     user_name: str
-    participants: Sequence[Participant]
+    participants: Sequence[Member]
     agents: Sequence[str]
     project_id: str | None
     scope: ReadScope
@@ -56,7 +57,7 @@ async def room_audience(services: Services, principal: Principal, room_id: str, 
         agents = await rooms.agents(conn, room.space)
         if agent not in agents:
             raise NotFound("There is no such agent in this room.")
-        participants = await rooms.participants(conn, room.space)
+        participants = await workspaces.members(conn, room.space)
         return await _audience(
             conn, principal, room, await find_agent(conn, agent), participants, agents, room.project_id
         )
@@ -72,7 +73,7 @@ async def dm_audience(services: Services, principal: Principal, agent: str, proj
 
 
 async def _audience(
-    conn: Connection, principal: Principal, room: Room, agent: Agent, participants: Sequence[Participant],
+    conn: Connection, principal: Principal, room: Room, agent: Agent, participants: Sequence[Member],
     agents: Sequence[str], project_id: str | None,
 ) -> Audience:  # fmt: skip
     """The two filters, made once, from who asks and where: nothing later adds to them."""

@@ -11,22 +11,13 @@ from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.capsules import (
-    CAPSULES,
-    State,
-    changed,
-    check_capsule,
-    hold_vault,
-    look_into_vault,
-    position,
-    rows_of,
-)
+from keepstone.memory.capsules import CAPSULES, State, changed, check_capsule, hold_vault, look_into_vault, page_of
 from keepstone.memory.kinds import Prepared, Written
 from keepstone.memory.projects import require_project
 from keepstone.model.capsule import Capsule
 from keepstone.model.ids import new_id
 from keepstone.model.memory import Version, restorable
-from keepstone.model.page import Position
+from keepstone.model.page import PageRequest, read_cursor
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import accounts, keys, memories, projects, users
@@ -47,7 +38,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
             await look_into_vault(conn, principal)
-            parts = await store.by_ids(conn, [into, *others])
+            parts = await memories.by_ids(conn, store.SHAPE, [into, *others])
         if len(parts) <= len(others):
             raise NotFound("There is no such capsule.")
         now = services.clock()
@@ -55,7 +46,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
         prepared = await shelf.prepare(services, CAPSULES, joined)
         async with services.db.transaction(account_scope(principal.account)) as conn:
             await hold_vault(conn, principal)
-            if await store.by_ids(conn, [into, *others]) != parts:
+            if await memories.by_ids(conn, store.SHAPE, [into, *others]) != parts:
                 continue  # somebody was faster
             await shelf.put_away(conn, principal, CAPSULES, others, "merged", deleted_at=now, superseded_by=into)
             merged = await shelf.rewrite(conn, services, principal, CAPSULES, parts[into], prepared)
@@ -80,8 +71,8 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
         user, account = await users.get(conn, user_id), await accounts.get(conn)
         if user is None or account is None:
             raise NotFound("There is no such user.")
-        mine = await keys.page(conn, user_id=user_id, with_service=False, after=None, limit=10_000)
-        shared = await projects.page(conn, user_id, after=None, limit=10_000)
+        mine = await keys.page(conn, user_id, PageRequest(limit=10_000), with_service=False)
+        shared = await projects.page(conn, user_id, PageRequest(limit=10_000))
         await record(conn, principal, "capsule.export", user_id)
     head = {
         "format": FORMAT,
@@ -92,9 +83,9 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
         "api_keys": [
             {"id": key.id, "name": key.name, "prefix": key.prefix, "created_at": key.created_at,
              "expires_at": key.expires_at, "revoked_at": key.revoked_at}
-            for key in mine
+            for key in mine.items
         ],
-        "projects": [{"id": project.id, "name": project.name} for project in shared],
+        "projects": [{"id": project.id, "name": project.name} for project in shared.items],
     }  # fmt: skip
     parts: list[tuple[str, list[State]]] = [
         (_json(head)[:-1] + ', "capsules": [', ["live"]), ('\n], "put_away": [', ["trash", "cold"]),
@@ -111,16 +102,18 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
 
 async def _kept(services: Services, principal: Principal, state: State) -> AsyncGenerator[dict[str, Any]]:
     """Capsules with their history, a page at a time: no transaction is open while somebody reads slowly."""
-    after: Position | None = None
+    request = PageRequest(limit=_PAGE)
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            capsules = await rows_of(conn, principal, state, after=after, limit=_PAGE)
-            shown = [_archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules]
+            capsules = await page_of(conn, principal, state, request)
+            shown = [
+                _archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules.items
+            ]
         for capsule in shown:
             yield capsule
-        if len(capsules) < _PAGE:
+        if capsules.next_cursor is None:
             return
-        after = position(capsules[-1], state)
+        request = PageRequest(limit=_PAGE, after=read_cursor(capsules.next_cursor))
 
 
 async def import_capsules(
@@ -156,7 +149,7 @@ async def _import(
     capsule = prepared.memory
     if capsule.live:
         twins = await shelf.twins(conn, CAPSULES, capsule)
-        if await store.by_ids(conn, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
+        if await memories.by_ids(conn, store.SHAPE, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
             return False
         await CAPSULES.make_room(conn, services, principal, capsule, capsule.size_bytes)
         if not await memories.insert(conn, store.SHAPE, capsule):

@@ -16,10 +16,10 @@ from keepstone.engine.terms import terms
 from keepstone.errors import NotFound
 from keepstone.memory.projects import require_project
 from keepstone.model.capsule import FoundCapsule, Similar
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates
+from keepstone.store import candidates, memories
 from keepstone.store import capsules as store
 from keepstone.store.db import Connection, enter
 
@@ -89,7 +89,7 @@ async def _by_meaning(
         return [], False
     async with services.db.transaction(asked.place.scope) as conn:
         matches = await lookup.find(conn, asked, limit=limit, style=style)
-        capsules = await store.by_ids(conn, matches.ids)
+        capsules = await memories.by_ids(conn, store.SHAPE, matches.ids)
     shown = [
         FoundCapsule(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in matches.hits
@@ -122,8 +122,8 @@ async def _literal(
     space, size = place.space, place.size
     async with services.db.transaction(place.scope) as conn:
         matched = await store.with_all_terms(conn, space, asked, limit=_MOST_MATCHES)
-        capsules = await store.page(conn, space, wanted, after=page.after, limit=page.limit + 1, ids=list(matched))
-        best = [matched[capsule.id] for capsule in capsules]
+        capsules = await store.page(conn, space, wanted, page, ids=list(matched))
+        best = [matched[capsule.id] for capsule in capsules.items]
         windows = {row.passage: row.text for row in await candidates.alone(conn, [space], best)}
         frequencies = await candidates.document_frequencies(conn, [space], asked)
         weights = {term: float(idf(n, size.passages)) for term, n in frequencies.items()}
@@ -135,6 +135,6 @@ async def _literal(
             relevance=round(min(1.0, scores.get(matched[capsule.id], 0.0) / full), 4),
             snippet=snippet(windows.get(matched[capsule.id], capsule.content_md), text),
         )
-        for capsule in capsules
+        for capsule in capsules.items
     ]
-    return cut_page(shown, page, lambda match: (match.capsule.created_at, match.capsule.id))
+    return Page(items=shown, next_cursor=capsules.next_cursor)

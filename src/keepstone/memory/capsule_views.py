@@ -17,6 +17,7 @@ from keepstone.engine.keyphrases import labels
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory.capsules import look_into_vault
 from keepstone.model.capsule import Capsule
+from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.providers import mail
 from keepstone.services import Services
@@ -184,7 +185,7 @@ async def digest(services: Services, principal: Principal) -> Digest:
     since = until - timedelta(days=7)
     async with inside(services, principal, look_into_vault) as (conn, vault):
         wanted = store.CapsuleFilter(since=since, until=until)
-        new = await store.page(conn, vault.space, wanted, after=None, limit=1000)
+        new = (await store.page(conn, vault.space, wanted, PageRequest(limit=1000))).items
         old = await store.least_read(conn, vault.space, limit=20)
     about = await asyncio.to_thread(labels, [[capsule.title for capsule in new]], TOPICS)
     used = Counter(tag for capsule in new for tag in capsule.tags)
@@ -194,7 +195,7 @@ async def digest(services: Services, principal: Principal) -> Digest:
         count=len(new),
         kinds=dict(Counter(capsule.kind for capsule in new)),
         topics=_first([tag for tag, _ in used.most_common(TOPICS)], about[0] if about else []),
-        capsules=new[:_LISTED],
+        capsules=list(new[:_LISTED]),
         rediscover=[capsule for capsule in old if capsule.created_at < since][:3],
     )
 

@@ -29,7 +29,7 @@ from keepstone.memory.projects import require_project
 from keepstone.memory.shelf import Finder
 from keepstone.model.capsule import LARGEST, LARGEST_CONTENT, Capsule, NewCapsule, Similar, size_of
 from keepstone.model.memory import Version
-from keepstone.model.page import Page, PageRequest, Position, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import capsules as store
@@ -86,16 +86,13 @@ async def list_capsules(
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await require_project(conn, principal, wanted.project_id)
         vault = await look_into_vault(conn, principal)
-        rows = await store.page(conn, vault.space, wanted, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda capsule: (capsule.created_at, capsule.id))
+        return await store.page(conn, vault.space, wanted, page)
 
 
 async def list_put_away(services: Services, principal: Principal, page: PageRequest, *, cold: bool) -> Page[Capsule]:
     """What is in the trash, or in the cold tier."""
-    state: State = "cold" if cold else "trash"
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        rows = await rows_of(conn, principal, state, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda capsule: position(capsule, state))
+        return await page_of(conn, principal, "cold" if cold else "trash", page)
 
 
 async def update(services: Services, principal: Principal, capsule_id: str, changes: Mapping[str, Any]) -> Capsule:
@@ -191,22 +188,14 @@ async def hold_vault(conn: Connection, principal: Principal) -> store.Vault:
     return await look_into_vault(conn, principal)
 
 
-async def rows_of(
-    conn: Connection, principal: Principal, state: State, *, after: Position | None, limit: int
-) -> list[Capsule]:
+async def page_of(conn: Connection, principal: Principal, state: State, page: PageRequest) -> Page[Capsule]:
     """What the caller has kept, or what lies in the trash or the cold tier; what came there last first."""
     space = (await look_into_vault(conn, principal)).space
     if state == "live":
-        return await store.page(conn, space, store.CapsuleFilter(), after=after, limit=limit)
+        return await store.page(conn, space, store.CapsuleFilter(), page)
     if state == "trash":
-        return await memories.trash(conn, store.SHAPE, [space], after=after, limit=limit)
-    return await store.cold(conn, space, after=after, limit=limit)
-
-
-def position(capsule: Capsule, state: State) -> Position:
-    """Where it stands among those."""
-    since = {"live": capsule.created_at, "trash": capsule.deleted_at, "cold": capsule.cold_at}[state]
-    return since or capsule.created_at, capsule.id
+        return await memories.trash(conn, store.SHAPE, [space], page)
+    return await store.cold(conn, space, page)
 
 
 def check_capsule(title: str, content_md: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:

@@ -112,8 +112,7 @@ async def list_of_workspace(
     """The newest first; or what is in the trash, what went there last first."""
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         read = memories.trash if deleted else memories.page
-        rows = await read(conn, store.SHAPE, [workspace.space], after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda memory: (memory.deleted_at or memory.created_at, memory.id))
+        return await read(conn, store.SHAPE, [workspace.space], page)
 
 
 async def get(services: Services, principal: Principal, place: str, memory_id: str) -> ChatMemory:

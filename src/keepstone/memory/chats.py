@@ -43,10 +43,7 @@ async def list_chats(
             places = list((await workspaces.all_of(conn, principal)).values())
         else:
             places = [await workspaces.find(conn, principal, workspace_id)]
-        chats = await store.page(
-            conn, [workspace.space for workspace in places], after=page.after, limit=page.limit + 1, deleted=deleted
-        )
-    return cut_page(chats, page, lambda chat: (chat.created_at, chat.id))
+        return await store.page(conn, [workspace.space for workspace in places], page, deleted=deleted)
 
 
 async def get(services: Services, principal: Principal, chat_id: str) -> Chat:

@@ -23,7 +23,7 @@ from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document
 from keepstone.model.ids import new_id
 from keepstone.model.memory import restorable
 from keepstone.model.message import NewPassage
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
 from keepstone.providers.parsing import Block
@@ -110,10 +110,7 @@ async def list_documents(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, page: PageRequest, *, deleted: bool = False
 ) -> Page[Document]:
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        documents = await store.page(
-            conn, workspace.library, kind, after=page.after, limit=page.limit + 1, deleted=deleted
-        )
-    return cut_page(documents, page, lambda document: (document.created_at, document.id))
+        return await store.page(conn, workspace.library, kind, page, deleted=deleted)
 
 
 async def get(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> Document:

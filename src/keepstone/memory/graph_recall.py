@@ -16,7 +16,7 @@ from keepstone.model.ids import new_id
 from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates
+from keepstone.store import candidates, memories
 from keepstone.store import graphs as store
 from keepstone.store.db import Connection
 
@@ -62,7 +62,7 @@ async def recall(
             conn, asked, limit=COUNTED, count=COUNTED, enough=enough, floor=min_relevance, style=SEVERAL_NOTES
         )
         best = matches.hits[:max_results]
-        results = shelf.recalled(best, await store.by_ids(conn, [hit.source_id for hit in best]))
+        results = shelf.recalled(best, await memories.by_ids(conn, store.SHAPE, [hit.source_id for hit in best]))
         recalled = GraphRecall(results=results, total=len(matches.hits), query_id=query_id, degraded=matches.degraded)
         graph = asked.place.graph
         await store.note_query(

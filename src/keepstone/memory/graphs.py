@@ -24,7 +24,7 @@ from keepstone.memory.shelf import Finder
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import new_id
 from keepstone.model.memory import Version, restorable
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import graphs as store
@@ -63,8 +63,7 @@ async def list_graphs(
     """The account's, the newest first; among them the default one, made when it was not there."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         await _default(conn)
-        rows = await store.page(conn, after=page.after, limit=page.limit + 1, deleted=deleted)
-    return cut_page(rows, page, lambda graph: (graph.created_at, graph.id))
+        return await store.page(conn, page, deleted=deleted)
 
 
 async def get_graph(services: Services, principal: Principal, graph_id: str | None) -> Graph:
@@ -138,14 +137,12 @@ async def list_nodes(
     services: Services, principal: Principal, graph_id: str | None, wanted: NodeFilter, page: PageRequest
 ) -> Page[Node]:
     async with inside(services, principal, graph_id) as (conn, graph):
-        rows = await store.nodes(conn, graph.space, wanted, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda node: (node.created_at, node.id))
+        return await store.nodes(conn, graph.space, wanted, page)
 
 
 async def list_trash(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Node]:
     async with inside(services, principal, graph_id) as (conn, graph):
-        rows = await memories.trash(conn, store.SHAPE, [graph.space], after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda node: (node.deleted_at or node.created_at, node.id))
+        return await memories.trash(conn, store.SHAPE, [graph.space], page)
 
 
 async def update_node(
@@ -225,8 +222,7 @@ async def relate(
 
 async def list_edges(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Edge]:
     async with inside(services, principal, graph_id) as (conn, graph):
-        rows = await store.edges(conn, graph.space, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda edge: (edge.created_at, edge.id))
+        return await store.edges(conn, graph.space, page)
 
 
 async def end_edge(services: Services, principal: Principal, graph_id: str | None, edge_id: str) -> None:
@@ -271,7 +267,7 @@ async def neighbours(
                 conn, graph.space, frontier, direction=direction, edge_type=edge_type, at=at, limit=MOST_NEIGHBOURS
             )
             ends = [(edge, edge.to_id if edge.from_id in frontier else edge.from_id) for edge in edges]
-            nodes = await store.by_ids(conn, [end for _, end in ends])
+            nodes = await memories.by_ids(conn, store.SHAPE, [end for _, end in ends])
             fresh = [(edge, end) for edge, end in ends if end in nodes and end not in seen]
             for edge, end in fresh:
                 if end not in seen:
@@ -339,7 +335,7 @@ async def _revised(conn: Connection, new: Prepared[Node]) -> list[Node]:
     near = await nearest(conn, node.space, new.first, above=NEAR, limit=_LOOKED_AT)
     return [
         older
-        for older in (await store.by_ids(conn, list(near))).values()
+        for older in (await memories.by_ids(conn, store.SHAPE, list(near))).values()
         if older.type == node.type
         and older.valid_to is None
         and older.valid_from <= node.valid_from

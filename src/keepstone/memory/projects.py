@@ -5,12 +5,12 @@ from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.project import Project
 from keepstone.services import Services
 from keepstone.store import projects as store
-from keepstone.store import spaces
+from keepstone.store import spaces, workspaces
 from keepstone.store.db import Connection
 
 
@@ -20,7 +20,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
     project_id = new_id("proj")
     async with services.db.transaction(account_scope(principal.account)) as conn:
         space = await spaces.ensure(conn, kind="project", name=project_id, title=name)
-        await store.add_member(conn, space, user_id, role="owner")
+        await workspaces.put_member(conn, space, user_id, "owner")
         await record(conn, principal, "project.create", project_id)
         made = await store.get(conn, project_id, user_id)
     assert made is not None  # noqa: S101  just made
@@ -30,8 +30,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
 async def list_projects(services: Services, principal: Principal, page: PageRequest) -> Page[Project]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        projects = await store.page(conn, user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(projects, page, lambda project: (project.created_at, project.id))
+        return await store.page(conn, user_id, page)
 
 
 async def require_project(conn: Connection, principal: Principal, project_id: str | None) -> None:

@@ -24,11 +24,11 @@ from keepstone.memory.kinds import Kind, Prepared
 from keepstone.memory.projects import require_project
 from keepstone.memory.rooms import find_place
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
-from keepstone.store import memories, rooms, spaces
+from keepstone.store import memories, rooms, spaces, workspaces
 from keepstone.store import room_memories as store
 from keepstone.store.db import Connection, enter
 
@@ -127,7 +127,7 @@ async def read_room(services: Services, account: int, space: int) -> None:
         async with services.db.transaction(scope) as conn:
             room = await rooms.by_space(conn, space)
             unread = await rooms.awaiting_takeaways(conn, space, limit=_BATCH) if room else []
-            people = [person.name for person in await rooms.participants(conn, space)]
+            people = [person.name for person in await workspaces.members(conn, space)]
         if room is None or not unread:
             return
         for message in unread:
@@ -168,7 +168,7 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
-        agents = [room.agent] if room.agent else await rooms.agents_then(conn, room.space, message.id)
+        agents = [room.agent] if room.agent else await rooms.agents(conn, room.space, when_said=message.id)
         for takeaway in kept:
             if is_landmark(takeaway, message.text):
                 landmark = LANDMARKS.new(message.ts, content=takeaway.text, space=room.space, **origin)
@@ -234,8 +234,7 @@ async def _shared_space(conn: Connection, principal: Principal, place: Shared, n
 
 async def _page(conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest) -> Page[RoomMemory]:
     await enter(conn, space_scope(principal, *parts))
-    rows = await memories.page(conn, store.SHAPE, parts, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda memory: (memory.created_at, memory.id))
+    return await memories.page(conn, store.SHAPE, parts, page)
 
 
 async def _keep_unknown(

@@ -20,7 +20,7 @@ from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summari
 from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.memory.rooms import find_place, schedule_room_indexing
 from keepstone.model.ids import new_id
-from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Room, Summary, Tier, Utterance
 from keepstone.services import Services
@@ -49,8 +49,7 @@ async def list_summaries(
 ) -> Page[Summary]:
     """Those that hold, the latest first."""
     async with inside(services, principal, find_place, place) as (conn, room):
-        summaries = await store.page(conn, room.space, tier, after=page.after, limit=page.limit + 1)
-    return cut_page(summaries, page, lambda summary: (summary.starts_at, summary.id))
+        return await store.page(conn, room.space, tier, page)
 
 
 async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:

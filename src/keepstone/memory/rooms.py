@@ -18,7 +18,8 @@ from keepstone.memory.projects import require_project
 from keepstone.model.ids import is_id, new_id
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
-from keepstone.model.room import WORKING, Participant, Room, Thread, Utterance
+from keepstone.model.room import WORKING, Room, Thread, Utterance
+from keepstone.model.workspace import Member
 from keepstone.services import Services
 from keepstone.store import rooms as store
 from keepstone.store import spaces, users
@@ -51,7 +52,7 @@ class Described:
     """A room with who is in it."""
 
     room: Room
-    participants: Sequence[Participant]
+    participants: Sequence[Member]
     agents: Sequence[str]
 
 
@@ -90,9 +91,9 @@ async def list_rooms(
 ) -> Page[Described]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        page_of_rooms = await store.page(conn, user_id, after=page.after, limit=page.limit + 1, deleted=deleted)
-        shown = [await _described(conn, room) for room in page_of_rooms]
-    return cut_page(shown, page, lambda described: (described.room.created_at, described.room.id))
+        rooms = await store.page(conn, user_id, page, deleted=deleted)
+        described = [await _described(conn, room) for room in rooms.items]
+        return Page(items=described, next_cursor=rooms.next_cursor)
 
 
 async def get(services: Services, principal: Principal, room_id: str) -> Described:
@@ -131,7 +132,7 @@ async def join(services: Services, principal: Principal, room_id: str, user: str
     """Let somebody of the account in. Whoever is in a room may."""
     async with inside(services, principal, find_room, room_id) as (conn, room):
         joining = await find_user(conn, user)
-        if joining.id not in {participant.user_id for participant in await store.participants(conn, room.space)}:
+        if joining.id not in {participant.user_id for participant in await member_store.members(conn, room.space)}:
             await member_store.put_member(conn, room.space, joining.id, "member")
             await record(conn, principal, "room.join", room_id, user=joining.id)
         return await _described(conn, room)
@@ -143,7 +144,7 @@ async def leave(services: Services, principal: Principal, room_id: str, user_id:
         if user_id != principal.user_id:
             await _require_owner(conn, principal, room)
         await store.hold(conn, room.space)
-        present = await store.participants(conn, room.space)
+        present = await member_store.members(conn, room.space)
         if user_id not in {participant.user_id for participant in present}:
             raise NotFound("There is no such participant.")
         remaining = [participant for participant in present if participant.user_id != user_id]
@@ -239,8 +240,7 @@ async def open_thread(services: Services, principal: Principal, room_id: str, *,
 
 async def list_threads(services: Services, principal: Principal, room_id: str, page: PageRequest) -> Page[Thread]:
     async with inside(services, principal, find_room, room_id) as (conn, room):
-        threads = await store.threads(conn, room.space, after=page.after, limit=page.limit + 1)
-    return cut_page(threads, page, lambda thread: (thread.opened_at, thread.id))
+        return await store.threads(conn, room.space, page)
 
 
 async def close_thread(services: Services, principal: Principal, room_id: str, thread_id: str) -> Thread:
@@ -297,7 +297,7 @@ async def find_place(conn: Connection, principal: Principal, place: str, *, make
 async def _described(conn: Connection, room: Room) -> Described:
     return Described(
         room=room,
-        participants=await store.participants(conn, room.space),
+        participants=await member_store.members(conn, room.space),
         agents=await store.agents(conn, room.space),
     )
 
@@ -362,7 +362,7 @@ async def _schedule_summary(
 
 
 async def _require_owner(conn: Connection, principal: Principal, room: Room) -> None:
-    present = {participant.user_id: participant.role for participant in await store.participants(conn, room.space)}
+    present = {participant.user_id: participant.role for participant in await member_store.members(conn, room.space)}
     if present.get(str(principal.user_id)) != "owner":
         raise Forbidden("Only an owner of the room may do this: ask whoever made it.")
 

@@ -100,7 +100,7 @@ async def put_away(
     for space, count, size in await memories.put_away(conn, memory_ids, **columns):
         await memories.count_in(conn, space, memories=-count, size=-size)
     await memories.add_version(conn, memory_ids, change, principal.user_id)
-    await passages.delete_of_memories(conn, memory_ids)
+    await passages.delete(conn, "memory", memory_ids)
     async with conn.pipeline():
         for memory_id in memory_ids:
             await record(conn, principal, kind.action(change), memory_id)
@@ -118,7 +118,7 @@ async def settle(
         await memories.add_version(conn, changed, change, principal.user_id)
     outdated = [row.memory.id for row in written if row.before is not None and row.after.passages is not None]
     if outdated:
-        await passages.delete_of_memories(conn, outdated)
+        await passages.delete(conn, "memory", outdated)
     for space in sorted({kind.found_in(row.memory) for row in written}):
         prepared = [row.after for row in written if kind.found_in(row.memory) == space]
         if cut := [passage for memory in prepared for passage in memory.passages or []]:
@@ -142,7 +142,7 @@ async def move(
     """To another space, where they are found and counted from now on. Both are held."""
     await memories.move(conn, [memory.id for memory in moved], space)
     live = [memory for memory in moved if memory.live]
-    await passages.delete_of_memories(conn, [memory.id for memory in live])
+    await passages.delete(conn, "memory", [memory.id for memory in live])
     prepared = [await prepare(services, kind, memory, embed=False) for memory in live]
     if cut := [passage for memory in prepared for passage in memory.passages or ()]:
         await passages.insert(conn, space, cut)

@@ -92,8 +92,7 @@ class _Place:
 
 async def list_stores(services: Services, principal: Principal, page: PageRequest) -> Page[Store]:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        rows = await store.stores(conn, principal.user_id, after=page.after, limit=page.limit + 1)
-    return cut_page(rows, page, lambda row: (row.created_at, row.name))
+        return await store.stores(conn, principal.user_id, page)
 
 
 async def run(
@@ -142,10 +141,9 @@ async def list_trash(services: Services, principal: Principal, name: str, page: 
     """Deleted last first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         space = await _enter(conn, principal, name)
-        items: list[Item] = []
-        if space is not None:
-            items = await store.in_trash(conn, space, services.clock(), after=page.after, limit=page.limit + 1)
-    return cut_page(items, page, lambda item: (item.deleted_at or item.updated_at, item.id))
+        if space is None:
+            return Page(items=[], next_cursor=None)
+        return await store.in_trash(conn, space, services.clock(), page)
 
 
 async def history(
@@ -282,11 +280,8 @@ async def _do(place: _Place, operation: _Prepared) -> Outcome:
         case _Search():
             question = operation.question
             return await (_by_meaning(place, operation, question) if question else _listed(place, operation))
-        case ListNamespaces() as asked:
-            return await store.namespaces(
-                place.conn, place.space, prefix=asked.prefix, suffix=asked.suffix, max_depth=asked.max_depth,
-                now=place.now, limit=asked.limit, offset=asked.offset,
-            )  # fmt: skip
+        case ListNamespaces():
+            return await store.namespaces(place.conn, place.space, operation, place.now)
 
 
 def _nothing(operation: _Prepared) -> Outcome:
@@ -335,7 +330,7 @@ async def _settle(place: _Place) -> None:
 
 async def _remove(place: _Place, item: Item) -> None:
     """What is over, before the job comes."""
-    await passages.delete_of_memories(place.conn, [item.id])
+    await passages.delete(place.conn, "memory", [item.id])
     await memories.remove(place.conn, item.id)
     if item.live:
         await memories.count_in(place.conn, place.space, memories=-1, size=-item.size_bytes)

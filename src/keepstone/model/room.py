@@ -25,15 +25,6 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Participant:
-    user_id: str
-    name: str
-    email: str
-    role: str
-    joined_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
     """A room as one of its participants sees it; or, with `agent`, the place where a user talks with it alone.
 

@@ -27,8 +27,15 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
+    """Of a workspace, or of a room."""
+
     user_id: str
     email: str
     name: str
     role: Role
     added_at: datetime
+
+    @property
+    def joined_at(self) -> datetime:
+        """As a room calls it."""
+        return self.added_at

@@ -5,7 +5,7 @@ from typing import Any
 
 from keepstone.model.account import Account, Resident
 from keepstone.store import ledger
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_row, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_value, insert_row, select_row, update_rows
 
 
 async def account_of(conn: Connection, kind: str, value: str) -> int | None:
@@ -25,11 +25,7 @@ async def insert(conn: Connection, account_id: str, *, name: str, plan: str) -> 
 
 async def get(conn: Connection) -> Account | None:
     """The account of this transaction."""
-    return await fetch_one(
-        conn,
-        Account,
-        "SELECT account, id, name, plan, credits, timezone, created_at FROM accounts WHERE account = %(account)s",
-    )
+    return await select_row(conn, Account, "accounts", {})
 
 
 async def delete_abandoned(conn: Connection) -> bool:

@@ -1,13 +1,16 @@
 """Agents of an account."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any, LiteralString
 
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.room import Agent
-from keepstone.store.db import Connection, fetch_all, fetch_one, update_rows
+from keepstone.store.db import Connection, fetch_one, fetch_page, update_rows
 
-_COLUMNS: LiteralString = "slug, name, context_window, instructions, created_by, created_at, updated_at"
+_AGENT: LiteralString = """
+    SELECT slug, name, context_window, instructions, created_by, created_at, updated_at FROM agents
+     WHERE account = %(account)s AND deleted_at IS NULL
+"""
 
 
 async def insert(conn: Connection, agent: Agent) -> bool:
@@ -29,28 +32,12 @@ async def insert(conn: Connection, agent: Agent) -> bool:
 
 
 async def get(conn: Connection, slug: str) -> Agent | None:
-    return await fetch_one(
-        conn,
-        Agent,
-        f"SELECT {_COLUMNS} FROM agents WHERE account = %(account)s AND slug = %(slug)s AND deleted_at IS NULL",
-        {"slug": slug},
-    )
+    return await fetch_one(conn, Agent, f"{_AGENT} AND slug = %(slug)s", {"slug": slug})
 
 
-async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: int) -> list[Agent]:
+async def page(conn: Connection, page: PageRequest) -> Page[Agent]:
     """The newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Agent,
-        f"""
-        SELECT {_COLUMNS} FROM agents
-         WHERE account = %(account)s AND deleted_at IS NULL
-           AND (%(at)s::timestamptz IS NULL OR (created_at, slug) < (%(at)s, %(last)s))
-         ORDER BY created_at DESC, slug DESC LIMIT %(limit)s
-        """,
-        {"at": at, "last": last, "limit": limit},
-    )
+    return await fetch_page(conn, Agent, _AGENT, {}, page, key="slug", key_name="slug")
 
 
 async def update(conn: Connection, slug: str, **changes: Any) -> None:

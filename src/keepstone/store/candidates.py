@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from keepstone.store.db import Connection, fetch_column
+from keepstone.store.db import Connection, fetch_column, fetch_dict, fetch_rows, fetch_value
 from keepstone.store.vectors import literal
 
 Vector = NDArray[np.float32]
@@ -81,15 +81,12 @@ class PlacedPassage(NamedTuple):
 
 
 async def survey(conn: Connection, spaces: Sequence[int]) -> Survey:
-    rows = await (await conn.execute(_SURVEY.format(where=_THESE), {"spaces": list(spaces)})).fetchall()
-    return _surveyed(rows)
+    return _surveyed(await fetch_rows(conn, _SURVEY.format(where=_THESE), {"spaces": list(spaces)}))
 
 
 async def find_and_survey(conn: Connection, *, kind: str, name: str, owner: str | None) -> tuple[int, Survey] | None:
     """One space by its name, if it is there."""
-    rows = await (
-        await conn.execute(_SURVEY.format(where=_THIS), {"kind": kind, "name": name, "owner": owner})
-    ).fetchall()
+    rows = await fetch_rows(conn, _SURVEY.format(where=_THIS), {"kind": kind, "name": name, "owner": owner})
     return (rows[0][0], _surveyed(rows)) if rows else None
 
 
@@ -117,14 +114,14 @@ def _surveyed(rows: Sequence[tuple[int, int, int, bool, list[int], dict[str, int
 
 async def document_frequencies(conn: Connection, spaces: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
     """In how many passages of these spaces each of the terms stands."""
-    rows = await conn.execute(
+    return await fetch_dict(
+        conn,
         """
         SELECT term, count(*) FROM terms
          WHERE account = %(account)s AND space = ANY(%(spaces)s) AND term = ANY(%(terms)s) GROUP BY term
         """,
         {"spaces": list(spaces), "terms": list(terms)},
     )
-    return dict(await rows.fetchall())
 
 
 async def by_terms(
@@ -139,11 +136,11 @@ async def by_terms(
     """The passages with the best BM25 (k1 1.2, b .75) for terms of these weights, best first."""
     if not weights:
         return []
-    rows = await conn.execute(
+    return await fetch_column(
+        conn,
         sql.SQL(_SCORES + "ORDER BY score DESC, t.passage LIMIT %(limit)s").format(within=_within("t", narrow)),
         _weighed(spaces, weights, average) | {"limit": limit, "until": narrow.until, "only": narrow.passages},
     )
-    return [row[0] for row in await rows.fetchall()]
 
 
 async def scores(
@@ -152,11 +149,11 @@ async def scores(
     """The BM25 of just these passages; none for what has none of the terms."""
     if not weights:
         return {}
-    rows = await conn.execute(
+    return await fetch_dict(
+        conn,
         sql.SQL(_SCORES).format(within=sql.SQL("AND t.passage = ANY(%(passages)s)")),
         _weighed(spaces, weights, average) | {"passages": list(passages)},
     )
-    return dict(await rows.fetchall())
 
 
 _SCORES: LiteralString = """
@@ -196,7 +193,7 @@ async def by_vector(
     through, as everything is under a filter: an index would lose most of what is left.
     """
     if only_foreign:
-        return await _by_scan_of_foreign(conn, spaces, vector_set, vector, limit, narrow)
+        return await _by_scan(conn, spaces, vector_set, vector, limit, narrow, only_foreign=True)
     large = [space for space in spaces if (space, vector_set) in indexed and narrow == EVERYTHING]
     small = [space for space in spaces if space not in large]
     nearest = await _by_scan(conn, small, vector_set, vector, limit, narrow)
@@ -205,33 +202,46 @@ async def by_vector(
     return dict(sorted(nearest.items(), key=lambda item: -item[1])[:limit])
 
 
+_NEAREST = sql.SQL(
+    """
+    SELECT passage, -distance FROM (
+        SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
+          FROM {vectors}
+         ORDER BY distance
+         LIMIT %(limit)s) AS nearest
+    """
+)
+_ALL = sql.SQL(
+    "vectors v WHERE v.account = %(account)s AND v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s {within}"
+)
+_FOREIGN = sql.SQL(
+    """
+    passages p
+      JOIN vectors v ON v.account = p.account AND v.space = p.space AND v.passage = p.passage AND v.vector_set = %(set)s
+     WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.foreign_text
+       AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
+       AND (%(only)s::bigint[] IS NULL OR p.passage = ANY(%(only)s))
+    """
+)
+
+
 async def _by_scan(
-    conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, narrow: Narrow
-) -> dict[int, float]:
+    conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, narrow: Narrow, *,
+    only_foreign: bool = False,
+) -> dict[int, float]:  # fmt: skip
     """The sum keeps the planner off the indexes; named once, the distance is computed once."""
     if not spaces:
         return {}
-    rows = await conn.execute(
-        sql.SQL(
-            """
-            SELECT passage, -distance FROM (
-                SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
-                  FROM vectors v
-                 WHERE v.account = %(account)s AND v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s {within}
-                 ORDER BY distance
-                 LIMIT %(limit)s) AS nearest
-            """
-        ).format(within=_within("v", narrow)),
-        {
-            "vector": literal(vector),
-            "spaces": list(spaces),
-            "set": vector_set,
-            "until": narrow.until,
-            "only": narrow.passages,
-            "limit": limit,
-        },
+    vectors = _FOREIGN if only_foreign else _ALL.format(within=_within("v", narrow))
+    return await fetch_dict(
+        conn,
+        _NEAREST.format(vectors=vectors),
+        _compared(spaces, vector_set, vector) | {"until": narrow.until, "only": narrow.passages, "limit": limit},
     )
-    return dict(await rows.fetchall())
+
+
+def _compared(spaces: Sequence[int], vector_set: int, vector: Vector) -> dict[str, object]:
+    return {"vector": literal(vector), "spaces": list(spaces), "set": vector_set}
 
 
 def _within(alias: str, narrow: Narrow) -> sql.Composable:
@@ -248,34 +258,6 @@ def _within(alias: str, narrow: Narrow) -> sql.Composable:
     return sql.Composed(
         [these if narrow.passages is not None else nothing, by_then if narrow.until is not None else nothing]
     )
-
-
-async def _by_scan_of_foreign(
-    conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, limit: int, narrow: Narrow
-) -> dict[int, float]:
-    rows = await conn.execute(
-        """
-        SELECT passage, -distance FROM (
-            SELECT v.passage, (v.embedding <#> %(vector)s::halfvec) + 0 AS distance
-              FROM passages p
-              JOIN vectors v ON v.account = p.account AND v.space = p.space AND v.passage = p.passage
-                            AND v.vector_set = %(set)s
-             WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.foreign_text
-               AND (%(until)s::timestamptz IS NULL OR p.at <= %(until)s)
-               AND (%(only)s::bigint[] IS NULL OR p.passage = ANY(%(only)s))
-             ORDER BY distance
-             LIMIT %(limit)s) AS nearest
-        """,
-        {
-            "vector": literal(vector),
-            "spaces": list(spaces),
-            "set": vector_set,
-            "until": narrow.until,
-            "only": narrow.passages,
-            "limit": limit,
-        },
-    )
-    return dict(await rows.fetchall())
 
 
 async def _by_index(conn: Connection, space: int, vector_set: int, vector: Vector, limit: int) -> dict[int, float]:
@@ -302,7 +284,8 @@ async def _by_index(conn: Connection, space: int, vector_set: int, vector: Vecto
 
 async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[PlacedPassage]:
     """These, what was said just before and after each of them, and what they answer or are answered by, in order."""
-    rows = await conn.execute(
+    rows = await fetch_rows(
+        conn,
         """
         WITH chosen AS MATERIALIZED (
             SELECT c.passage, c.source_id, c.answers, b.passage AS before, a.passage AS after
@@ -338,12 +321,13 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
         """,
         {"spaces": list(spaces), "passages": list(passages)},
     )
-    return [PlacedPassage._make(row) for row in await rows.fetchall()]
+    return [PlacedPassage._make(row) for row in rows]
 
 
 async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> list[PlacedPassage]:
     """Just these, in the order of their time: for what is no conversation."""
-    rows = await conn.execute(
+    rows = await fetch_rows(
+        conn,
         """
         SELECT passage, space, source_kind, source_id, part, speaker, at, session, text, answers, foreign_text,
                place, NULL, NULL
@@ -352,7 +336,7 @@ async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]
         """,
         {"spaces": list(spaces), "passages": list(passages)},
     )
-    return [PlacedPassage._make(row) for row in await rows.fetchall()]
+    return [PlacedPassage._make(row) for row in rows]
 
 
 async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[str]) -> list[int]:
@@ -370,23 +354,23 @@ async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[
 
 async def any_passage(conn: Connection, spaces: Sequence[int], until: datetime) -> bool:
     """Whether anything in these spaces had been said by then."""
-    rows = await conn.execute(
+    return await fetch_value(
+        conn,
         """
         SELECT EXISTS (SELECT FROM passages
                         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND at <= %(until)s)
         """,
         {"spaces": list(spaces), "until": until},
     )
-    return bool((await rows.fetchone() or (False,))[0])
 
 
 async def nearness(
     conn: Connection, spaces: Sequence[int], vector_set: int, vector: Vector, passages: Sequence[int], *, tokens: bool
 ) -> dict[int, Near]:
     """How near in meaning these passages are; those without a vector are left out. `tokens` adds token vectors."""
-    rows = await (
-        await conn.execute(
-            """
+    rows = await fetch_rows(
+        conn,
+        """
             SELECT v.passage, -(v.embedding <#> %(vector)s::halfvec), t.tokens
               FROM vectors v
               LEFT JOIN token_vectors t ON %(tokens)s AND t.account = v.account AND t.space = v.space
@@ -394,14 +378,7 @@ async def nearness(
              WHERE v.account = %(account)s AND v.space = ANY(%(spaces)s) AND v.vector_set = %(set)s
                AND v.passage = ANY(%(passages)s)
             """,
-            {
-                "vector": literal(vector),
-                "spaces": list(spaces),
-                "set": vector_set,
-                "passages": list(passages),
-                "tokens": tokens,
-            },
-            binary=True,
-        )
-    ).fetchall()
+        _compared(spaces, vector_set, vector) | {"passages": list(passages), "tokens": tokens},
+        binary=True,
+    )
     return {passage: Near(similarity, packed) for passage, similarity, packed in rows}

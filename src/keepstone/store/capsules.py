@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.capsule import Capsule
+from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_rows
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_rows, select_row
 
 SHAPE = memories.Shape(kind="capsule", row=Capsule)
 _LIVE: LiteralString = f"""
@@ -39,49 +40,32 @@ _WANTED: LiteralString = """
 """
 
 
-async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Capsule]:
-    return await memories.by_ids(conn, SHAPE, ids)
-
-
 async def page(
-    conn: Connection,
-    space: int,
-    wanted: CapsuleFilter,
-    *,
-    after: tuple[datetime, str] | None,
-    limit: int,
-    ids: Sequence[str] | None = None,
-) -> list[Capsule]:
+    conn: Connection, space: int, wanted: CapsuleFilter, page: PageRequest, *, ids: Sequence[str] | None = None
+) -> Page[Capsule]:
     """The newest first; with `ids` only those."""
-    return await memories.page(
-        conn,
-        SHAPE,
-        [space],
-        after=after,
-        limit=limit,
-        where=f"{memories.LIVE} {_WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
-        params=asdict(wanted) | {"ids": None if ids is None else list(ids)},
-    )
+    where: LiteralString = f"{memories.LIVE} {_WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))"
+    params = asdict(wanted) | {"ids": None if ids is None else list(ids)}
+    return await memories.page(conn, SHAPE, [space], page, where=where, params=params)
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
-    return await memories.ids_where(conn, SHAPE, [space], f"{memories.LIVE} {_WANTED}", asdict(wanted))
+    query: LiteralString = f"SELECT m.id FROM memories m WHERE {_LIVE} {_WANTED}"
+    return await fetch_column(conn, query, {**asdict(wanted), "space": space})
 
 
-async def cold(conn: Connection, space: int, *, after: tuple[datetime, str] | None, limit: int) -> list[Capsule]:
+async def cold(conn: Connection, space: int, page: PageRequest) -> Page[Capsule]:
     """What was moved to the cold tier, and from there not to the trash; the latest first."""
     where: LiteralString = "AND m.cold_at IS NOT NULL AND m.deleted_at IS NULL"
-    return await memories.page(conn, SHAPE, [space], after=after, limit=limit, when="cold_at", where=where)
+    return await memories.page(conn, SHAPE, [space], page, when="m.cold_at", where=where)
 
 
 async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None) -> dict[str, str]:
     """Of every capsule that is there, by its id; or of these."""
-    return dict(
-        await fetch_rows(
-            conn,
-            f"SELECT m.id, m.title FROM memories m WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
-            {"space": space, "ids": None if ids is None else list(ids)},
-        )
+    return await fetch_dict(
+        conn,
+        f"SELECT m.id, m.title FROM memories m WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
+        {"space": space, "ids": None if ids is None else list(ids)},
     )
 
 
@@ -97,14 +81,14 @@ async def least_read(conn: Connection, space: int, *, limit: int) -> list[Capsul
 
 async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
     """Each tag with the number of capsules that have it, the most used first."""
-    rows = await conn.execute(
+    return await fetch_rows(
+        conn,
         f"""
         SELECT tag, count(*) FROM memories m, unnest(m.tags) AS tag WHERE {_LIVE}
          GROUP BY tag ORDER BY count(*) DESC, tag
         """,
         {"space": space},
     )
-    return await rows.fetchall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,31 +101,23 @@ class Vault:
 
 
 async def vault(conn: Connection, user_id: str) -> Vault | None:
-    return await fetch_one(
-        conn,
-        Vault,
-        """
-        SELECT space, size_bytes, memory_count FROM spaces
-         WHERE account = %(account)s AND kind = 'vault' AND owner = %(user)s AND name = %(user)s
-        """,
-        {"user": user_id},
-    )
+    where = {"kind": "vault", "owner": user_id, "name": user_id}
+    return await select_row(conn, Vault, "spaces", where)
 
 
 async def count_put_away(conn: Connection, space: int) -> tuple[int, int]:
     """In the trash, and in the cold tier."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT count(*) FILTER (WHERE deleted_at IS NOT NULL), count(*) FILTER (WHERE deleted_at IS NULL)
-              FROM memories
-             WHERE account = %(account)s AND space = %(space)s AND kind = 'capsule'
-               AND (deleted_at IS NOT NULL OR cold_at IS NOT NULL)
-            """,
-            {"space": space},
-        )
-    ).fetchone()
-    return row or (0, 0)
+    [counts] = await fetch_rows(
+        conn,
+        """
+        SELECT count(*) FILTER (WHERE deleted_at IS NOT NULL), count(*) FILTER (WHERE deleted_at IS NULL)
+          FROM memories
+         WHERE account = %(account)s AND space = %(space)s AND kind = 'capsule'
+           AND (deleted_at IS NOT NULL OR cold_at IS NOT NULL)
+        """,
+        {"space": space},
+    )
+    return counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,10 +155,9 @@ async def with_all_terms(conn: Connection, space: int, terms: Sequence[str], *, 
     """The capsules in which every one of these terms stands, each with the passage that has most of them."""
     if not terms:
         return {}
-    return dict(
-        await fetch_rows(
-            conn,
-            """
+    return await fetch_dict(
+        conn,
+        """
         SELECT source_id, (array_agg(passage ORDER BY matched DESC, passage))[1]
           FROM (SELECT p.source_id, p.passage, array_agg(t.term) AS found, count(*) AS matched
                   FROM terms t JOIN passages p USING (account, space, passage)
@@ -193,6 +168,5 @@ async def with_all_terms(conn: Connection, space: int, terms: Sequence[str], *, 
         HAVING count(DISTINCT term) = %(number)s
          LIMIT %(limit)s
         """,
-            {"space": space, "terms": list(terms), "number": len(set(terms)), "limit": limit},
-        )
+        {"space": space, "terms": list(terms), "number": len(set(terms)), "limit": limit},
     )

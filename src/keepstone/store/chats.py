@@ -1,13 +1,22 @@
 """Chats of a workspace, and what was said in them."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
 from keepstone.model.chat import Chat, ChatMessage
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_row, update_rows
+from keepstone.model.page import Page, PageRequest
+from keepstone.store.db import (
+    Connection,
+    fetch_all,
+    fetch_one,
+    fetch_page,
+    fetch_value,
+    insert_row,
+    select_value,
+    update_rows,
+)
 
 _CHAT: LiteralString = """
     SELECT c.id, c.title, s.name AS workspace_id, c.created_by, c.created_at, c.updated_at, c.deleted_at
@@ -31,22 +40,11 @@ async def get(conn: Connection, chat_id: str) -> Chat | None:
     return await fetch_one(conn, Chat, f"{_CHAT} AND c.id = %(id)s", {"id": chat_id})
 
 
-async def page(
-    conn: Connection, spaces: Sequence[int], *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
-) -> list[Chat]:
+async def page(conn: Connection, spaces: Sequence[int], page: PageRequest, *, deleted: bool = False) -> Page[Chat]:
     """The newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Chat,
-        f"""{_CHAT}
-           AND c.space = ANY(%(spaces)s) AND (c.deleted_at IS NOT NULL) = %(deleted)s
-           AND (%(at)s::timestamptz IS NULL OR (c.created_at, c.id) < (%(at)s, %(last)s))
-         ORDER BY c.created_at DESC, c.id DESC
-         LIMIT %(limit)s
-        """,
-        {"spaces": list(spaces), "deleted": deleted, "at": at, "last": last, "limit": limit},
-    )
+    query: LiteralString = f"{_CHAT} AND c.space = ANY(%(spaces)s) AND (c.deleted_at IS NOT NULL) = %(deleted)s"
+    params = {"spaces": list(spaces), "deleted": deleted}
+    return await fetch_page(conn, Chat, query, params, page, when="c.created_at", key="c.id")
 
 
 async def update(conn: Connection, chat_id: str, **changes: Any) -> None:
@@ -57,14 +55,7 @@ async def hold(conn: Connection, chat_id: str) -> bool:
     """Until the transaction ends, nobody else says anything in it, or moves it. False when it is not there, or no
     longer where the transaction reaches.
     """
-    chat = await fetch_value(
-        conn,
-        """
-        SELECT id FROM chats WHERE account = %(account)s AND id = %(id)s AND deleted_at IS NULL FOR NO KEY UPDATE
-        """,
-        {"id": chat_id},
-    )
-    return chat is not None
+    return await select_value(conn, "chats", "id", {"id": chat_id, "deleted_at": None}, hold=True) is not None
 
 
 async def others_in(conn: Connection, chat_id: str, user_id: str) -> bool:

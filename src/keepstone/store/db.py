@@ -9,8 +9,10 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from functools import cache
-from typing import Any, LiteralString, Self, TypeVar, get_args
+from operator import attrgetter
+from typing import Any, LiteralString, Self, TypeVar, cast, get_args
 
 import psycopg
 from psycopg import sql
@@ -19,6 +21,7 @@ from psycopg.rows import class_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import Unavailable
+from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 
 APP_ROLE = "keepstone_app"
@@ -35,6 +38,9 @@ Row = TypeVar("Row")
 # Any connection, also one that has no scope and never gets one: an operator's or a test's.
 AnyConnection = psycopg.AsyncConnection[Any]
 Query = QueryNoTemplate
+
+NOW = sql.SQL("now()")
+Forms = tuple[tuple[str, LiteralString], ...]
 
 _VISIBILITIES = frozenset(get_args(Visibility))
 
@@ -189,6 +195,26 @@ async def fetch_one(
         return await cursor.fetchone()
 
 
+async def fetch_page(
+    conn: Connection, row: type[Row], query: LiteralString, params: Mapping[str, Any], page: PageRequest, *,
+    when: LiteralString = "created_at", key: LiteralString = "id", key_name: str = "id", oldest_first: bool = False,
+) -> Page[Row]:  # fmt: skip
+    """What `query` selects (it ends with a condition), by the columns `when` and `key`, the latest first. A row has
+    the first under the column's name, the second as `key_name`.
+    """
+    at, last = page.after or (None, None)
+    beyond, order = (">", "ASC") if oldest_first else ("<", "DESC")
+    rows = await fetch_all(
+        conn,
+        row,
+        f"""{query} AND (%(at)s::timestamptz IS NULL OR ({when}, {key}) {beyond} (%(at)s, %(last)s))
+         ORDER BY {when} {order}, {key} {order} LIMIT %(limit)s""",
+        {**params, "at": at, "last": last, "limit": page.limit + 1},
+    )
+    position = attrgetter(when.rpartition(".")[2], key_name)
+    return cut_page(rows, page, position)
+
+
 async def fetch_rows(
     conn: AnyConnection, query: Query, params: Mapping[str, Any] | None = None, *, binary: bool = False
 ) -> list[Any]:
@@ -209,6 +235,45 @@ async def fetch_value(conn: AnyConnection, query: Query, params: Mapping[str, An
     return None if row is None else row[0]
 
 
+async def fetch_dict(
+    conn: AnyConnection, query: Query, params: Mapping[str, Any] | None = None, *, binary: bool = False
+) -> dict[Any, Any]:
+    """The first column of every row to its second."""
+    return dict(await fetch_rows(conn, query, params, binary=binary))
+
+
+def columns_of(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    """These fields of all rows, each as an array for `unnest`."""
+    return {name: [getattr(row, name) for row in rows] for name in names}
+
+
+# In the functions below, None stands for a column that is NULL, and a list for one of several values.
+
+
+async def select_rows(
+    conn: AnyConnection, row: type[Row], table: LiteralString, where: Mapping[str, Any], *, order: tuple[str, ...] = ()
+) -> list[Row]:
+    """The rows of the account that match; the columns are the fields of the dataclass."""
+    columns = tuple(field.name for field in fields(cast("Any", row)))
+    return await fetch_all(conn, row, _selection(table, columns, _forms(where), order), where)
+
+
+async def select_row(conn: AnyConnection, row: type[Row], table: LiteralString, where: Mapping[str, Any]) -> Row | None:
+    """The only one."""
+    return next(iter(await select_rows(conn, row, table, where)), None)
+
+
+async def select_column(conn: AnyConnection, table: LiteralString, column: str, where: Mapping[str, Any]) -> list[Any]:
+    return await fetch_column(conn, _selection(table, (column,), _forms(where)), where)
+
+
+async def select_value(
+    conn: AnyConnection, table: LiteralString, column: str, where: Mapping[str, Any], *, hold: bool = False
+) -> Any:
+    """None where no row matches. With `hold` nobody else changes that row until the transaction ends."""
+    return await fetch_value(conn, _selection(table, (column,), _forms(where), hold=hold), where)
+
+
 async def insert_row(conn: AnyConnection, table: LiteralString, values: Mapping[str, Any]) -> None:
     """A row of the transaction's account, with these columns."""
     await conn.execute(_insertion(table, tuple(values)), values)
@@ -217,6 +282,11 @@ async def insert_row(conn: AnyConnection, table: LiteralString, values: Mapping[
 async def insert_new_row(conn: AnyConnection, table: LiteralString, values: Mapping[str, Any]) -> bool:
     """The same, unless a unique constraint says that it is there. Whether it was new."""
     return (await conn.execute(_insertion(table, tuple(values), or_nothing=True), values)).rowcount > 0
+
+
+async def insert_returning(conn: AnyConnection, table: LiteralString, values: Mapping[str, Any], column: str) -> Any:
+    """This column of the new row; None when a unique constraint says that it is there."""
+    return await fetch_value(conn, _insertion(table, tuple(values), or_nothing=True, returning=column), values)
 
 
 async def insert_new_rows(conn: AnyConnection, table: LiteralString, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -229,39 +299,78 @@ async def insert_new_rows(conn: AnyConnection, table: LiteralString, rows: Seque
 async def update_rows(
     conn: AnyConnection, table: LiteralString, where: Mapping[str, Any], changes: Mapping[str, Any]
 ) -> int:
-    """Set the given columns in the rows of the account that match. Returns how many were changed."""
+    """Set the given columns in the rows of the account that match; NOW is the time of the transaction. Returns how many
+    were changed.
+    """
     if not changes:
         return 0
-    query = _changing(table, tuple(where), tuple(changes))
-    return (await conn.execute(query, {**where, **{f"new_{name}": value for name, value in changes.items()}})).rowcount
+    new = {f"new_{name}": value for name, value in changes.items() if value is not NOW}
+    query = _changing(table, _forms(where), tuple(changes), tuple(new))
+    return (await conn.execute(query, {**where, **new})).rowcount
+
+
+async def touch_row(conn: AnyConnection, table: LiteralString, row_id: str, column: LiteralString) -> None:
+    """It was used, to the minute: what is used all the time costs no write each time."""
+    query = sql.SQL(
+        "UPDATE {} SET {column} = now() WHERE account = %(account)s AND id = %(id)s"
+        " AND ({column} IS NULL OR {column} < now() - interval '1 minute')"
+    ).format(sql.Identifier(table), column=sql.Identifier(column))
+    await conn.execute(query, {"id": row_id})
 
 
 async def delete_rows(conn: AnyConnection, table: LiteralString, where: Mapping[str, Any]) -> int:
     """Remove the rows of the account that match. Returns how many went."""
-    query = sql.SQL("DELETE FROM {} WHERE {}").format(sql.Identifier(table), _matching(tuple(where)))
+    query = sql.SQL("DELETE FROM {} WHERE {}").format(sql.Identifier(table), _matching(_forms(where)))
     return (await conn.execute(query, where)).rowcount
 
 
 @cache
-def _insertion(table: LiteralString, columns: tuple[str, ...], *, or_nothing: bool = False) -> bytes:
+def _selection(
+    table: LiteralString, columns: tuple[str, ...], where: Forms, order: tuple[str, ...] = (), *, hold: bool = False
+) -> bytes:
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    query = sql.SQL("SELECT {} FROM {} WHERE {}").format(names, sql.Identifier(table), _matching(where))
+    if order:
+        query += sql.SQL(" ORDER BY {}").format(sql.SQL(", ").join(map(sql.Identifier, order)))
+    return (query + sql.SQL(" FOR NO KEY UPDATE") if hold else query).as_bytes()
+
+
+@cache
+def _insertion(
+    table: LiteralString, columns: tuple[str, ...], *, or_nothing: bool = False, returning: str | None = None
+) -> bytes:
     names = ("account", *columns)
-    query = sql.SQL("INSERT INTO {} ({}) VALUES ({}){}").format(
+    query = sql.SQL("INSERT INTO {} ({}) VALUES ({}){}{}").format(
         sql.Identifier(table),
         sql.SQL(", ").join(map(sql.Identifier, names)),
         sql.SQL(", ").join(map(sql.Placeholder, names)),
         sql.SQL(" ON CONFLICT DO NOTHING" if or_nothing else ""),
+        sql.SQL(" RETURNING {}").format(sql.Identifier(returning)) if returning else sql.SQL(""),
     )
     return query.as_bytes()
 
 
 @cache
-def _changing(table: LiteralString, where: tuple[str, ...], changes: tuple[str, ...]) -> bytes:
-    """The new values are apart from conditions on the same columns."""
-    pairs = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(f"new_{name}")) for name in changes]
+def _changing(table: LiteralString, where: Forms, changes: tuple[str, ...], given: tuple[str, ...]) -> bytes:
+    """The new values are apart from conditions on the same columns; what has none is set to now."""
+    values = {name: sql.Placeholder(f"new_{name}") if f"new_{name}" in given else NOW for name in changes}
+    pairs = [sql.SQL("{} = {}").format(sql.Identifier(name), value) for name, value in values.items()]
     query = sql.SQL("UPDATE {} SET {} WHERE {}")
     return query.format(sql.Identifier(table), sql.SQL(", ").join(pairs), _matching(where)).as_bytes()
 
 
-def _matching(columns: tuple[str, ...]) -> sql.Composed:
-    pairs = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in ("account", *columns)]
+def _forms(where: Mapping[str, Any]) -> Forms:
+    """How each column is compared, without the values: statements of the same form are composed once."""
+    return tuple((name, _compared(value)) for name, value in where.items())
+
+
+def _compared(value: object) -> LiteralString:
+    if value is None:
+        return "{0} IS NULL"
+    return "{} = ANY({})" if isinstance(value, list) else "{} = {}"
+
+
+def _matching(where: Forms) -> sql.Composed:
+    forms: Forms = (("account", "{} = {}"), *where)
+    pairs = [sql.SQL(form).format(sql.Identifier(name), sql.Placeholder(name)) for name, form in forms]
     return sql.SQL(" AND ").join(pairs)

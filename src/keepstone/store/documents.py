@@ -1,13 +1,14 @@
 """Files and artifacts of a workspace, with their versions. They lie in its library."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import asdict
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
 from keepstone.model.document import Chunk, Contents, Document, DocumentVersion, Kind
-from keepstone.store.db import Connection, fetch_all, fetch_one, insert_row, update_rows
+from keepstone.model.page import Page, PageRequest
+from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_page, insert_row, select_rows, update_rows
 
 _DOCUMENT: LiteralString = """
     SELECT d.id, d.kind, d.name, d.media_type, d.version, d.size_bytes, s.name AS workspace_id, d.created_by,
@@ -23,21 +24,9 @@ async def insert(
     conn: Connection, space: int, document: Document, content: str, original: bytes | None, sha256: bytes
 ) -> None:
     """With its first version."""
-    values = {
-        "space": space,
-        "id": document.id,
-        "kind": document.kind,
-        "name": document.name,
-        "media_type": document.media_type,
-        "content": content,
-        "size_bytes": document.size_bytes,
-        "sha256": sha256,
-        "metadata": Jsonb(document.metadata),
-        "created_by": document.created_by,
-        "created_at": document.created_at,
-        "updated_at": document.created_at,
-    }
-    await insert_row(conn, "documents", values)
+    of_it = {name: value for name, value in asdict(document).items() if name not in {"workspace_id", "chunks"}}
+    text = {"content": content, "sha256": sha256, "metadata": Jsonb(document.metadata)}
+    await insert_row(conn, "documents", {**of_it, **text, "space": space})
     await add_version(conn, document.id, "created", document.created_by, original)
 
 
@@ -64,10 +53,8 @@ async def get(conn: Connection, document_id: str) -> Document | None:
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Document]:
     """Those of them that are there."""
-    documents = await fetch_all(
-        conn, Document, f"{_DOCUMENT} AND d.id = ANY(%(ids)s) AND d.deleted_at IS NULL", {"ids": list(ids)}
-    )
-    return {document.id: document for document in documents}
+    query: LiteralString = f"{_DOCUMENT} AND d.id = ANY(%(ids)s) AND d.deleted_at IS NULL"
+    return {document.id: document for document in await fetch_all(conn, Document, query, {"ids": list(ids)})}
 
 
 async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Document | None:
@@ -81,22 +68,12 @@ async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Doc
     )
 
 
-async def page(
-    conn: Connection, space: int, kind: Kind, *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
-) -> list[Document]:
+async def page(conn: Connection, space: int, kind: Kind, page: PageRequest, *, deleted: bool = False) -> Page[Document]:
     """The newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Document,
-        f"""{_DOCUMENT}
-           AND d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s
-           AND (%(at)s::timestamptz IS NULL OR (d.created_at, d.id) < (%(at)s, %(last)s))
-         ORDER BY d.created_at DESC, d.id DESC
-         LIMIT %(limit)s
-        """,
-        {"space": space, "kind": kind, "deleted": deleted, "at": at, "last": last, "limit": limit},
-    )
+    query: LiteralString = f"""{_DOCUMENT}
+           AND d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s"""
+    params = {"space": space, "kind": kind, "deleted": deleted}
+    return await fetch_page(conn, Document, query, params, page, when="d.created_at", key="d.id")
 
 
 async def update(conn: Connection, document_id: str, changes: Mapping[str, Any]) -> None:
@@ -105,15 +82,8 @@ async def update(conn: Connection, document_id: str, changes: Mapping[str, Any])
 
 async def versions(conn: Connection, document_id: str) -> list[DocumentVersion]:
     """The latest first."""
-    return await fetch_all(
-        conn,
-        DocumentVersion,
-        """
-        SELECT version, change, name, media_type, size_bytes, changed_by, changed_at
-          FROM document_versions WHERE account = %(account)s AND document_id = %(id)s ORDER BY version DESC
-        """,
-        {"id": document_id},
-    )
+    of_it = {"document_id": document_id}
+    return (await select_rows(conn, DocumentVersion, "document_versions", of_it, order=("version",)))[::-1]
 
 
 async def contents(conn: Connection, document_id: str, version: int | None = None) -> Contents | None:

@@ -7,7 +7,7 @@ from typing import LiteralString
 from psycopg import sql
 
 from keepstone.model.entity import Entity, EntityType, Filter, Ids, ids_alone
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_rows, fetch_value, insert_new_row
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_value, insert_new_row
 from keepstone.store.entity_filters import condition
 
 KIND = "entity"
@@ -41,15 +41,13 @@ async def holding(conn: Connection, owner: str | None, memory_ids: Sequence[str]
     """In which of this owner's spaces each of these memories lies, whatever its state; those that are elsewhere are
     left out.
     """
-    return dict(
-        await fetch_rows(
-            conn,
-            f"""
+    return await fetch_dict(
+        conn,
+        f"""
         SELECT p.memory_id, p.space FROM entity_places(%(ids)s) p JOIN spaces s ON s.space = p.space
          WHERE {_OWNED} AND s.deleted_at IS NULL
         """,
-            {"ids": list(memory_ids), "owner": owner},
-        )
+        {"ids": list(memory_ids), "owner": owner},
     )
 
 

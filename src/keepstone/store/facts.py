@@ -22,18 +22,9 @@ _HOLDS: LiteralString = """
 
 
 async def put(
-    conn: Connection,
-    fact_id: str,
-    scope_kind: ScopeKind,
-    scope_id: str,
-    key: str,
-    value: str,
-    *,
-    visibility: str,
-    at: datetime,
-    by: str | None,
-    source_id: str | None = None,
-) -> None:
+    conn: Connection, fact_id: str, scope_kind: ScopeKind, scope_id: str, key: str, value: str, *, visibility: str,
+    at: datetime, by: str | None,
+) -> None:  # fmt: skip
     """From now on this is the value; the one before stays in the history. The space in which it lies, and so its
     readers, follow from its scope.
     """
@@ -41,25 +32,20 @@ async def put(
     await conn.execute(
         """
         INSERT INTO facts (account, space, id, scope_kind, scope_id, key, value, visibility, valid_from, recorded_at,
-                           recorded_by, source_id)
+                           recorded_by)
         SELECT %(account)s, s.space, %(id)s, %(kind)s, %(scope)s, %(key)s, %(value)s::jsonb, %(visibility)s, %(at)s,
-               %(at)s, %(by)s, %(source)s
+               %(at)s, %(by)s
           FROM spaces s
          WHERE s.account = %(account)s AND s.kind = CASE %(kind)s WHEN 'user' THEN 'profile' ELSE %(kind)s END
            AND s.name = %(scope)s AND s.deleted_at IS NULL
         """,
-        {
-            "id": fact_id,
-            "kind": scope_kind,
-            "scope": scope_id,
-            "key": key,
-            "value": value,
-            "visibility": visibility,
-            "at": at,
-            "by": by,
-            "source": source_id,
-        },
+        _this(scope_kind, scope_id, key)
+        | {"id": fact_id, "value": value, "visibility": visibility, "at": at, "by": by},
     )
+
+
+def _this(scope_kind: ScopeKind, scope_id: str, key: str) -> dict[str, object]:
+    return {"kind": scope_kind, "scope": scope_id, "key": key}
 
 
 async def end(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str, at: datetime) -> bool:
@@ -78,12 +64,8 @@ async def get(
     conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str, *, as_of: datetime | None = None
 ) -> Fact | None:
     """What holds, or held then."""
-    return await fetch_one(
-        conn,
-        Fact,
-        f"{_FACT} {_THIS} {_HOLDS} ORDER BY recorded_at DESC LIMIT 1",
-        {"kind": scope_kind, "scope": scope_id, "key": key, "at": as_of},
-    )
+    query: LiteralString = f"{_FACT} {_THIS} {_HOLDS} ORDER BY recorded_at DESC LIMIT 1"
+    return await fetch_one(conn, Fact, query, _this(scope_kind, scope_id, key) | {"at": as_of})
 
 
 async def of_scopes(
@@ -106,12 +88,8 @@ async def of_scopes(
 
 async def history(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str) -> list[Fact]:
     """The latest first."""
-    return await fetch_all(
-        conn,
-        Fact,
-        f"{_FACT} {_THIS} ORDER BY recorded_at DESC, id DESC",
-        {"kind": scope_kind, "scope": scope_id, "key": key},
-    )
+    query: LiteralString = f"{_FACT} {_THIS} ORDER BY recorded_at DESC, id DESC"
+    return await fetch_all(conn, Fact, query, _this(scope_kind, scope_id, key))
 
 
 async def lock(conn: Connection, scope_kind: ScopeKind, scope_id: str, key: str) -> None:

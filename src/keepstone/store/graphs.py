@@ -8,8 +8,18 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter, Query
+from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, insert_row
+from keepstone.store.db import (
+    Connection,
+    fetch_all,
+    fetch_column,
+    fetch_one,
+    fetch_page,
+    insert_returning,
+    insert_row,
+    select_row,
+)
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
@@ -52,15 +62,9 @@ def _conditions(wanted: NodeFilter) -> dict[str, Any]:
 
 async def create(conn: Connection, graph_id: str, name: str, *, default: bool) -> bool:
     """False when there is a default graph already and this was to be it."""
-    space = await fetch_value(
-        conn,
-        """
-        INSERT INTO spaces (account, kind, name, title, metadata)
-        VALUES (%(account)s, 'graph', %(id)s, %(name)s, %(metadata)s)
-        ON CONFLICT DO NOTHING RETURNING space
-        """,
-        {"id": graph_id, "name": name, "metadata": Jsonb({"default": True} if default else {})},
-    )
+    metadata = Jsonb({"default": True} if default else {})
+    graph = {"kind": "graph", "name": graph_id, "title": name, "metadata": metadata}
+    space = await insert_returning(conn, "spaces", graph, "space")
     if space is None:
         return False
     await insert_row(conn, "spaces", {"kind": "graph", "name": f"{graph_id}/history", "part_of": space})
@@ -80,30 +84,14 @@ async def default(conn: Connection) -> Graph | None:
     return await fetch_one(conn, Graph, f"""{_GRAPH} AND s.metadata @> '{{"default": true}}'""")
 
 
-async def page(
-    conn: Connection, *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
-) -> list[Graph]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Graph,
-        f"""{_GRAPH} AND (s.deleted_at IS NOT NULL) = %(deleted)s
-           AND (%(at)s::timestamptz IS NULL OR (s.created_at, s.name) < (%(at)s, %(last)s))
-         ORDER BY s.created_at DESC, s.name DESC LIMIT %(limit)s""",
-        {"deleted": deleted, "at": at, "last": last, "limit": limit},
-    )
+async def page(conn: Connection, page: PageRequest, *, deleted: bool = False) -> Page[Graph]:
+    query: LiteralString = f"{_GRAPH} AND (s.deleted_at IS NOT NULL) = %(deleted)s"
+    return await fetch_page(conn, Graph, query, {"deleted": deleted}, page, when="s.created_at", key="s.name")
 
 
-async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Node]:
-    return await memories.by_ids(conn, SHAPE, ids)
-
-
-async def nodes(
-    conn: Connection, space: int, wanted: NodeFilter, *, after: tuple[datetime, str] | None, limit: int
-) -> list[Node]:
+async def nodes(conn: Connection, space: int, wanted: NodeFilter, page: PageRequest) -> Page[Node]:
     """The newest first."""
-    params = _conditions(wanted)
-    return await memories.page(conn, SHAPE, [space], after=after, limit=limit, where=_WANTED, params=params)
+    return await memories.page(conn, SHAPE, [space], page, where=_WANTED, params=_conditions(wanted))
 
 
 async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most: int) -> list[int] | None:
@@ -126,13 +114,8 @@ async def which_pass(
 
 async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
     """The same that still holds is the one that is there."""
-    same = await fetch_one(
-        conn,
-        Edge,
-        f"""{_EDGE} AND e.space = %(space)s AND e.from_id = %(from)s AND e.to_id = %(to)s AND e.type = %(type)s
-           AND e.valid_to IS NULL""",
-        {"space": space, "from": edge.from_id, "to": edge.to_id, "type": edge.type},
-    )
+    ends = {"space": space, "from_id": edge.from_id, "to_id": edge.to_id, "type": edge.type}
+    same = await select_row(conn, Edge, "edges", {**ends, "valid_to": None, "deleted_at": None})
     if same is not None and edge.valid_to is None:
         return same
     await insert_row(conn, "edges", {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata)})
@@ -140,9 +123,7 @@ async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
 
 
 async def edge(conn: Connection, space: int, edge_id: str) -> Edge | None:
-    return await fetch_one(
-        conn, Edge, f"{_EDGE} AND e.space = %(space)s AND e.id = %(id)s", {"space": space, "id": edge_id}
-    )
+    return await select_row(conn, Edge, "edges", {"space": space, "id": edge_id, "deleted_at": None})
 
 
 async def end_edge(conn: Connection, edge_id: str, at: datetime) -> None:
@@ -191,16 +172,9 @@ async def edges_of(
     )
 
 
-async def edges(conn: Connection, space: int, *, after: tuple[datetime, str] | None, limit: int) -> list[Edge]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Edge,
-        f"""{_EDGE} AND e.space = %(space)s
-           AND (%(at)s::timestamptz IS NULL OR (e.created_at, e.id) < (%(at)s, %(last)s))
-         ORDER BY e.created_at DESC, e.id DESC LIMIT %(limit)s""",
-        {"space": space, "at": at, "last": last, "limit": limit},
-    )
+async def edges(conn: Connection, space: int, page: PageRequest) -> Page[Edge]:
+    query: LiteralString = f"{_EDGE} AND e.space = %(space)s"
+    return await fetch_page(conn, Edge, query, {"space": space}, page, when="e.created_at", key="e.id")
 
 
 async def note_query(conn: Connection, query: Query) -> None:

@@ -1,22 +1,20 @@
 """Looks at a database from outside, for `keepstone doctor`."""
 
-from keepstone.store.db import APP_ROLE, AnyConnection, fetch_value
+from keepstone.store.db import APP_ROLE, AnyConnection, fetch_column, fetch_value
 
 
 async def unguarded_tables(conn: AnyConnection) -> list[str]:
     """Tables of Keepstone's on which row-level security is off, for others or for their owner, or no policy stands."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT c.relname FROM pg_class c
-             WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relkind IN ('r', 'p')
-               AND (NOT c.relrowsecurity OR NOT c.relforcerowsecurity
-                    OR NOT EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid))
-             ORDER BY 1
-            """
-        )
-    ).fetchall()
-    return [name for (name,) in rows]
+    return await fetch_column(
+        conn,
+        """
+        SELECT c.relname FROM pg_class c
+         WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relkind IN ('r', 'p')
+           AND (NOT c.relrowsecurity OR NOT c.relforcerowsecurity
+                OR NOT EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid))
+         ORDER BY 1
+        """,
+    )
 
 
 async def app_role_is_held(conn: AnyConnection) -> bool:

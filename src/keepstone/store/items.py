@@ -4,15 +4,16 @@ What has expired counts as gone from that moment on, also while it is still ther
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.item import Item, Store, joined
+from keepstone.model.item import Item, ListNamespaces, Store, joined
+from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories, passages, spaces
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, fetch_rows, fetch_value
 
 SHAPE = memories.Shape(kind="item", row=Item)
 _HERE: LiteralString = "AND m.space = %(space)s"
@@ -39,20 +40,13 @@ class ItemFilter:
         return {"space": self.space, "prefix": joined(self.prefix), "conditions": conditions, "now": self.now}
 
 
-async def stores(conn: Connection, owner: str | None, *, after: tuple[datetime, str] | None, limit: int) -> list[Store]:
+async def stores(conn: Connection, owner: str | None, page: PageRequest) -> Page[Store]:
     """Of one user, or the account's own; the newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Store,
-        """
+    query: LiteralString = """
         SELECT name, memory_count AS item_count, size_bytes, created_at FROM spaces
          WHERE account = %(account)s AND kind = 'store' AND owner IS NOT DISTINCT FROM %(owner)s AND deleted_at IS NULL
-           AND (%(at)s::timestamptz IS NULL OR (created_at, name) < (%(at)s, %(last)s))
-         ORDER BY created_at DESC, name DESC LIMIT %(limit)s
-        """,
-        {"owner": owner, "at": at, "last": last, "limit": limit},
-    )
+    """
+    return await fetch_page(conn, Store, query, {"owner": owner}, page, key="name", key_name="name")
 
 
 async def at_address(conn: Connection, space: int, address: bytes) -> Item | None:
@@ -98,22 +92,12 @@ async def which_pass(conn: Connection, wanted: ItemFilter, passages: Sequence[in
 _LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.path, chr(31)), ''), chr(31)), '{}')"
 
 
-async def namespaces(
-    conn: Connection,
-    space: int,
-    *,
-    prefix: Sequence[str],
-    suffix: Sequence[str],
-    max_depth: int | None,
-    now: datetime,
-    limit: int,
-    offset: int,
-) -> list[list[str]]:
+async def namespaces(conn: Connection, space: int, asked: ListNamespaces, now: datetime) -> list[list[str]]:
     """Each once, in their order. A `*` fits any label."""
     return await fetch_column(
         conn,
         f"""
-        SELECT DISTINCT labels[1:coalesce(%(depth)s, cardinality(labels))]
+        SELECT DISTINCT labels[1:coalesce(%(max_depth)s, cardinality(labels))]
           FROM (SELECT DISTINCT {_LABELS} AS labels FROM memories m
                  WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'item' {_LIVE}) AS n
          WHERE cardinality(labels) >= greatest(cardinality(%(prefix)s::text[]), cardinality(%(suffix)s::text[]))
@@ -124,25 +108,13 @@ async def namespaces(
                               AND p.label <> labels[cardinality(labels) - cardinality(%(suffix)s::text[]) + p.place])
          ORDER BY 1 LIMIT %(limit)s OFFSET %(offset)s
         """,
-        {
-            "space": space,
-            "prefix": list(prefix),
-            "suffix": list(suffix),
-            "depth": max_depth,
-            "now": now,
-            "limit": limit,
-            "offset": offset,
-        },
+        asdict(asked) | {"prefix": list(asked.prefix), "suffix": list(asked.suffix), "space": space, "now": now},
     )
 
 
-async def in_trash(
-    conn: Connection, space: int, now: datetime, *, after: tuple[datetime, str] | None, limit: int
-) -> list[Item]:
+async def in_trash(conn: Connection, space: int, now: datetime, page: PageRequest) -> Page[Item]:
     where: LiteralString = f"{memories.IN_TRASH} AND (m.valid_to IS NULL OR m.valid_to > %(now)s)"
-    return await memories.page(
-        conn, SHAPE, [space], after=after, limit=limit, when="deleted_at", where=where, params={"now": now}
-    )
+    return await memories.page(conn, SHAPE, [space], page, when="m.deleted_at", where=where, params={"now": now})
 
 
 async def expired(conn: Connection, by_then: datetime) -> list[tuple[int, int]]:

@@ -1,64 +1,33 @@
 """API keys: the public prefix finds the row, the hash of the secret decides."""
 
-from datetime import datetime
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from keepstone.model.credential import ApiKey
-from keepstone.store.db import Connection, fetch_all, fetch_one, insert_row
+from keepstone.model.page import Page, PageRequest
+from keepstone.store.db import Connection, fetch_one, fetch_page, insert_row, touch_row
 
-_COLUMNS: LiteralString = (
-    "account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at"
-)
+_KEY: LiteralString = """
+    SELECT account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at FROM keys
+     WHERE account = %(account)s
+"""
 
 
-async def insert(
-    conn: Connection, key_id: str, *, user_id: str | None, created_by: str | None, name: str, prefix: str,
-    secret_hash: bytes, expires_at: datetime | None,
-) -> None:  # fmt: skip
-    values = {"id": key_id, "user_id": user_id, "created_by": created_by, "name": name, "expires_at": expires_at}
-    await insert_row(conn, "keys", {**values, "prefix": prefix, "secret_hash": secret_hash})
+async def insert(conn: Connection, key_id: str, **columns: Any) -> None:
+    await insert_row(conn, "keys", {"id": key_id, **columns})
 
 
 async def get(conn: Connection, key_id: str) -> ApiKey | None:
-    return await fetch_one(
-        conn, ApiKey, f"SELECT {_COLUMNS} FROM keys WHERE account = %(account)s AND id = %(id)s", {"id": key_id}
-    )
+    return await fetch_one(conn, ApiKey, f"{_KEY} AND id = %(id)s", {"id": key_id})
 
 
-async def page(
-    conn: Connection,
-    *,
-    user_id: str | None,
-    with_service: bool,
-    after: tuple[datetime, str] | None,
-    limit: int,
-) -> list[ApiKey]:
+async def page(conn: Connection, user_id: str | None, page: PageRequest, *, with_service: bool) -> Page[ApiKey]:
     """The newest first: the user's keys, and the account's service keys for those who may see them."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        ApiKey,
-        f"""
-        SELECT {_COLUMNS} FROM keys
-         WHERE account = %(account)s AND (user_id = %(user)s OR (%(service)s AND user_id IS NULL))
-           AND (%(at)s::timestamptz IS NULL OR (created_at, id) < (%(at)s, %(last)s))
-         ORDER BY created_at DESC, id DESC
-         LIMIT %(limit)s
-        """,
-        {"user": user_id, "service": with_service, "at": at, "last": last, "limit": limit},
-    )
+    query: LiteralString = f"{_KEY} AND (user_id = %(user)s OR (%(service)s AND user_id IS NULL))"
+    return await fetch_page(conn, ApiKey, query, {"user": user_id, "service": with_service}, page)
 
 
 async def touch(conn: Connection, key_id: str) -> None:
-    """Remember the use, to the minute: a busy key costs no write with every call."""
-    await conn.execute(
-        """
-        UPDATE keys SET last_used_at = now()
-         WHERE account = %(account)s AND id = %(id)s
-           AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
-        """,
-        {"id": key_id},
-    )
+    await touch_row(conn, "keys", key_id, "last_used_at")
 
 
 async def revoke(conn: Connection, key_id: str) -> None:

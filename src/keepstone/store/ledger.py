@@ -135,21 +135,9 @@ async def sums(
     conn: Connection, *, since: datetime, until: datetime, user_id: str | None, credential_id: str | None
 ) -> Spent:
     """Of what is in between: all of the account's, or one user's, or one credential's."""
-    spent = await fetch_one(
-        conn,
-        Spent,
-        """
-        SELECT count(*) AS calls, coalesce(sum(queries), 0)::bigint AS queries,
-               coalesce(sum(credits), 0)::bigint AS credits, coalesce(sum(tokens_in), 0)::bigint AS tokens_in,
-               coalesce(sum(tokens_out), 0)::bigint AS tokens_out
-          FROM usage_ledger
-         WHERE account = %(account)s AND at >= %(since)s AND at < %(until)s
-           AND (%(user)s::text IS NULL OR user_id = %(user)s)
-           AND (%(credential)s::text IS NULL OR credential_id = %(credential)s)
-        """,
-        {"since": since, "until": until, "user": user_id, "credential": credential_id},
-    )
-    return spent or Spent()
+    of_whom = {"user_id": user_id, "credential_id": credential_id}
+    spent = await groups(conn, since=since, until=until, **of_whom, by=frozenset(), limit=1)
+    return spent[0] if spent else Spent()
 
 
 async def groups(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from keepstone.store.db import Connection, fetch_one, fetch_value
+from keepstone.store.db import Connection, fetch_one, fetch_rows, fetch_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +56,16 @@ async def put(
 
 async def sizes(conn: Connection, space: int) -> tuple[int, int, datetime | None]:
     """How many capsules a vault has now, how many are on its map, and when it was made; zeros for what is no vault."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT s.memory_count, coalesce(c.capsules, 0), c.made_at
-              FROM spaces s LEFT JOIN constellations c USING (account, space)
-             WHERE s.account = %(account)s AND s.space = %(space)s AND s.kind = 'vault'
-            """,
-            {"space": space},
-        )
-    ).fetchone()
-    return row or (0, 0, None)
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT s.memory_count, coalesce(c.capsules, 0), c.made_at
+          FROM spaces s LEFT JOIN constellations c USING (account, space)
+         WHERE s.account = %(account)s AND s.space = %(space)s AND s.kind = 'vault'
+        """,
+        {"space": space},
+    )
+    return rows[0] if rows else (0, 0, None)
 
 
 async def any_vectors(conn: Connection, space: int) -> bool:

@@ -13,20 +13,22 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from keepstone.model.memory import Memory, MemoryT, Version
+from keepstone.model.page import Page, PageRequest
 from keepstone.store.db import (
     Connection,
     delete_rows,
     fetch_all,
     fetch_column,
     fetch_one,
+    fetch_page,
     fetch_rows,
     fetch_value,
     insert_new_row,
     insert_new_rows,
+    touch_row,
     update_rows,
 )
 
-Position = tuple[datetime, str] | None
 Where = LiteralString | sql.Composable  # more conditions, each with its AND
 VersionT = TypeVar("VersionT", bound=Version)
 
@@ -95,36 +97,20 @@ async def page(
     conn: Connection,
     shape: Shape[MemoryT],
     spaces: Sequence[int],
+    page: PageRequest,
     *,
-    after: Position,
-    limit: int,
-    when: LiteralString = "created_at",
+    when: LiteralString = "m.created_at",
     where: LiteralString = LIVE,
     params: Mapping[str, Any] | None = None,
-) -> list[MemoryT]:
+) -> Page[MemoryT]:
     """Those of which `where` holds, by the column `when`, the latest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        shape.row,
-        f"""{shape.select} {HERE} {where}
-           AND (%(at)s::timestamptz IS NULL OR (m.{when}, m.id) < (%(at)s, %(last)s))
-         ORDER BY m.{when} DESC, m.id DESC LIMIT %(limit)s""",
-        {**(params or {}), "spaces": list(spaces), "at": at, "last": last, "limit": limit},
-    )
+    given = {**(params or {}), "spaces": list(spaces)}
+    return await fetch_page(conn, shape.row, f"{shape.select} {HERE} {where}", given, page, when=when, key="m.id")
 
 
-async def trash(
-    conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], *, after: Position, limit: int
-) -> list[MemoryT]:
+async def trash(conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], request: PageRequest) -> Page[MemoryT]:
     """What was deleted, the latest first."""
-    return await page(conn, shape, spaces, after=after, limit=limit, when="deleted_at", where=IN_TRASH)
-
-
-async def ids_where(
-    conn: Connection, shape: Shape[Any], spaces: Sequence[int], where: LiteralString, params: Mapping[str, Any]
-) -> list[str]:
-    return await fetch_column(conn, f"SELECT m.id {shape.source} {HERE} {where}", {**params, "spaces": list(spaces)})
+    return await page(conn, shape, spaces, request, when="m.deleted_at", where=IN_TRASH)
 
 
 async def versions(
@@ -255,14 +241,8 @@ async def insert_versions(conn: Connection, memory: Memory, history: Sequence[Ve
 
 
 async def touch(conn: Connection, memory_id: str) -> None:
-    """It was read, to the minute."""
-    await conn.execute(
-        """
-        UPDATE memories SET accessed_at = now()
-         WHERE account = %(account)s AND id = %(id)s AND accessed_at < now() - interval '1 minute'
-        """,
-        {"id": memory_id},
-    )
+    """It was read."""
+    await touch_row(conn, "memories", memory_id, "accessed_at")
 
 
 async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
@@ -281,17 +261,8 @@ async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
 
 async def move(conn: Connection, memory_ids: Sequence[str], space: int) -> None:
     """To another space, with their versions. The transaction reaches both."""
-    params = {"ids": list(memory_ids), "space": space}
-    await conn.execute(
-        """
-        UPDATE memory_versions SET space = %(space)s
-         WHERE account = %(account)s AND memory_id = ANY(%(ids)s)
-        """,
-        params,
-    )
-    await conn.execute(
-        "UPDATE memories SET space = %(space)s WHERE account = %(account)s AND id = ANY(%(ids)s)", params
-    )
+    await update_rows(conn, "memory_versions", {"memory_id": list(memory_ids)}, {"space": space})
+    await update_rows(conn, "memories", {"id": list(memory_ids)}, {"space": space})
 
 
 async def remove(conn: Connection, memory_id: str) -> None:

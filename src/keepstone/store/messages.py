@@ -5,66 +5,47 @@ from collections.abc import Sequence
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import KeptMessage, Message
-from keepstone.store.db import Connection, fetch_all
+from keepstone.store.db import Connection, columns_of, fetch_column, fetch_dict, fetch_rows, select_rows
 
 
 async def insert(conn: Connection, space: int, messages: Sequence[Message], *, visibility: str) -> set[str]:
     """Append them in their order; returns the ids of the new ones. A client's id that is there changes nothing."""
-    rows = await (
-        await conn.execute(
-            """
-            INSERT INTO messages (account, space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
-            SELECT %(account)s, %(space)s, *, %(visibility)s
-              FROM unnest(%(ids)s::text[], %(clients)s::text[], %(speakers)s::text[],
-                          %(texts)s::text[], %(times)s::timestamptz[], %(replies)s::text[], %(metadata)s::jsonb[])
-            ON CONFLICT (account, space, client_id) DO NOTHING
-            RETURNING id
-            """,
-            {
-                "space": space,
-                "ids": [message.id for message in messages],
-                "clients": [message.client_id for message in messages],
-                "speakers": [message.speaker for message in messages],
-                "texts": [message.text for message in messages],
-                "times": [message.at for message in messages],
-                "replies": [message.reply_to for message in messages],
-                "metadata": [Jsonb(message.metadata) for message in messages],
-                "visibility": visibility,
-            },
-        )
-    ).fetchall()
-    return {row[0] for row in rows}
+    new = await fetch_column(
+        conn,
+        """
+        INSERT INTO messages (account, space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
+        SELECT %(account)s, %(space)s, *, %(visibility)s
+          FROM unnest(%(id)s::text[], %(client_id)s::text[], %(speaker)s::text[], %(text)s::text[],
+                      %(at)s::timestamptz[], %(reply_to)s::text[], %(metadata)s::jsonb[])
+        ON CONFLICT (account, space, client_id) DO NOTHING
+        RETURNING id
+        """,
+        columns_of(messages, "id", "client_id", "speaker", "text", "at", "reply_to")
+        | {"metadata": [Jsonb(message.metadata) for message in messages]}
+        | {"space": space, "visibility": visibility},
+    )
+    return set(new)
 
 
 async def ids_of(conn: Connection, space: int, names: Sequence[str]) -> dict[str, str]:
     """The ids of messages by what their callers call them: an id of the caller's own, or ours."""
     if not names:
         return {}
-    rows = await (
-        await conn.execute(
-            """
-            SELECT id, id FROM messages
-             WHERE account = %(account)s AND space = %(space)s AND id = ANY(%(names)s)
-            UNION ALL
-            SELECT client_id, id FROM messages
-             WHERE account = %(account)s AND space = %(space)s AND client_id = ANY(%(names)s)
-            """,
-            {"space": space, "names": list(names)},
-        )
-    ).fetchall()
-    return dict(rows)
+    return await fetch_dict(
+        conn,
+        """
+        SELECT id, id FROM messages
+         WHERE account = %(account)s AND space = %(space)s AND id = ANY(%(names)s)
+        UNION ALL
+        SELECT client_id, id FROM messages
+         WHERE account = %(account)s AND space = %(space)s AND client_id = ANY(%(names)s)
+        """,
+        {"space": space, "names": list(names)},
+    )
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, KeptMessage]:
-    messages = await fetch_all(
-        conn,
-        KeptMessage,
-        """
-        SELECT id, seq, client_id, speaker, text, at, reply_to, metadata FROM messages
-         WHERE account = %(account)s AND id = ANY(%(ids)s)
-        """,
-        {"ids": list(ids)},
-    )
+    messages = await select_rows(conn, KeptMessage, "messages", {"id": list(ids)})
     return {message.id: message for message in messages}
 
 
@@ -72,21 +53,20 @@ async def preceding(conn: Connection, ids: Sequence[str]) -> dict[str, str]:
     """The message that each of these answers: the one it names, else what was said within the hour before. By id."""
     if not ids:
         return {}
-    rows = await (
-        await conn.execute(
-            """
-            SELECT m.id,
-                   coalesce((SELECT r.id FROM messages r
-                              WHERE r.account = m.account AND r.space = m.space AND r.id = m.reply_to),
-                            (SELECT r.id FROM messages r
-                              WHERE r.account = m.account AND r.space = m.space AND r.client_id = m.reply_to),
-                            (SELECT b.id FROM messages b
-                              WHERE b.account = m.account AND b.space = m.space AND (b.at, b.seq) < (m.at, m.seq)
-                                AND b.at >= m.at - interval '1 hour'
-                              ORDER BY b.at DESC, b.seq DESC LIMIT 1))
-              FROM messages m WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
-            """,
-            {"ids": list(ids)},
-        )
-    ).fetchall()
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT m.id,
+               coalesce((SELECT r.id FROM messages r
+                          WHERE r.account = m.account AND r.space = m.space AND r.id = m.reply_to),
+                        (SELECT r.id FROM messages r
+                          WHERE r.account = m.account AND r.space = m.space AND r.client_id = m.reply_to),
+                        (SELECT b.id FROM messages b
+                          WHERE b.account = m.account AND b.space = m.space AND (b.at, b.seq) < (m.at, m.seq)
+                            AND b.at >= m.at - interval '1 hour'
+                          ORDER BY b.at DESC, b.seq DESC LIMIT 1))
+          FROM messages m WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
+        """,
+        {"ids": list(ids)},
+    )
     return {message: before for message, before in rows if before is not None}

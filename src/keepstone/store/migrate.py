@@ -16,7 +16,7 @@ import psycopg
 from procrastinate.schema import SchemaManager
 
 from keepstone.errors import Misconfigured
-from keepstone.store.db import SEARCH_PATH, AnyConnection, Connection, fetch_value
+from keepstone.store.db import SEARCH_PATH, AnyConnection, Connection, fetch_dict, fetch_value
 from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
 from keepstone.store.roles import ensure_logins, ensure_roles
 
@@ -87,8 +87,7 @@ def _missing(recorded: dict[str, str]) -> list[str]:
 async def _recorded(conn: AnyConnection) -> dict[str, str]:
     if await fetch_value(conn, "SELECT to_regclass('keepstone.migrations')") is None:
         return {}
-    rows = await (await conn.execute("SELECT name, sha256 FROM keepstone.migrations")).fetchall()
-    return dict(rows)
+    return await fetch_dict(conn, "SELECT name, sha256 FROM keepstone.migrations")
 
 
 async def _prepare(conn: Connection, conninfo: str) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import LiteralString
 
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import NewPassage
-from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value
+from keepstone.store.db import Connection, columns_of, fetch_all, fetch_rows, fetch_value, update_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +21,13 @@ class Pending:
 
 async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -> None:
     """Store them with their postings and count them in. The caller holds the space's row."""
+    counts = [sum(item.frequencies.values()) for item in passages]
     await conn.execute(
         """
         WITH new AS MATERIALIZED (
-            SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[], %(parts)s::int[], %(speakers)s::text[],
-                                 %(times)s::timestamptz[], %(sessions)s::text[], %(visibilities)s::text[],
-                                 %(texts)s::text[], %(terms)s::text[], %(frequencies)s::text[], %(counts)s::int[],
+            SELECT * FROM unnest(%(source_kind)s::text[], %(source_id)s::text[], %(part)s::int[], %(speaker)s::text[],
+                                 %(at)s::timestamptz[], %(session)s::text[], %(visibility)s::text[],
+                                 %(text)s::text[], %(terms)s::text[], %(frequencies)s::text[], %(counts)s::int[],
                                  %(answers)s::text[], %(foreign)s::boolean[], %(places)s::jsonb[])
                      WITH ORDINALITY AS i (source_kind, source_id, part, speaker, at, session, visibility, text, terms,
                                            frequencies, term_count, answers, foreign_text, place, number)
@@ -47,23 +49,15 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
                           foreign_text = foreign_text OR %(any_foreign)s
          WHERE account = %(account)s AND space = %(space)s
         """,
-        {
+        columns_of(passages, "source_kind", "source_id", "part", "speaker", "at", "session", "visibility", "text")
+        | columns_of(passages, "answers", "foreign")
+        | {
             "space": space,
-            "kinds": [item.source_kind for item in passages],
-            "ids": [item.source_id for item in passages],
-            "parts": [item.part for item in passages],
-            "speakers": [item.speaker for item in passages],
-            "times": [item.at for item in passages],
-            "sessions": [item.session for item in passages],
-            "visibilities": [item.visibility for item in passages],
-            "texts": [item.text for item in passages],
             "terms": [" ".join(item.frequencies) for item in passages],
             "frequencies": [" ".join(str(min(n, 32767)) for n in item.frequencies.values()) for item in passages],
-            "counts": [sum(item.frequencies.values()) for item in passages],
-            "answers": [item.answers for item in passages],
+            "counts": counts,
             "number": len(passages),
-            "total": sum(sum(item.frequencies.values()) for item in passages),
-            "foreign": [item.foreign for item in passages],
+            "total": sum(counts),
             "any_foreign": any(item.foreign for item in passages),
             "places": [None if item.place is None else Jsonb(item.place) for item in passages],
         },
@@ -106,10 +100,6 @@ async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) 
     )
 
 
-async def delete_of_memories(conn: Connection, memory_ids: Sequence[str]) -> None:
-    await delete(conn, "memory", memory_ids)
-
-
 async def number(conn: Connection, space: int, source_kind: str, source_id: str) -> int:
     """Of the first passage of something."""
     return await fetch_value(
@@ -125,42 +115,32 @@ async def number(conn: Connection, space: int, source_kind: str, source_id: str)
 
 async def last_session(conn: Connection, space: int) -> tuple[datetime, str] | None:
     """When somebody last spoke in this space, and in which session."""
-    return await (
-        await conn.execute(
-            """
-            SELECT at, session FROM passages WHERE account = %(account)s AND space = %(space)s AND session IS NOT NULL
-             ORDER BY at DESC, passage DESC LIMIT 1
-            """,
-            {"space": space},
-        )
-    ).fetchone()
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT at, session FROM passages WHERE account = %(account)s AND space = %(space)s AND session IS NOT NULL
+         ORDER BY at DESC, passage DESC LIMIT 1
+        """,
+        {"space": space},
+    )
+    return rows[0] if rows else None
+
+
+_PASSAGE: LiteralString = """
+    SELECT space, passage, speaker, text FROM passages WHERE account = %(account)s AND space = %(space)s
+"""
 
 
 async def pending(conn: Connection, space: int, *, limit: int) -> list[Pending]:
     """Passages that still lack a vector, the oldest first."""
-    return await fetch_all(
-        conn,
-        Pending,
-        """
-        SELECT space, passage, speaker, text FROM passages
-         WHERE account = %(account)s AND space = %(space)s AND pending ORDER BY passage LIMIT %(limit)s
-        """,
-        {"space": space, "limit": limit},
-    )
+    query: LiteralString = f"{_PASSAGE} AND pending ORDER BY passage LIMIT %(limit)s"
+    return await fetch_all(conn, Pending, query, {"space": space, "limit": limit})
 
 
 async def after(conn: Connection, space: int, passage: int, *, limit: int) -> list[Pending]:
     """The passages of the space behind this one, whether they have vectors or not."""
-    return await fetch_all(
-        conn,
-        Pending,
-        """
-        SELECT space, passage, speaker, text FROM passages
-         WHERE account = %(account)s AND space = %(space)s AND passage > %(passage)s
-         ORDER BY passage LIMIT %(limit)s
-        """,
-        {"space": space, "passage": passage, "limit": limit},
-    )
+    query: LiteralString = f"{_PASSAGE} AND passage > %(passage)s ORDER BY passage LIMIT %(limit)s"
+    return await fetch_all(conn, Pending, query, {"space": space, "passage": passage, "limit": limit})
 
 
 async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:
@@ -184,10 +164,4 @@ async def await_vectors_of(conn: Connection, model: str) -> int:
 
 
 async def mark_embedded(conn: Connection, space: int, passages: Sequence[int]) -> None:
-    await conn.execute(
-        """
-        UPDATE passages SET pending = false
-         WHERE account = %(account)s AND space = %(space)s AND passage = ANY(%(passages)s)
-        """,
-        {"space": space, "passages": list(passages)},
-    )
+    await update_rows(conn, "passages", {"space": space, "passage": list(passages)}, {"pending": False})

@@ -14,7 +14,7 @@ from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
-from keepstone.store.db import Connection, fetch_all, fetch_value, make_pool
+from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_value, make_pool
 
 # What the queue raises while the database does not answer.
 QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
@@ -113,13 +113,12 @@ class Queue:
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""
         async with self._pool.connection() as conn:
-            rows = await (
-                await conn.execute(
-                    "SELECT status::text, count(*) FROM procrastinate_jobs"
-                    " WHERE status IN ('todo', 'doing', 'failed') GROUP BY status"
-                )
-            ).fetchall()
-        return {"todo": 0, "doing": 0, "failed": 0} | dict(rows)
+            counted = await fetch_dict(
+                conn,
+                "SELECT status::text, count(*) FROM procrastinate_jobs"
+                " WHERE status IN ('todo', 'doing', 'failed') GROUP BY status",
+            )
+        return {"todo": 0, "doing": 0, "failed": 0} | counted
 
     async def counts_by_task(self) -> list[TaskCount]:
         """The same by what is to be done."""

@@ -3,20 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.room import Participant, Room, Thread, Utterance
+from keepstone.model.page import Page, PageRequest
+from keepstone.model.room import Room, Thread, Utterance
+from keepstone.model.workspace import Member
 from keepstone.store.db import (
     Connection,
     delete_rows,
     fetch_all,
     fetch_column,
     fetch_one,
+    fetch_page,
     fetch_value,
     insert_new_row,
+    insert_returning,
     insert_row,
+    select_column,
+    select_row,
+    select_value,
     update_rows,
 )
 
@@ -35,17 +42,13 @@ _UTTERANCE: LiteralString = """
       FROM messages m
      WHERE m.account = %(account)s
 """
+_THREAD: LiteralString = """
+    SELECT id, title, message_count, opened_at, closed_at FROM threads WHERE account = %(account)s
+"""
 
 
 async def create(conn: Connection, room_id: str, name: str, project_id: str | None) -> int:
-    space = await fetch_value(
-        conn,
-        """
-        INSERT INTO spaces (account, kind, name, title) VALUES (%(account)s, 'room', %(id)s, %(name)s)
-        RETURNING space
-        """,
-        {"id": room_id, "name": name},
-    )
+    space = await insert_returning(conn, "spaces", {"kind": "room", "name": room_id, "title": name}, "space")
     await insert_row(conn, "rooms", {"space": space, "project_id": project_id})
     return space
 
@@ -63,49 +66,34 @@ async def ensure_dm(conn: Connection, user_id: str, agent: str) -> None:
     )
 
 
+async def _room(conn: Connection, conditions: LiteralString, **params: Any) -> Room | None:
+    return await fetch_one(conn, Room, f"{_ROOM} {conditions}", params)
+
+
 async def get(conn: Connection, room_id: str, user_id: str, *, deleted: bool = False) -> Room | None:
     """If this user is in it."""
-    return await fetch_one(
-        conn,
-        Room,
-        f"{_ROOM} {_OF_USER} AND s.name = %(id)s",
-        {"id": room_id, "user": user_id, "deleted": deleted},
-    )
+    return await _room(conn, f"{_OF_USER} AND s.name = %(id)s", id=room_id, user=user_id, deleted=deleted)
 
 
 async def get_dm(conn: Connection, user_id: str, agent: str) -> Room | None:
-    return await fetch_one(
-        conn,
-        Room,
-        f"{_ROOM} AND s.kind = 'dm' AND s.owner = %(user)s AND s.name = %(agent)s",
-        {"user": user_id, "agent": agent},
-    )
+    this: LiteralString = "AND s.kind = 'dm' AND s.owner = %(user)s AND s.name = %(agent)s"
+    return await _room(conn, this, user=user_id, agent=agent)
 
 
 async def by_space(conn: Connection, space: int) -> Room | None:
     """For a job."""
-    return await fetch_one(conn, Room, f"{_ROOM} AND s.space = %(space)s AND s.deleted_at IS NULL", {"space": space})
+    return await _room(conn, "AND s.space = %(space)s AND s.deleted_at IS NULL", space=space)
 
 
-async def page(
-    conn: Connection, user_id: str, *, after: tuple[datetime, str] | None, limit: int, deleted: bool = False
-) -> list[Room]:
+async def page(conn: Connection, user_id: str, page: PageRequest, *, deleted: bool = False) -> Page[Room]:
     """Those that this user is in, the newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Room,
-        f"""{_ROOM} {_OF_USER}
-           AND (%(at)s::timestamptz IS NULL OR (s.created_at, s.name) < (%(at)s, %(last)s))
-         ORDER BY s.created_at DESC, s.name DESC LIMIT %(limit)s
-        """,
-        {"user": user_id, "deleted": deleted, "at": at, "last": last, "limit": limit},
-    )
+    params = {"user": user_id, "deleted": deleted}
+    return await fetch_page(conn, Room, f"{_ROOM} {_OF_USER}", params, page, when="s.created_at", key="s.name")
 
 
 async def everywhere(conn: Connection) -> list[int]:
     """The space of every room and of all direct messages of the account."""
-    return await fetch_column(conn, "SELECT space FROM rooms WHERE account = %(account)s")
+    return await select_column(conn, "rooms", "space", {})
 
 
 async def hold(conn: Connection, space: int) -> Room | None:
@@ -116,28 +104,13 @@ async def hold(conn: Connection, space: int) -> Room | None:
     return await by_space(conn, space)
 
 
-async def participants(conn: Connection, space: int) -> list[Participant]:
-    """In the order in which they joined; of those who joined together the owner first."""
-    return await fetch_all(
-        conn,
-        Participant,
-        """
-        SELECT m.user_id, u.name, u.email, m.role, m.added_at AS joined_at
-          FROM members m JOIN users u ON u.account = m.account AND u.id = m.user_id
-         WHERE m.account = %(account)s AND m.space = %(space)s AND u.erased_at IS NULL
-         ORDER BY m.added_at, m.role <> 'owner', m.user_id
-        """,
-        {"space": space},
-    )
-
-
-async def people(conn: Connection, user_ids: Sequence[str]) -> list[Participant]:
+async def people(conn: Connection, user_ids: Sequence[str]) -> list[Member]:
     """Users as participants of a conversation of their own."""
     return await fetch_all(
         conn,
-        Participant,
+        Member,
         """
-        SELECT u.id AS user_id, u.name, u.email, 'owner' AS role, u.created_at AS joined_at
+        SELECT u.id AS user_id, u.name, u.email, 'owner' AS role, u.created_at AS added_at
           FROM users u WHERE u.account = %(account)s AND u.id = ANY(%(ids)s) AND u.erased_at IS NULL
         """,
         {"ids": list(user_ids)},
@@ -152,41 +125,27 @@ async def remove_agent(conn: Connection, space: int, agent: str) -> bool:
     return await delete_rows(conn, "room_agents", {"space": space, "agent": agent}) > 0
 
 
-async def agents(conn: Connection, space: int) -> list[str]:
+async def agents(conn: Connection, space: int, *, when_said: str | None = None) -> list[str]:
+    """Those in the room; or who were in it when this message was said."""
     return await fetch_column(
         conn,
         """
         SELECT r.agent FROM room_agents r JOIN agents a ON a.account = r.account AND a.slug = r.agent
-         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
+         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL
+           AND (%(message)s::text IS NULL
+                OR r.added_at <= (SELECT m.recorded_at FROM messages m
+                                   WHERE m.account = %(account)s AND m.space = %(space)s AND m.id = %(message)s))
+         ORDER BY r.added_at, r.agent
         """,
-        {"space": space},
-    )
-
-
-async def agents_then(conn: Connection, space: int, message_id: str) -> list[str]:
-    """Those of them who were in the room when this was said."""
-    return await fetch_column(
-        conn,
-        """
-        SELECT r.agent FROM room_agents r
-          JOIN agents a ON a.account = r.account AND a.slug = r.agent
-          JOIN messages m ON m.account = r.account AND m.space = r.space AND m.id = %(message)s
-                         AND m.recorded_at >= r.added_at
-         WHERE r.account = %(account)s AND r.space = %(space)s AND a.deleted_at IS NULL ORDER BY r.added_at, r.agent
-        """,
-        {"space": space, "message": message_id},
+        {"space": space, "message": when_said},
     )
 
 
 async def part(conn: Connection, space: int, kind: str, agent: str) -> int:
     """Where this agent keeps what it remembers of the place; made when it was not there."""
-    name = f"{space}/{agent}"
-    await insert_new_row(conn, "spaces", {"kind": kind, "name": name, "part_of": space})
-    return await fetch_value(
-        conn,
-        "SELECT space FROM spaces WHERE account = %(account)s AND part_of = %(space)s AND name = %(name)s",
-        {"space": space, "name": name},
-    )
+    this = {"part_of": space, "name": f"{space}/{agent}"}
+    await insert_new_row(conn, "spaces", {"kind": kind, **this})
+    return await select_value(conn, "spaces", "space", this)
 
 
 async def parts(conn: Connection, spaces: Sequence[int], agents: Sequence[str]) -> list[int]:
@@ -204,42 +163,26 @@ async def parts(conn: Connection, spaces: Sequence[int], agents: Sequence[str]) 
 
 async def named(conn: Connection, kind: str, names: Sequence[str]) -> list[int]:
     """The spaces of these profiles, or projects."""
-    return await fetch_column(
-        conn,
-        """
-        SELECT space FROM spaces
-         WHERE account = %(account)s AND kind = %(kind)s AND name = ANY(%(names)s) AND part_of IS NULL
-           AND deleted_at IS NULL
-        """,
-        {"kind": kind, "names": list(names)},
-    )
+    where = {"kind": kind, "name": list(names), "part_of": None, "deleted_at": None}
+    return await select_column(conn, "spaces", "space", where)
 
 
 async def say(conn: Connection, room: Room, message: Utterance, client_id: str | None) -> int:
     """Append it; the room's row is held. Returns its place. Summaries of its time have to be made anew."""
-    seq: int = await fetch_value(
-        conn,
-        """
-        INSERT INTO messages (account, space, id, client_id, speaker, user_id, agent, text, at, thread_id, visibility,
-                              attachments)
-        VALUES (%(account)s, %(space)s, %(id)s, %(client)s, %(name)s, %(user)s, %(agent)s, %(text)s, %(at)s, %(thread)s,
-                %(visibility)s, %(attachments)s)
-        RETURNING seq
-        """,
-        {
-            "space": room.space,
-            "id": message.id,
-            "client": client_id,
-            "name": message.name,
-            "user": message.user,
-            "agent": message.agent,
-            "text": message.text,
-            "at": message.ts,
-            "thread": message.thread_id,
-            "visibility": room.visibility,
-            "attachments": Jsonb(message.attachments),
-        },
-    )
+    values = {
+        "space": room.space,
+        "id": message.id,
+        "client_id": client_id,
+        "speaker": message.name,
+        "user_id": message.user,
+        "agent": message.agent,
+        "text": message.text,
+        "at": message.ts,
+        "thread_id": message.thread_id,
+        "visibility": room.visibility,
+        "attachments": Jsonb(message.attachments),
+    }
+    seq: int = await insert_returning(conn, "messages", values, "seq")
     await conn.execute(
         """
         UPDATE rooms SET last_at = greatest(last_at, %(at)s), last_seq = %(seq)s,
@@ -251,25 +194,21 @@ async def say(conn: Connection, room: Room, message: Utterance, client_id: str |
     return seq
 
 
+async def _utterances(conn: Connection, conditions: LiteralString, **params: Any) -> list[Utterance]:
+    return await fetch_all(conn, Utterance, f"{_UTTERANCE} {conditions}", params)
+
+
 async def by_client_id(conn: Connection, space: int, client_id: str) -> Utterance | None:
-    return await fetch_one(
-        conn,
-        Utterance,
-        f"{_UTTERANCE} AND m.space = %(space)s AND m.client_id = %(client)s",
-        {"space": space, "client": client_id},
-    )
+    these: LiteralString = "AND m.space = %(space)s AND m.client_id = %(client)s"
+    return next(iter(await _utterances(conn, these, space=space, client=client_id)), None)
 
 
 async def latest(conn: Connection, space: int, *, limit: int, beyond: int = 0) -> list[Utterance]:
     """The last that were said, in order; of those that came after that place (`seq`)."""
-    latest_first = await fetch_all(
-        conn,
-        Utterance,
-        f"""{_UTTERANCE} AND m.space = %(space)s AND m.seq > %(beyond)s
-         ORDER BY m.at DESC, m.seq DESC LIMIT %(limit)s""",
-        {"space": space, "beyond": beyond, "limit": limit},
+    these: LiteralString = (
+        "AND m.space = %(space)s AND m.seq > %(beyond)s ORDER BY m.at DESC, m.seq DESC LIMIT %(limit)s"
     )
-    return latest_first[::-1]
+    return (await _utterances(conn, these, space=space, beyond=beyond, limit=limit))[::-1]
 
 
 async def messages(
@@ -295,15 +234,11 @@ async def between(
     conn: Connection, space: int, since: datetime, *, until: datetime | None = None, limit: int = 20_000
 ) -> list[Utterance]:
     """What was said from then on, in order."""
-    return await fetch_all(
-        conn,
-        Utterance,
-        f"""{_UTTERANCE}
+    these: LiteralString = """
            AND m.space = %(space)s AND m.at >= %(since)s AND (%(until)s::timestamptz IS NULL OR m.at < %(until)s)
          ORDER BY m.at, m.seq LIMIT %(limit)s
-        """,
-        {"space": space, "since": since, "until": until, "limit": limit},
-    )
+    """
+    return await _utterances(conn, these, space=space, since=since, until=until, limit=limit)
 
 
 async def session_start(conn: Connection, space: int, at: datetime, *, silence: int) -> datetime:
@@ -327,24 +262,18 @@ async def session_start(conn: Connection, space: int, at: datetime, *, silence: 
 
 
 async def of_thread(conn: Connection, thread_id: str, *, limit: int = 20_000) -> list[Utterance]:
-    return await fetch_all(
-        conn,
-        Utterance,
-        f"{_UTTERANCE} AND m.thread_id = %(thread)s ORDER BY m.at, m.seq LIMIT %(limit)s",
-        {"thread": thread_id, "limit": limit},
-    )
+    these: LiteralString = "AND m.thread_id = %(thread)s ORDER BY m.at, m.seq LIMIT %(limit)s"
+    return await _utterances(conn, these, thread=thread_id, limit=limit)
 
 
 async def awaiting_takeaways(conn: Connection, space: int, *, limit: int) -> list[Utterance]:
     """What was not read for facts yet, in the order in which it came."""
-    return await fetch_all(
-        conn,
-        Utterance,
-        f"""{_UTTERANCE} AND m.space = %(space)s
+    these: LiteralString = """
+           AND m.space = %(space)s
            AND m.seq > (SELECT r.takeaways_seq FROM rooms r WHERE r.account = %(account)s AND r.space = %(space)s)
-         ORDER BY m.seq LIMIT %(limit)s""",
-        {"space": space, "limit": limit},
-    )
+         ORDER BY m.seq LIMIT %(limit)s
+    """
+    return await _utterances(conn, these, space=space, limit=limit)
 
 
 async def takeaways_kept(conn: Connection, space: int, seq: int) -> None:
@@ -419,30 +348,12 @@ async def open_thread(conn: Connection, space: int, thread: Thread) -> bool:
 
 
 async def thread(conn: Connection, space: int, thread_id: str) -> Thread | None:
-    return await fetch_one(
-        conn,
-        Thread,
-        """
-        SELECT id, title, message_count, opened_at, closed_at FROM threads
-         WHERE account = %(account)s AND space = %(space)s AND id = %(id)s
-        """,
-        {"space": space, "id": thread_id},
-    )
+    return await select_row(conn, Thread, "threads", {"space": space, "id": thread_id})
 
 
-async def threads(conn: Connection, space: int, *, after: tuple[datetime, str] | None, limit: int) -> list[Thread]:
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Thread,
-        """
-        SELECT id, title, message_count, opened_at, closed_at FROM threads
-         WHERE account = %(account)s AND space = %(space)s
-           AND (%(at)s::timestamptz IS NULL OR (opened_at, id) < (%(at)s, %(last)s))
-         ORDER BY opened_at DESC, id DESC LIMIT %(limit)s
-        """,
-        {"space": space, "at": at, "last": last, "limit": limit},
-    )
+async def threads(conn: Connection, space: int, page: PageRequest) -> Page[Thread]:
+    query: LiteralString = f"{_THREAD} AND space = %(space)s"
+    return await fetch_page(conn, Thread, query, {"space": space}, page, when="opened_at")
 
 
 async def grow_thread(conn: Connection, thread_id: str) -> int:

@@ -1,59 +1,32 @@
 """Browser sessions, and the one-time links that start the first of them."""
 
-from datetime import datetime
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from keepstone.model.credential import LoginSession
-from keepstone.store.db import Connection, delete_rows, fetch_all, fetch_one, fetch_value, insert_row
+from keepstone.model.page import Page, PageRequest
+from keepstone.store.db import Connection, delete_rows, fetch_one, fetch_page, fetch_value, insert_row, touch_row
 
-_COLUMNS: LiteralString = "account, id, user_id, created_at, expires_at, last_used_at, address, user_agent"
+_SESSION: LiteralString = """
+    SELECT account, id, user_id, created_at, expires_at, last_used_at, address, user_agent FROM sessions
+     WHERE account = %(account)s AND expires_at > now()
+"""
 
 
-async def insert(
-    conn: Connection, session_id: str, *, user_id: str, prefix: str, secret_hash: bytes, expires_at: datetime,
-    address: str | None, user_agent: str | None,
-) -> None:  # fmt: skip
-    values = {"id": session_id, "user_id": user_id, "prefix": prefix, "secret_hash": secret_hash}
-    await insert_row(
-        conn, "sessions", {**values, "expires_at": expires_at, "address": address, "user_agent": user_agent}
-    )
+async def insert(conn: Connection, session_id: str, **columns: Any) -> None:
+    await insert_row(conn, "sessions", {"id": session_id, **columns})
 
 
 async def get(conn: Connection, session_id: str) -> LoginSession | None:
-    return await fetch_one(
-        conn,
-        LoginSession,
-        f"SELECT {_COLUMNS} FROM sessions WHERE account = %(account)s AND id = %(id)s AND expires_at > now()",
-        {"id": session_id},
-    )
+    return await fetch_one(conn, LoginSession, f"{_SESSION} AND id = %(id)s", {"id": session_id})
 
 
-async def page(conn: Connection, *, user_id: str, after: tuple[datetime, str] | None, limit: int) -> list[LoginSession]:
+async def page(conn: Connection, user_id: str, page: PageRequest) -> Page[LoginSession]:
     """The user's own, the newest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        LoginSession,
-        f"""
-        SELECT {_COLUMNS} FROM sessions
-         WHERE account = %(account)s AND user_id = %(user)s AND expires_at > now()
-           AND (%(at)s::timestamptz IS NULL OR (created_at, id) < (%(at)s, %(last)s))
-         ORDER BY created_at DESC, id DESC
-         LIMIT %(limit)s
-        """,
-        {"user": user_id, "at": at, "last": last, "limit": limit},
-    )
+    return await fetch_page(conn, LoginSession, f"{_SESSION} AND user_id = %(user)s", {"user": user_id}, page)
 
 
 async def touch(conn: Connection, session_id: str) -> None:
-    """Remember the use, to the minute."""
-    await conn.execute(
-        """
-        UPDATE sessions SET last_used_at = now()
-         WHERE account = %(account)s AND id = %(id)s AND last_used_at < now() - interval '1 minute'
-        """,
-        {"id": session_id},
-    )
+    await touch_row(conn, "sessions", session_id, "last_used_at")
 
 
 async def delete(conn: Connection, session_id: str) -> None:
@@ -68,11 +41,10 @@ async def delete_others(conn: Connection, user_id: str, *, keep: str | None) -> 
     )
 
 
-async def insert_link(conn: Connection, *, user_id: str, prefix: str, secret_hash: bytes, expires_at: datetime) -> None:
+async def insert_link(conn: Connection, user_id: str, **columns: Any) -> None:
     """A new link; it takes the place of an older one of the same user."""
     await delete_rows(conn, "one_time_links", {"user_id": user_id})
-    values = {"user_id": user_id, "prefix": prefix, "secret_hash": secret_hash, "expires_at": expires_at}
-    await insert_row(conn, "one_time_links", values)
+    await insert_row(conn, "one_time_links", {"user_id": user_id, **columns})
 
 
 async def take_link(conn: Connection, prefix: str, secret_hash: bytes) -> str | None:

@@ -1,44 +1,31 @@
 """Spaces and who is in them."""
 
 from collections.abc import Collection
-from typing import LiteralString
 
-from keepstone.store.db import Connection, fetch_value, insert_new_row, update_rows
-
-_FROM_THIS: LiteralString = """
-    FROM spaces
-   WHERE account = %(account)s AND kind = %(kind)s AND name = %(name)s AND owner IS NOT DISTINCT FROM %(owner)s
-"""
+from keepstone.store.db import Connection, insert_new_row, select_value, update_rows
 
 
 async def ensure(conn: Connection, *, kind: str, name: str, owner: str | None = None, title: str = "") -> int:
     """The number of this space, made when it was not there. Two who make it at once get the same."""
-    await insert_new_row(conn, "spaces", {"kind": kind, "name": name, "owner": owner, "title": title})
-    return await fetch_value(conn, f"SELECT space {_FROM_THIS}", {"kind": kind, "name": name, "owner": owner})
+    this = {"kind": kind, "name": name, "owner": owner}
+    await insert_new_row(conn, "spaces", {**this, "title": title})
+    return await select_value(conn, "spaces", "space", this)
 
 
 async def find(conn: Connection, *, kind: str, name: str, owner: str | None) -> int | None:
-    return await fetch_value(
-        conn,
-        f"SELECT space {_FROM_THIS} AND deleted_at IS NULL",
-        {"kind": kind, "name": name, "owner": owner},
-    )
+    where = {"kind": kind, "name": name, "owner": owner, "deleted_at": None}
+    return await select_value(conn, "spaces", "space", where)
 
 
 async def hold(conn: Connection, *, kind: str, name: str, owner: str | None) -> int:
     """The number of this space, made when it was not there. Until the transaction ends, nobody else adds to it."""
-    space = await _hold(conn, kind, name, owner)
+    this = {"kind": kind, "name": name, "owner": owner}
+    space: int | None = await select_value(conn, "spaces", "space", this, hold=True)
     if space is None:
         await ensure(conn, kind=kind, name=name, owner=owner)
-        space = await _hold(conn, kind, name, owner)
+        space = await select_value(conn, "spaces", "space", this, hold=True)
     assert space is not None  # noqa: S101  just made
     return space
-
-
-async def _hold(conn: Connection, kind: str, name: str, owner: str | None) -> int | None:
-    return await fetch_value(
-        conn, f"SELECT space {_FROM_THIS} FOR NO KEY UPDATE", {"kind": kind, "name": name, "owner": owner}
-    )
 
 
 async def lock(conn: Connection, spaces: Collection[int]) -> None:

@@ -5,8 +5,21 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import LiteralString
 
+from keepstone.model.page import Page, PageRequest
 from keepstone.model.room import Summary
-from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_row
+from keepstone.store.db import (
+    NOW,
+    Connection,
+    fetch_all,
+    fetch_one,
+    fetch_page,
+    fetch_value,
+    insert_row,
+    select_row,
+    select_rows,
+    select_value,
+    update_rows,
+)
 
 _SUMMARY: LiteralString = """
     SELECT id, tier, thread_id, content, starts_at, ends_at, message_count, source_ids, created_at
@@ -28,39 +41,15 @@ class Compaction:
 
 
 async def insert_compaction(
-    conn: Connection,
-    space: int,
-    summary_id: str,
-    thread_id: str,
-    content: str,
-    *,
-    starts_at: datetime,
-    ends_at: datetime,
-    source_ids: Sequence[str],
-    visibility: str = "private",
-) -> None:
-    """In the place of the earlier one of this thread, which stays readable."""
-    await conn.execute(
-        """
-        UPDATE summaries SET superseded_at = now()
-         WHERE account = %(account)s AND space = %(space)s AND thread_id = %(thread)s AND tier = 'compaction'
-           AND superseded_at IS NULL
-        """,
-        {"space": space, "thread": thread_id},
-    )
-    values = {
-        "space": space,
-        "id": summary_id,
-        "tier": "compaction",
-        "thread_id": thread_id,
-        "content": content,
-        "starts_at": starts_at,
-        "ends_at": ends_at,
-        "message_count": len(source_ids),
-        "source_ids": list(source_ids),
-        "visibility": visibility,
-    }
-    await insert_row(conn, "summaries", values)
+    conn: Connection, space: int, summary_id: str, thread_id: str, content: str, *, source_ids: Sequence[str],
+    visibility: str = "private", **window: datetime,
+) -> None:  # fmt: skip
+    """In the place of the earlier one of this thread, which stays readable. `window`: starts_at and ends_at."""
+    place = {"space": space, "thread_id": thread_id, "tier": "compaction"}
+    await update_rows(conn, "summaries", {**place, "superseded_at": None}, {"superseded_at": NOW})
+    made = {"id": summary_id, "content": content, "visibility": visibility, **window}
+    sources = {"message_count": len(source_ids), "source_ids": list(source_ids)}
+    await insert_row(conn, "summaries", {**place, **made, **sources})
 
 
 async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction | None:
@@ -81,9 +70,7 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
 
 
 async def content(conn: Connection, summary_id: str) -> str | None:
-    return await fetch_value(
-        conn, "SELECT content FROM summaries WHERE account = %(account)s AND id = %(id)s", {"id": summary_id}
-    )
+    return await select_value(conn, "summaries", "content", {"id": summary_id})
 
 
 async def insert(conn: Connection, space: int, summary: Summary, *, visibility: str) -> None:
@@ -92,10 +79,7 @@ async def insert(conn: Connection, space: int, summary: Summary, *, visibility: 
 
 async def supersede(conn: Connection, ids: Sequence[str], at: datetime) -> None:
     """They no longer hold; they stay readable."""
-    await conn.execute(
-        "UPDATE summaries SET superseded_at = %(at)s WHERE account = %(account)s AND id = ANY(%(ids)s)",
-        {"at": at, "ids": list(ids)},
-    )
+    await update_rows(conn, "summaries", {"id": list(ids)}, {"superseded_at": at})
 
 
 async def that_hold(
@@ -123,35 +107,19 @@ async def that_hold(
 
 
 async def of_thread(conn: Connection, thread_id: str) -> Summary | None:
-    return await fetch_one(
-        conn,
-        Summary,
-        f"{_SUMMARY} AND thread_id = %(thread)s AND tier = 'thread' AND superseded_at IS NULL",
-        {"thread": thread_id},
-    )
+    where = {"thread_id": thread_id, "tier": "thread", "superseded_at": None}
+    return await select_row(conn, Summary, "summaries", where)
 
 
-async def page(
-    conn: Connection, space: int, tier: str | None, *, after: tuple[datetime, str] | None, limit: int
-) -> list[Summary]:
+async def page(conn: Connection, space: int, tier: str | None, page: PageRequest) -> Page[Summary]:
     """The latest first."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        Summary,
-        f"""{_SUMMARY}
-           AND space = %(space)s AND superseded_at IS NULL AND (%(tier)s::text IS NULL OR tier = %(tier)s)
-           AND (%(at)s::timestamptz IS NULL OR (starts_at, id) < (%(at)s, %(last)s))
-         ORDER BY starts_at DESC, id DESC LIMIT %(limit)s
-        """,
-        {"space": space, "tier": tier, "at": at, "last": last, "limit": limit},
-    )
+    query: LiteralString = f"""{_SUMMARY}
+           AND space = %(space)s AND superseded_at IS NULL AND (%(tier)s::text IS NULL OR tier = %(tier)s)"""
+    return await fetch_page(conn, Summary, query, {"space": space, "tier": tier}, page, when="starts_at")
 
 
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Summary]:
-    summaries = await fetch_all(
-        conn, Summary, f"{_SUMMARY} AND id = ANY(%(ids)s) AND superseded_at IS NULL", {"ids": list(ids)}
-    )
+    summaries = await select_rows(conn, Summary, "summaries", {"id": list(ids), "superseded_at": None})
     return {summary.id: summary for summary in summaries}
 
 

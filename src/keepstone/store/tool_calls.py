@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from keepstone.store.db import Connection, fetch_all, insert_new_rows
+from keepstone.store.db import Connection, insert_new_rows, select_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +21,5 @@ async def insert(conn: Connection, space: int, calls: Sequence[ToolCall]) -> Non
 
 
 async def beside(conn: Connection, space: int, client_calls: Sequence[str]) -> list[ToolCall]:
-    return await fetch_all(
-        conn,
-        ToolCall,
-        """
-        SELECT client_call, id, position, name, arguments, memory_id FROM tool_calls
-         WHERE account = %(account)s AND space = %(space)s AND client_call = ANY(%(calls)s)
-         ORDER BY client_call, position
-        """,
-        {"space": space, "calls": list(client_calls)},
-    )
+    where = {"space": space, "client_call": list(client_calls)}
+    return await select_rows(conn, ToolCall, "tool_calls", where, order=("client_call", "position"))

@@ -1,23 +1,26 @@
 """Users of the transaction's account. Those being erased are not there for anybody any more."""
 
-from datetime import datetime
 from typing import Any, Literal, LiteralString
 
 from keepstone.model.account import User
+from keepstone.model.page import Page, PageRequest
 from keepstone.store.db import (
+    NOW,
     Connection,
     delete_rows,
-    fetch_all,
     fetch_one,
+    fetch_page,
     fetch_rows,
     fetch_value,
     insert_row,
+    select_value,
     update_rows,
 )
 
-_COLUMNS: LiteralString = """
-    account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
-    password_hash IS NOT NULL AS has_password, created_at, last_login_at
+_USER: LiteralString = """
+    SELECT account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
+           password_hash IS NOT NULL AS has_password, created_at, last_login_at
+      FROM users WHERE account = %(account)s AND erased_at IS NULL
 """
 
 
@@ -26,53 +29,21 @@ async def lock_name(conn: Connection, kind: Literal["email", "subject"], name: s
     await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))", {"name": f"{kind}:{name}"})
 
 
-async def insert(
-    conn: Connection,
-    user_id: str,
-    *,
-    email: str,
-    name: str,
-    role: str,
-    is_admin: bool,
-    password_hash: str | None,
-) -> None:
-    values = {"id": user_id, "email": email, "name": name, "role": role}
-    await insert_row(conn, "users", {**values, "is_admin": is_admin, "password_hash": password_hash})
+async def insert(conn: Connection, user_id: str, **columns: Any) -> None:
+    await insert_row(conn, "users", {"id": user_id, **columns})
 
 
 async def get(conn: Connection, user_id: str) -> User | None:
-    return await fetch_one(
-        conn,
-        User,
-        f"SELECT {_COLUMNS} FROM users WHERE account = %(account)s AND id = %(id)s AND erased_at IS NULL",
-        {"id": user_id},
-    )
+    return await fetch_one(conn, User, f"{_USER} AND id = %(id)s", {"id": user_id})
 
 
 async def by_email(conn: Connection, email: str) -> User | None:
-    return await fetch_one(
-        conn,
-        User,
-        f"SELECT {_COLUMNS} FROM users WHERE account = %(account)s AND email = %(email)s AND erased_at IS NULL",
-        {"email": email},
-    )
+    return await fetch_one(conn, User, f"{_USER} AND email = %(email)s", {"email": email})
 
 
-async def page(conn: Connection, *, after: tuple[datetime, str] | None, limit: int) -> list[User]:
+async def page(conn: Connection, page: PageRequest) -> Page[User]:
     """In the order in which they came, from after the given one on."""
-    at, last = after or (None, None)
-    return await fetch_all(
-        conn,
-        User,
-        f"""
-        SELECT {_COLUMNS} FROM users
-         WHERE account = %(account)s AND erased_at IS NULL
-           AND (%(at)s::timestamptz IS NULL OR (created_at, id) > (%(at)s, %(last)s))
-         ORDER BY created_at, id
-         LIMIT %(limit)s
-        """,
-        {"at": at, "last": last, "limit": limit},
-    )
+    return await fetch_page(conn, User, _USER, {}, page, oldest_first=True)
 
 
 async def digest_receivers(conn: Connection) -> list[tuple[int, str]]:
@@ -81,11 +52,7 @@ async def digest_receivers(conn: Connection) -> list[tuple[int, str]]:
 
 
 async def password_hash(conn: Connection, user_id: str) -> str | None:
-    return await fetch_value(
-        conn,
-        "SELECT password_hash FROM users WHERE account = %(account)s AND id = %(id)s AND erased_at IS NULL",
-        {"id": user_id},
-    )
+    return await select_value(conn, "users", "password_hash", {"id": user_id, "erased_at": None})
 
 
 async def update(conn: Connection, user_id: str, **changes: Any) -> None:
@@ -108,9 +75,7 @@ async def count(conn: Connection) -> int:
 
 async def mark_erased(conn: Connection, user_id: str) -> None:
     """From now on this user is not there for anybody, and nothing of theirs lets anybody in."""
-    await conn.execute(
-        "UPDATE users SET erased_at = now() WHERE account = %(account)s AND id = %(id)s", {"id": user_id}
-    )
+    await update(conn, user_id, erased_at=NOW)
     await delete_rows(conn, "keys", {"user_id": user_id})
     await delete_rows(conn, "sessions", {"user_id": user_id})
     await delete_rows(conn, "one_time_links", {"user_id": user_id})

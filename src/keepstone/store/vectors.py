@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_rows, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_value, select_value
 
 Vector = NDArray[np.float32]
 
@@ -34,14 +34,7 @@ async def vector_set(conn: Connection, model: str, dimension: int) -> int:
     """The number of this model's set in the account, made when it was not there."""
     wanted = {"model": model, "dimension": dimension}
     while True:
-        number = await fetch_value(
-            conn,
-            """
-            SELECT vector_set FROM vector_sets
-             WHERE account = %(account)s AND model = %(model)s AND dimension = %(dimension)s
-            """,
-            wanted,
-        )
+        number = await select_value(conn, "vector_sets", "vector_set", wanted)
         if number is not None:
             return number
         # Of two models that come at once, one gets the number and the other asks again.
@@ -59,7 +52,7 @@ async def vector_set(conn: Connection, model: str, dimension: int) -> int:
 async def serving_sets(conn: Connection) -> dict[str, int]:
     """The sets that search may use, by their model."""
     serving = "SELECT model, vector_set FROM vector_sets WHERE account = %(account)s AND state = 'serving'"
-    return dict(await fetch_rows(conn, serving))
+    return await fetch_dict(conn, serving)
 
 
 async def store_vectors(

@@ -4,7 +4,16 @@ from typing import LiteralString
 
 from keepstone.model.workspace import Member, Role, Workspace
 from keepstone.store import spaces
-from keepstone.store.db import Connection, delete_rows, fetch_all, fetch_one, fetch_value, insert_row, update_rows
+from keepstone.store.db import (
+    Connection,
+    delete_rows,
+    fetch_all,
+    fetch_one,
+    fetch_value,
+    insert_returning,
+    insert_row,
+    update_rows,
+)
 
 _SEEN: LiteralString = """
     SELECT s.name AS id, s.title AS name, m.role, s.owner IS NOT NULL AS is_default, s.memory_count, s.created_at,
@@ -24,16 +33,8 @@ async def create(conn: Connection, workspace_id: str, name: str, user_id: str) -
 
 async def ensure_default(conn: Connection, workspace_id: str, name: str, user_id: str) -> None:
     """Under this id, unless this user has one. Two who make it at once get the same."""
-    made = await fetch_value(
-        conn,
-        """
-        INSERT INTO spaces (account, kind, name, owner, title)
-        VALUES (%(account)s, 'workspace', %(id)s, %(owner)s, %(title)s)
-        ON CONFLICT (account, owner) WHERE kind = 'workspace' DO NOTHING
-        RETURNING space
-        """,
-        {"id": workspace_id, "owner": user_id, "title": name},
-    )
+    workspace = {"kind": "workspace", "name": workspace_id, "owner": user_id, "title": name}
+    made = await insert_returning(conn, "spaces", workspace, "space")
     if made is not None:
         await _equip(conn, made, workspace_id, user_id)
 
@@ -73,7 +74,7 @@ async def rename(conn: Connection, space: int, name: str) -> None:
 
 
 async def members(conn: Connection, space: int) -> list[Member]:
-    """In the order in which they came."""
+    """In the order in which they came; of those who came together the owner first."""
     return await fetch_all(
         conn,
         Member,
@@ -81,7 +82,7 @@ async def members(conn: Connection, space: int) -> list[Member]:
         SELECT m.user_id, u.email, u.name, m.role, m.added_at
           FROM members m JOIN users u ON u.account = m.account AND u.id = m.user_id
          WHERE m.account = %(account)s AND m.space = %(space)s AND u.erased_at IS NULL
-         ORDER BY m.added_at, m.user_id
+         ORDER BY m.added_at, m.role <> 'owner', m.user_id
         """,
         {"space": space},
     )

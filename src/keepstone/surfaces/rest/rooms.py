@@ -10,7 +10,8 @@ from keepstone.memory import composer, room_memories, room_summaries, rooms
 from keepstone.memory.prompt import PromptSection
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
 from keepstone.model.principal import Principal
-from keepstone.model.room import Landmark, Participant, RoomMemory, Summary, Thread, Tier, Utterance
+from keepstone.model.room import Landmark, RoomMemory, Summary, Thread, Tier, Utterance
+from keepstone.model.workspace import Member
 from keepstone.services import Services
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
 from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
@@ -43,8 +44,8 @@ class AgentNamed(Wire):
     agent: Slug
 
 
-class ParticipantOut(fields_of(Participant, "user_id name email role joined_at")):
-    pass
+class ParticipantOut(fields_of(Member, "user_id name email role joined_at")):
+    role: str
 
 
 class RoomOut(Shown):
