@@ -44,7 +44,9 @@ from keepstone.memory.rooms import NewMessage
 from keepstone.model.capsule import OVERHEAD, NewCapsule
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.graph import NodeFilter
+from keepstone.model.ids import new_id
 from keepstone.model.item import Delete, Put
+from keepstone.model.message import Message
 from keepstone.model.page import PageRequest
 from keepstone.relay import turn as turns
 from keepstone.services import Services
@@ -360,7 +362,10 @@ async def make_victim(services: Services, world: World) -> Victim:
     service_key, _ = await keys.create_key(services, olga.principal, name=CANARY, service=True)
     browser = sessions.Browser(address="192.0.2.99", user_agent=CANARY)
     login = await sessions.log_in(services, email=olga.user.email, password=PASSWORD, browser=browser)
-    turn = scopes.TranscriptTurn(speaker="olga", text=f"The password of the safe is {CANARY}", id=CANARY)
+    turn = Message(
+        id=new_id("msg"), speaker="olga", text=f"The password of the safe is {CANARY}", client_id=CANARY,
+        at=services.clock(),
+    )  # fmt: skip
     said = await scopes.ingest(services, olga.principal, "team", [turn])
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
@@ -498,7 +503,7 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     await rooms.delete(services, me, found["deleted_room"])
     thread = await rooms.open_thread(services, me, room, title=CANARY)
     said = await rooms.say(services, me, room, NewMessage(text=f"We decided on {CANARY}.", thread_id=thread.id))
-    alone = await rooms.say_to_agent(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."))
+    alone = await rooms.say(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."), alone=True)
     landmark = await room_memories.pin(services, me, room, text=CANARY)
     await room_memories.pin(services, me, AGENT, text=f"{CANARY} alone")
     remember = partial(room_memories.remember, services, me, agent=None, kind="fact")

@@ -393,7 +393,7 @@ async def test_a_filter_that_most_pass_finds_the_same_best_as_one_that_is_follow
             reading, world.owner.principal, query=query, graph_id=None, wanted=wanted, max_results=10,
             min_relevance=0, few=few,
         )  # fmt: skip
-        return [one.node.id for one in (await asked).results]
+        return [recalled.memory.id for recalled in (await asked).results]
 
     begin = datetime(2020, 1, 1, tzinfo=UTC)
     for wanted in (

@@ -16,7 +16,9 @@ from keepstone.access.readscope import account_scope
 from keepstone.errors import UpstreamError
 from keepstone.jobs.tasks import RETRY, RETRY_SOON, embed_pending
 from keepstone.jobs.worker import rescue_stalled, run_until_empty, run_worker
-from keepstone.memory.scopes import TranscriptTurn, ingest
+from keepstone.memory.scopes import ingest
+from keepstone.model.ids import new_id
+from keepstone.model.message import Message
 from keepstone.providers.embedder import Embedding
 from keepstone.services import Services
 from keepstone.store import passages
@@ -290,7 +292,7 @@ async def test_what_waits_for_vectors_is_left_to_the_job_that_reads_it(
         def close(self) -> None:
             pass
 
-    turn = TranscriptTurn(speaker="Ben", text="The ferry leaves on the 14th of June.")
+    turn = Message(id=new_id("msg"), speaker="Ben", text="The ferry leaves on the 14th of June.", at=services.clock())
     await ingest(services, world.owner.principal, "team", [turn])
     embedder = Counting()
     services.embedders.active = (embedder,)
@@ -320,7 +322,8 @@ async def test_a_space_that_cant_be_read_does_not_keep_the_others_waiting(servic
             pass
 
     for scope, text in (("a", "bad"), ("b", "good"), ("c", "bad")):
-        await ingest(services, world.owner.principal, scope, [TranscriptTurn(speaker="Ben", text=text)])
+        message = Message(id=new_id("msg"), speaker="Ben", text=text, at=services.clock())
+        await ingest(services, world.owner.principal, scope, [message])
     services.embedders.active = (Picky(),)
     with pytest.raises(UpstreamError):
         await embed_pending(services)

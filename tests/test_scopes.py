@@ -14,6 +14,8 @@ from conftest import World
 from keepstone.access import operator
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory import scopes
+from keepstone.model.ids import new_id
+from keepstone.model.message import Message
 from keepstone.services import Services
 
 TALK = [
@@ -358,7 +360,7 @@ async def test_a_turn_said_an_hour_later_begins_a_new_session(services: Services
     start = datetime(2026, 3, 1, 9, tzinfo=UTC)
     times = [0, 10, 50, 115, 120]
     turns = [
-        scopes.TranscriptTurn(speaker="a", text=f"turn {n}", ts=start + timedelta(minutes=minute))
+        Message(id=new_id("msg"), speaker="a", text=f"turn {n}", at=start + timedelta(minutes=minute))
         for n, minute in enumerate(times)
     ]
     await scopes.ingest(services, world.owner.principal, "s", turns[:2])

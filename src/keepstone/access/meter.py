@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
-from keepstone.errors import KeepstoneError, PaymentRequired, QuotaExceeded
+from keepstone.errors import KeepstoneError, PaymentRequired, QuotaExceeded, UpstreamError
 from keepstone.model.ids import random_text
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
@@ -170,6 +170,19 @@ def _no_queries(services: Services, used: int | None, allowed: int | None, code:
 def metered(services: Services, principal: Principal, *, room: str | None = None) -> LanguageModel | None:
     """The language model, if there is one, at the expense of this caller; `room` is where the work belongs."""
     return None if services.llm is None else _Metered(services, services.llm, principal, room)
+
+
+async def try_model(
+    services: Services, principal: Principal, ask: Callable[[LanguageModel], Awaitable[T]], *, room: str | None = None
+) -> T | None:
+    """What the language model makes of it; None when there is none, or it does not answer as it should."""
+    model = metered(services, principal, room=room)
+    if model is None:
+        return None
+    try:
+        return await ask(model)
+    except UpstreamError:
+        return None
 
 
 async def note_tokens(

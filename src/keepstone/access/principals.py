@@ -15,6 +15,7 @@ from keepstone.model.plan import Rate
 from keepstone.model.principal import Principal, Via
 from keepstone.services import Services
 from keepstone.store import holders, keys, sessions, users
+from keepstone.store.db import Connection
 from keepstone.store.holders import Holder
 
 _FREE_FAILURES = 20
@@ -45,21 +46,33 @@ async def authenticate(services: Services, credentials: Credentials) -> Principa
             await asyncio.sleep(min(wait, _LONGEST_DELAY))
             raise RateLimited("Too many wrong credentials from this address.", retry_after=wait) from None
         raise
-    if credentials.on_behalf_of is not None:
-        return await act_for(services, principal, credentials.on_behalf_of)
-    return principal
+    return await act_for(services, principal, credentials.on_behalf_of)
 
 
-async def act_for(services: Services, principal: Principal, user: str) -> Principal:
-    """The same caller as one of the account's users, named by id or e-mail address.
+async def act_for(services: Services, principal: Principal, user: str | None) -> Principal:
+    """The same caller as one of the account's users, named by id or e-mail address; without a name as themselves.
 
     Only a service key can be somebody else. To a user's credential anybody else does not exist.
     """
+    if user is None:
+        return principal
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        acted_for = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-    if acted_for is None or principal.user_id not in {None, acted_for.id}:
-        raise NotFound("There is no such user in this account.")
+        acted_for = await find_user(conn, user)
+    if principal.user_id not in {None, acted_for.id}:
+        raise _no_user()
     return replace(principal, user_id=acted_for.id, role=acted_for.role, is_admin=acted_for.is_admin)
+
+
+async def find_user(conn: Connection, user: str) -> User:
+    """Somebody of the account, by id or e-mail address."""
+    known = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
+    if known is None:
+        raise _no_user()
+    return known
+
+
+def _no_user() -> NotFound:
+    return NotFound("There is no such user in this account.")
 
 
 def principal_of(user: User, *, account_id: str, via: Via, credential_id: str | None = None) -> Principal:

@@ -1,8 +1,15 @@
 """The one place where a read scope comes from. The database accepts nothing else and checks it again."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.model.principal import Principal, ReadScope, Visibility
+from keepstone.services import Services
+from keepstone.store.db import Connection
+
+P = ParamSpec("P")
+Place = TypeVar("Place")
 
 
 def account_scope(account: int) -> ReadScope:
@@ -26,3 +33,13 @@ def audience_scope(principal: Principal, spaces: Sequence[int], *, private: bool
 def job_scope(account: int, *spaces: int) -> ReadScope:
     """One space, or one with its parts, for background work on what is in it."""
     return ReadScope(account=account, spaces=spaces, visibilities=("public", "shared", "private"))
+
+
+@asynccontextmanager
+async def inside(
+    services: Services, principal: Principal, find: Callable[Concatenate[Connection, Principal, P], Awaitable[Place]],
+    *named: P.args, **more: P.kwargs,
+) -> AsyncGenerator[tuple[Connection, Place]]:  # fmt: skip
+    """A transaction in what `find` finds for the caller: a room, a chat, a vault. Refused where `find` refuses."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        yield conn, await find(conn, principal, *named, **more)

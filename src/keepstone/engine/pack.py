@@ -79,6 +79,15 @@ def context(
     return "\n".join([OPENING, *known, *(line(item) for item in said), CLOSING])
 
 
+def begins_at(costs: Sequence[int], room: float) -> int:
+    """Where the last of them begin that there is room for together."""
+    start = len(costs)
+    while start > 0 and costs[start - 1] <= room:
+        start -= 1
+        room -= costs[start]
+    return start
+
+
 def remembered(memories: Sequence[tuple[datetime, str | None, str]], *, max_tokens: int) -> tuple[str, list[int]]:
     """Memories (when, category, text) for a prompt, the most relevant first, as many as fit; and which of them those
     are. Empty when there is none, or none fits.

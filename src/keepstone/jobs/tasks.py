@@ -8,7 +8,7 @@ import procrastinate
 
 from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index
-from keepstone.memory import capsule_views, digests, room_memories, room_summaries
+from keepstone.memory import capsule_views, room_memories, room_summaries
 from keepstone.memory import distil as distilling
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
@@ -127,7 +127,7 @@ async def sum_up_rooms(services: Services) -> None:
 
 
 async def send_digest(services: Services, account: int, user_id: str) -> None:
-    await digests.send(services, account, user_id)
+    await capsule_views.send_digest(services, account, user_id)
 
 
 async def embed_pending(services: Services) -> None:

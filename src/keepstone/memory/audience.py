@@ -7,7 +7,7 @@ conversation, that user's profile and the project, private or shared. Nothing in
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstone.access.readscope import account_scope, audience_scope
+from keepstone.access.readscope import account_scope, audience_scope, inside
 from keepstone.errors import NotFound
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
@@ -53,8 +53,7 @@ class Audience:
 
 async def room_audience(services: Services, principal: Principal, room_id: str, agent: str) -> Audience:
     """What an agent of the room may read to answer the caller there."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         agents = await rooms.agents(conn, room.space)
         if agent not in agents:
             raise NotFound("There is no such agent in this room.")

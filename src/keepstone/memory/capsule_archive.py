@@ -2,21 +2,21 @@
 
 import json
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.capsules import CAPSULES, changed, check_capsule, hold_vault, look_into_vault
+from keepstone.memory.capsules import CAPSULES, State, changed, check_capsule, hold_vault, look_into_vault, page_of
 from keepstone.memory.kinds import Prepared, Written
 from keepstone.memory.projects import require_project
 from keepstone.model.capsule import Capsule
 from keepstone.model.ids import new_id
-from keepstone.model.memory import TRASH_DAYS, Version
+from keepstone.model.memory import Version, restorable
 from keepstone.model.page import PageRequest, read_cursor
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -28,14 +28,6 @@ FORMAT = "keepstone-archive"
 FORMAT_VERSION = 1
 _PAGE = 100
 _SEPARATOR = "\n\n---\n\n"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """`skipped` were there already."""
-
-    imported: int
-    skipped: int
 
 
 async def merge(services: Services, principal: Principal, ids: Sequence[str], into: str) -> Capsule:
@@ -95,34 +87,25 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
         ],
         "projects": [{"id": project.id, "name": project.name} for project in shared.items],
     }  # fmt: skip
-    yield _json(head)[:-1] + ', "capsules": ['
-    first = True
-    async for capsule in _kept(services, principal, "live"):
-        yield ("" if first else ",") + "\n" + _json(capsule)
-        first = False
-    yield '\n], "put_away": ['
-    first = True
-    for state in ("trash", "cold"):
-        async for capsule in _kept(services, principal, state):
-            yield ("" if first else ",") + "\n" + _json(capsule)
-            first = False
+    parts: list[tuple[str, list[State]]] = [
+        (_json(head)[:-1] + ', "capsules": [', ["live"]), ('\n], "put_away": [', ["trash", "cold"]),
+    ]  # fmt: skip
+    for opening, states in parts:
+        yield opening
+        separator = "\n"
+        for state in states:
+            async for capsule in _kept(services, principal, state):
+                yield separator + _json(capsule)
+                separator = ",\n"
     yield "\n]}\n"
 
 
-async def _kept(
-    services: Services, principal: Principal, state: Literal["live", "trash", "cold"]
-) -> AsyncGenerator[dict[str, Any]]:
+async def _kept(services: Services, principal: Principal, state: State) -> AsyncGenerator[dict[str, Any]]:
     """Capsules with their history, a page at a time: no transaction is open while somebody reads slowly."""
     request = PageRequest(limit=_PAGE)
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            space = (await look_into_vault(conn, principal)).space
-            if state == "live":
-                capsules = await store.page(conn, space, store.CapsuleFilter(), request)
-            elif state == "trash":
-                capsules = await memories.trash(conn, store.SHAPE, [space], request)
-            else:
-                capsules = await store.cold(conn, space, request)
+            capsules = await page_of(conn, principal, state, request)
             shown = [
                 _archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules.items
             ]
@@ -135,8 +118,9 @@ async def _kept(
 
 async def import_capsules(
     services: Services, principal: Principal, capsules: Sequence[dict[str, Any]], away: Sequence[dict[str, Any]] = ()
-) -> Imported:
-    """Read an archive back. What is there already is left alone, so it can be done twice. All of it or nothing.
+) -> int:
+    """Read an archive back, and say how many capsules that were. What is there already is left alone, so it can be done
+    twice. All of it or nothing.
 
     `away` were in the trash or the cold tier, and are again for the rest of their days, unless they are over.
     """
@@ -155,7 +139,7 @@ async def import_capsules(
         for prepared, versions in read:
             await require_project(conn, principal, prepared.memory.project_id)
             imported += await _import(conn, services, principal, prepared.moved(space=space), versions)
-    return Imported(imported=imported, skipped=len(capsules) + len(away) - imported)
+    return imported
 
 
 async def _import(
@@ -174,7 +158,7 @@ async def _import(
             await memories.insert(conn, store.SHAPE, prepared.memory)
     else:
         since, now = capsule.deleted_at or capsule.cold_at, services.clock()
-        within = since is not None and now - timedelta(days=TRASH_DAYS) < since <= now
+        within = since is not None and since <= now and restorable(since, now)
         if not within or not await memories.insert(conn, store.SHAPE, capsule):
             return False
     await memories.insert_versions(conn, prepared.memory, versions)

@@ -1,4 +1,4 @@
-"""Views over all of somebody's capsules: tags, usage, the timeline, the map, the week."""
+"""Views over all of somebody's capsules: tags, usage, the timeline, the map, the week, which also goes by e-mail."""
 
 import asyncio
 from collections import Counter
@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from keepstone.access.plans import capacity
-from keepstone.access.readscope import account_scope
+from keepstone.access.principals import principal_of
+from keepstone.access.readscope import account_scope, inside
 from keepstone.access.require import require_user
 from keepstone.engine.atlas import chart
 from keepstone.engine.keyphrases import labels
@@ -18,6 +19,7 @@ from keepstone.memory.capsules import look_into_vault
 from keepstone.model.capsule import Capsule
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal, ReadScope
+from keepstone.providers import mail
 from keepstone.services import Services
 from keepstone.store import accounts, users
 from keepstone.store import capsules as store
@@ -75,15 +77,13 @@ class Digest:
 
 async def tags(services: Services, principal: Principal) -> list[tuple[str, int]]:
     """Each with the number of capsules that have it, the most used first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         return await store.tags(conn, vault.space)
 
 
 async def usage(services: Services, principal: Principal) -> VaultUsage:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         user, account = await users.get(conn, user_id), await accounts.get(conn)
         if user is None or account is None:
             raise NotFound("There is no such user.")
@@ -102,8 +102,7 @@ async def usage(services: Services, principal: Principal) -> VaultUsage:
 async def timeline(services: Services, principal: Principal, bucket: Bucket) -> list[TimelineSpan]:
     """How much was kept when, in the user's time zone, and what it was about; the earliest first."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         user = await users.get(conn, user_id)
         spans = await store.by_date(conn, vault.space, bucket, user.timezone if user else "UTC")
     few = max(1, _READ_TITLES // max(1, len(spans)))
@@ -121,25 +120,25 @@ async def constellation(services: Services, principal: Principal) -> Constellati
     deadline = asyncio.get_running_loop().time() + _WAIT_FOR_MAP
     asked = False
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            vault = await look_into_vault(conn, principal)
+        async with inside(services, principal, look_into_vault) as (conn, vault):
             if vault.memory_count < MAP_FROM:
                 raise Conflict(f"The map needs at least {MAP_FROM} capsules, and there are {vault.memory_count}.")
-            found = await map_store.get(conn, vault.space)
-            titles = await store.titles(conn, vault.space) if found else {}
-            if found is None and not await map_store.any_vectors(conn, vault.space):
+            made = await map_store.get(conn, vault.space)
+            titles = await store.titles(conn, vault.space) if made else {}
+            if made is None and not await map_store.any_vectors(conn, vault.space):
                 return Constellation(made_at=None, points=[], clusters=[])  # there is nothing to make it from yet
-            old = found is not None and services.clock() - found.made_at >= MAP_STAYS
-            if not asked and (found is None or (old and found.size != vault.memory_count)):
+            old = made is not None and services.clock() - made.made_at >= MAP_STAYS
+            if not asked and (made is None or (old and made.size != vault.memory_count)):
                 asked = True
                 await services.queue.add(
                     conn, "map_vault", account=principal.account, space=vault.space, one_by_one=f"map {vault.space}"
                 )
-        if found is not None:
-            points = [{**point, "title": titles[point["id"]]} for point in found.points if point["id"] in titles]
+        if made is not None:
+            points = [{**point, "title": titles[point["id"]]} for point in made.points if point["id"] in titles]
             sizes = Counter(point["cluster"] for point in points)
-            clusters = [{**one, "count": sizes[one["cluster"]]} for one in found.clusters if sizes[one["cluster"]]]
-            return Constellation(made_at=found.made_at, points=points, clusters=clusters)
+            counted = [{**cluster, "count": sizes[cluster["cluster"]]} for cluster in made.clusters]
+            clusters = [cluster for cluster in counted if cluster["count"]]
+            return Constellation(made_at=made.made_at, points=points, clusters=clusters)
         if asyncio.get_running_loop().time() > deadline:
             return Constellation(made_at=None, points=[], clusters=[])
         await asyncio.sleep(0.2)
@@ -162,15 +161,16 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
     if len(placed) < MAP_FROM:
         return
     old = {point["id"]: (point["x"], point["y"], point["cluster"]) for point in (before.points if before else [])}
-    made = await chart(np.stack([one.vector for one in placed]), [old.get(one.id) for one in placed])
+    made = await chart(np.stack([capsule.vector for capsule in placed]), [old.get(capsule.id) for capsule in placed])
     numbers = sorted({int(label) for label in made.labels} - {-1})
     titles = [
-        [one.title for one, label in zip(placed, made.labels, strict=True) if label == number] for number in numbers
+        [capsule.title for capsule, label in zip(placed, made.labels, strict=True) if label == number]
+        for number in numbers
     ]
     named = await asyncio.to_thread(labels, titles, 3)
     points = [
-        {"id": one.id, "x": round(float(x), 4), "y": round(float(y), 4), "cluster": int(label)}
-        for one, (x, y), label in zip(placed, made.points, made.labels, strict=True)
+        {"id": capsule.id, "x": round(float(x), 4), "y": round(float(y), 4), "cluster": int(label)}
+        for capsule, (x, y), label in zip(placed, made.points, made.labels, strict=True)
     ]
     clusters = [
         _cluster(number, about, [point for point in points if point["cluster"] == number])
@@ -183,8 +183,7 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
 async def digest(services: Services, principal: Principal) -> Digest:
     until = services.clock()
     since = until - timedelta(days=7)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await look_into_vault(conn, principal)
+    async with inside(services, principal, look_into_vault) as (conn, vault):
         wanted = store.CapsuleFilter(since=since, until=until)
         new = (await store.page(conn, vault.space, wanted, PageRequest(limit=1000))).items
         old = await store.least_read(conn, vault.space, limit=20)
@@ -199,6 +198,34 @@ async def digest(services: Services, principal: Principal) -> Digest:
         capsules=list(new[:_LISTED]),
         rediscover=[capsule for capsule in old if capsule.created_at < since][:3],
     )
+
+
+async def send_digest(services: Services, account: int, user_id: str) -> None:
+    """By e-mail, to somebody who still wants it; nothing when nothing was kept."""
+    async with services.db.transaction(account_scope(account)) as conn:
+        user, home = await users.get(conn, user_id), await accounts.get(conn)
+    url = services.settings.smtp_url
+    if user is None or home is None or not user.weekly_digest or url is None:
+        return
+    week = await digest(services, principal_of(user, account_id=home.id, via="job"))
+    if week.count:
+        await mail.send(
+            url,
+            sender=services.settings.smtp_from,
+            to=user.email,
+            subject=f"Your week in Keepstone: {week.count} kept",
+            text=_mail_text(week, services.settings.base_url),
+        )
+
+
+def _mail_text(week: Digest, base_url: str) -> str:
+    lines = [f"{week.count} capsules from {week.since:%d %B} to {week.until:%d %B %Y}."]
+    if week.topics:
+        lines += ["", "About: " + ", ".join(week.topics)]
+    lines += ["", *(f"- {capsule.title} ({capsule.kind})" for capsule in week.capsules)]
+    if week.rediscover:
+        lines += ["", "Not looked at for long:", *(f"- {capsule.title}" for capsule in week.rediscover)]
+    return "\n".join([*lines, "", f"{base_url}/dashboard/recall", ""])
 
 
 def _cluster(number: int, about: list[str], points: list[dict[str, Any]]) -> dict[str, Any]:

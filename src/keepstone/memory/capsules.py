@@ -9,16 +9,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from keepstone.access.audit import record
-from keepstone.access.meter import metered
+from keepstone.access.meter import try_model
 from keepstone.access.plans import capacity, quota_exceeded
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
+from keepstone.engine import curate as engine
+from keepstone.engine.keyphrases import tags
+from keepstone.engine.segments import SpokenMessage
 from keepstone.engine.titles import title as title_of
 from keepstone.engine.titles import title_by_model
-from keepstone.errors import NotFound, TooLarge, UpstreamError
+from keepstone.errors import NotFound, TooLarge
 from keepstone.memory import shelf
 from keepstone.memory.capsule_search import similar_to
 from keepstone.memory.kinds import Kind
@@ -33,6 +36,7 @@ from keepstone.store import capsules as store
 from keepstone.store import memories, spaces, users
 from keepstone.store.db import Connection, enter
 
+State = Literal["live", "trash", "cold"]
 UNTITLED = "Untitled"  # what has no words at all
 _PUSHED_OUT = 200  # at most this many go to the cold tier for one that comes
 _COLUMNS = {"content_md": "content", "kind": "type"}
@@ -59,7 +63,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         await require_project(conn, principal, new.project_id)
         prepared = prepared.moved(space=(await hold_vault(conn, principal)).space)
         known = await shelf.twins(conn, CAPSULES, prepared.memory)
-        twin = next((one for one in known if new.title in (None, one.title)), None)
+        twin = next((capsule for capsule in known if new.title in (None, capsule.title)), None)
         if twin is not None:
             return Created(capsule=twin, similar=[])
         since = capsule.created_at - timedelta(days=7)
@@ -69,7 +73,8 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
 
 async def get(services: Services, principal: Principal, capsule_id: str) -> Capsule:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        capsule = CAPSULES.live(await _finder(principal, capsule_id)(conn))
+        [kept] = await _finder(principal, capsule_id)(conn)
+        capsule = CAPSULES.live(kept)
         await memories.touch(conn, capsule.id)
     return capsule
 
@@ -87,16 +92,13 @@ async def list_capsules(
 async def list_put_away(services: Services, principal: Principal, page: PageRequest, *, cold: bool) -> Page[Capsule]:
     """What is in the trash, or in the cold tier."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        space = (await look_into_vault(conn, principal)).space
-        if cold:
-            return await store.cold(conn, space, page)
-        return await memories.trash(conn, store.SHAPE, [space], page)
+        return await page_of(conn, principal, "cold" if cold else "trash", page)
 
 
 async def update(services: Services, principal: Principal, capsule_id: str, changes: Mapping[str, Any]) -> Capsule:
     """Change the given fields; what it was stays in its history."""
 
-    async def find(conn: Connection) -> Capsule:
+    async def find(conn: Connection) -> Sequence[Capsule]:
         await require_project(conn, principal, changes.get("project_id"))
         return await _finder(principal, capsule_id)(conn)
 
@@ -112,8 +114,7 @@ async def delete(services: Services, principal: Principal, capsule_id: str) -> N
 
 async def delete_all(services: Services, principal: Principal) -> int:
     """Everything into the trash. Returns how many that were."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        vault = await hold_vault(conn, principal)
+    async with inside(services, principal, hold_vault) as (conn, vault):
         every = await store.ids_of(conn, vault.space, store.CapsuleFilter())
         await shelf.put_away(conn, principal, CAPSULES, every, deleted_at=services.clock())
         await record(conn, principal, "capsule.delete_all", None, count=len(every))
@@ -145,13 +146,28 @@ async def history(services: Services, principal: Principal, capsule_id: str) -> 
 
 async def make_title(services: Services, principal: Principal, content_md: str) -> str:
     """By the language model when there is one and it answers, else from the text."""
-    model = metered(services, principal)
-    if model is not None:
-        try:
-            return await title_by_model(model, content_md)
-        except UpstreamError:
-            pass
-    return title_of(content_md) or UNTITLED
+    made = await try_model(services, principal, lambda model: title_by_model(model, content_md))
+    return (title_of(content_md) or UNTITLED) if made is None else made
+
+
+async def suggest_name(services: Services, principal: Principal, content_md: str) -> tuple[str, list[str]]:
+    """What to call it: a title, by the language model when there is one, and tags from the text."""
+    require_user(principal)
+    return await make_title(services, principal, content_md), tags(content_md)
+
+
+async def curate(
+    services: Services, principal: Principal, said: Sequence[SpokenMessage], *, refined: bool
+) -> list[engine.Segment]:
+    """What of a conversation is worth keeping: by rules; what they are in doubt about by the language model, if there
+    is one and the caller asks.
+    """
+    require_user(principal)
+    segments = engine.curate(said)
+    if refined:
+        judged = await try_model(services, principal, lambda model: engine.refine(model, segments))
+        segments = segments if judged is None else judged
+    return [segment for segment in segments if segment.score >= engine.GREY[0]]
 
 
 # ------------------------------------------------------------------------- what the other operations on capsules share
@@ -170,6 +186,16 @@ async def hold_vault(conn: Connection, principal: Principal) -> store.Vault:
     """The same, and nobody else changes it until the transaction ends."""
     await spaces.lock(conn, [(await look_into_vault(conn, principal)).space])
     return await look_into_vault(conn, principal)
+
+
+async def page_of(conn: Connection, principal: Principal, state: State, page: PageRequest) -> Page[Capsule]:
+    """What the caller has kept, or what lies in the trash or the cold tier; what came there last first."""
+    space = (await look_into_vault(conn, principal)).space
+    if state == "live":
+        return await store.page(conn, space, store.CapsuleFilter(), page)
+    if state == "trash":
+        return await memories.trash(conn, store.SHAPE, [space], page)
+    return await store.cold(conn, space, page)
 
 
 def check_capsule(title: str, content_md: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
@@ -207,9 +233,7 @@ def enough(oldest: Sequence[Capsule], excess: int) -> list[Capsule]:
     return chosen if excess <= 0 else []
 
 
-async def _make_room(
-    conn: Connection, services: Services, principal: Principal, capsule: Capsule, more: int
-) -> None:  # fmt: skip
+async def _make_room(conn: Connection, services: Services, principal: Principal, capsule: Capsule, more: int) -> None:
     """Refuse what the plan has no room for; or, if its user wishes so, move what was not read for longest to the cold
     tier. The vault is held, so two that come at once can't both take the last byte.
     """
@@ -225,7 +249,7 @@ async def _make_room(
         return
     if user.cold_tier and more <= allowed:
         oldest = await store.least_read(conn, capsule.space, limit=_PUSHED_OUT)
-        cooled = [one.id for one in enough([one for one in oldest if one.id != capsule.id], excess)]
+        cooled = [old.id for old in enough([old for old in oldest if old.id != capsule.id], excess)]
         if cooled:
             await shelf.put_away(conn, principal, CAPSULES, cooled, "cooled", cold_at=services.clock())
             return
@@ -233,12 +257,12 @@ async def _make_room(
 
 
 def _finder(principal: Principal, capsule_id: str) -> Finder[Capsule]:
-    async def find(conn: Connection) -> Capsule:
+    async def find(conn: Connection) -> Sequence[Capsule]:
         await look_into_vault(conn, principal)
         capsule = await memories.get(conn, store.SHAPE, capsule_id)
         if capsule is None:
             raise CAPSULES.not_found()
-        return capsule
+        return [capsule]
 
     return find
 

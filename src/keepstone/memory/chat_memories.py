@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keepstone.access.meter import metered
-from keepstone.access.readscope import account_scope
+from keepstone.access.readscope import account_scope, inside
 from keepstone.engine import extract
 from keepstone.engine.titles import title_by_model
 from keepstone.errors import Malformed
@@ -60,8 +60,7 @@ async def remember(
     if message_id is None and content is None:
         message = "give messageId or content: at least one of the two"
         raise Malformed(f"body: {message}. Nothing was stored.", details=[{"path": "body", "message": message}])
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, _ = await find_chat(conn, principal, chat_id, needs="member")
+    async with inside(services, principal, find_chat, chat_id, needs="member") as (conn, (chat, _)):
         said = await find_message(conn, chat.id, message_id) if message_id is not None else None
     new = NewMemory(
         content=content if content is not None else said.content if said else "",
@@ -103,8 +102,7 @@ async def save(
 
 async def list_of_chat(services: Services, principal: Principal, chat_id: str) -> Sequence[ChatMemory]:
     """What was remembered from this chat, the newest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, _ = await find_chat(conn, principal, chat_id)
+    async with inside(services, principal, find_chat, chat_id) as (conn, (chat, _)):
         return await store.of_chat(conn, chat.id)
 
 
@@ -112,8 +110,7 @@ async def list_of_workspace(
     services: Services, principal: Principal, workspace_id: str, page: PageRequest, *, deleted: bool = False
 ) -> Page[ChatMemory]:
     """The newest first; or what is in the trash, what went there last first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         read = memories.trash if deleted else memories.page
         return await read(conn, store.SHAPE, [workspace.space], page)
 
@@ -160,8 +157,7 @@ async def list_extractions(
     services: Services, principal: Principal, workspace_id: str, page: PageRequest
 ) -> Page[Distillation]:
     """What was or is still to be read for memories in this workspace, the newest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         rows = await distillations.page(conn, workspace.space, before=number_in(page), limit=page.limit + 1)
     return cut_page(rows, page, lambda row: (row.created_at, str(row.distillation)))
 
@@ -178,12 +174,10 @@ async def _rewrite(
     return await shelf.change(services, principal, CHAT_MEMORIES, find, edit)
 
 
-def _finder(
-    principal: Principal, place: str, memory_id: str, *, to_change: bool = False
-) -> Finder[ChatMemory]:  # fmt: skip
+def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool = False) -> Finder[ChatMemory]:
     """A memory of this workspace or chat, whichever `place` is the id of; or for whoever may change it."""
 
-    async def find(conn: Connection) -> ChatMemory:
+    async def find(conn: Connection) -> Sequence[ChatMemory]:
         chat_id = None
         if place.startswith("chat_"):
             chat, workspace = await find_chat(conn, principal, place)
@@ -195,7 +189,7 @@ def _finder(
             raise CHAT_MEMORIES.not_found()
         if to_change:
             workspaces.require_change(principal, workspace, memory.user_id)
-        return memory
+        return [memory]
 
     return find
 

@@ -1,16 +1,14 @@
 """Chats: made in a workspace, named, moved to another, put in the trash and brought back; and what was said in them."""
 
-from datetime import timedelta
-
 from keepstone.access.audit import record
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
 from keepstone.memory import shelf, workspaces
 from keepstone.memory.kinds import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
-from keepstone.model.memory import TRASH_DAYS
+from keepstone.model.memory import restorable
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Role, Workspace
@@ -26,8 +24,7 @@ async def create(services: Services, principal: Principal, *, title: str, worksp
     """In this workspace; without one in the caller's default workspace."""
     user_id = require_user(principal)
     now = services.clock()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+    async with workspaces.inside(services, principal, workspace_id, needs="member") as (conn, workspace):
         chat = Chat(
             id=new_id("chat"), title=title, workspace_id=workspace.id, created_by=user_id, created_at=now,
             updated_at=now, deleted_at=None,
@@ -50,17 +47,15 @@ async def list_chats(
 
 
 async def get(services: Services, principal: Principal, chat_id: str) -> Chat:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, _ = await find_chat(conn, principal, chat_id)
-    return chat
+    async with inside(services, principal, find_chat, chat_id) as (_, (chat, _)):
+        return chat
 
 
 async def change(
     services: Services, principal: Principal, chat_id: str, *, title: str | None = None, **elsewhere: str | None
 ) -> Chat:
     """Another title; and with `workspace_id`, even if that is None, another workspace. Both or nothing."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, workspace = await hold_chat(conn, principal, chat_id)
+    async with inside(services, principal, hold_chat, chat_id) as (conn, (chat, workspace)):
         workspaces.require_change(principal, workspace, chat.created_by)
         if title is not None:
             await store.update(conn, chat_id, title=title)
@@ -98,8 +93,7 @@ async def _assign(
 
 async def delete(services: Services, principal: Principal, chat_id: str) -> None:
     """Into the trash, for 30 days. What was remembered from it stays the workspace's."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, workspace = await find_chat(conn, principal, chat_id)
+    async with inside(services, principal, find_chat, chat_id) as (conn, (chat, workspace)):
         workspaces.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=services.clock())
         await record(conn, principal, "chat.delete", chat_id)
@@ -107,10 +101,8 @@ async def delete(services: Services, principal: Principal, chat_id: str) -> None
 
 async def restore(services: Services, principal: Principal, chat_id: str) -> Chat:
     """Back out of the trash."""
-    oldest = services.clock() - timedelta(days=TRASH_DAYS)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        chat, workspace = await find_chat(conn, principal, chat_id, deleted=True)
-        if chat.deleted_at is None or chat.deleted_at < oldest:
+    async with inside(services, principal, find_chat, chat_id, deleted=True) as (conn, (chat, workspace)):
+        if not restorable(chat.deleted_at, services.clock()):
             raise _not_found()
         workspaces.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=None)

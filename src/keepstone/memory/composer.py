@@ -8,14 +8,13 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from keepstone.access.meter import metered
+from keepstone.access.meter import try_model
 from keepstone.access.principals import act_for
 from keepstone.engine import lookup
 from keepstone.engine.gather import NOTES, SearchPlace
-from keepstone.engine.pack import own_words
+from keepstone.engine.pack import begins_at, own_words
 from keepstone.engine.summarise import RoomLine, summarise
 from keepstone.engine.summarise_model import summarise_by_model
-from keepstone.errors import UpstreamError
 from keepstone.memory.audience import Audience, dm_audience, room_audience
 from keepstone.memory.prompt import SHARE, Composed, Layers, TokenCounts, as_message, fit, shrunk
 from keepstone.memory.rooms import recent_messages
@@ -34,31 +33,16 @@ _NEAREST_SUMMARIES = 3
 _SUMMARY, _LEAST = 1_500, 240  # characters of a compaction without a language model
 
 
-async def compose_room(
-    services: Services, principal: Principal, room_id: str, *, agent: str, user: str | None, text: str,
-    window: int | None,
+async def compose(
+    services: Services, principal: Principal, place: str, *, user: str | None, text: str, window: int | None,
+    agent: str | None = None, project_id: str | None = None,
 ) -> Composed:  # fmt: skip
-    """The prompt for an agent that is in the room."""
-    principal = await _acting_for(services, principal, user)
-    return await _compose(services, principal, await room_audience(services, principal, room_id, agent), text, window)
-
-
-async def compose_dm(
-    services: Services, principal: Principal, agent: str, *, user: str | None, text: str, project_id: str | None,
-    window: int | None,
-) -> Composed:  # fmt: skip
-    """The prompt for an agent that answers the calling user alone."""
-    principal = await _acting_for(services, principal, user)
-    return await _compose(services, principal, await dm_audience(services, principal, agent, project_id), text, window)
-
-
-async def _acting_for(services: Services, principal: Principal, user: str | None) -> Principal:
-    return principal if user is None else await act_for(services, principal, user)
-
-
-async def _compose(
-    services: Services, principal: Principal, audience: Audience, text: str, window: int | None
-) -> Composed:
+    """The prompt for an agent of a room; without an `agent`, for the one whose direct messages are the place."""
+    principal = await act_for(services, principal, user)
+    if agent is None:
+        audience = await dm_audience(services, principal, place, project_id)
+    else:
+        audience = await room_audience(services, principal, place, agent)
     size = window or audience.agent.context_window
     count = TokenCounts(services.tokenizer.count)
     layers = await _read(services, principal, audience, text)
@@ -169,13 +153,10 @@ async def _compact(
     before = layers.compaction
     lines = [RoomLine(speaker=said.name, text=own_words(said.text), at=said.ts) for said in old]
     earlier = [RoomLine(speaker="", text=before.content, at=old[0].ts)] if before else []
-    content = ""
-    model = metered(services, principal, room=audience.room.id)
-    if model is not None:
-        try:
-            content = await summarise_by_model(model, [*earlier, *lines], tier="compaction", max_tokens=share)
-        except UpstreamError:
-            content = ""
+    content = await try_model(
+        services, principal, room=audience.room.id,
+        ask=lambda model: summarise_by_model(model, [*earlier, *lines], tier="compaction", max_tokens=share),
+    )  # fmt: skip
     if not content or count(content) > 1.5 * share:
         # So that what was compacted before is not lost, and the whole stays within its share.
         most = max(_LEAST, min(_SUMMARY, 3 * share))
@@ -183,7 +164,7 @@ async def _compact(
     async with services.db.transaction(audience.scope) as conn:
         await rooms.hold(conn, audience.room.space)
         now = await summaries.compaction(conn, audience.room.space, _view(audience))
-        if (now.id if now else None) != (before.id if before else None):
+        if now != before:
             return False
         await summaries.insert_compaction(
             conn, audience.room.space, new_id("sum"), _view(audience), content, starts_at=old[0].ts, ends_at=old[-1].ts,
@@ -206,12 +187,7 @@ def _oldest(audience: Audience, layers: Layers, room: int, count: TokenCounts) -
     time.
     """
     costs = [count(as_message(audience, message)["content"]) + 4 for message in layers.working]
-    kept = len(layers.working)
-    spent = 0
-    while kept > 0 and spent + costs[kept - 1] <= room:
-        kept -= 1
-        spent += costs[kept]
-    return layers.working[: max(kept, len(layers.working) // 4)]
+    return layers.working[: max(begins_at(costs, room), len(layers.working) // 4)]
 
 
 def _view(audience: Audience) -> str:

@@ -44,14 +44,12 @@ async def distil(services: Services, account: int, space: int, distillation: int
     made: list[ChatMemory] = []
     if chat is not None and chat.deleted_at is None and text and asked.user_id is not None:
         principal = worker_for(account, asked.user_id)
-        for found in await _extracted(services, principal, asked, own_words(text)):
+        for extracted in await _extracted(services, principal, asked, own_words(text)):
             new = NewMemory(
-                content=found.content,
-                category=found.category,
-                summary=found.summary,
+                content=extracted.content, category=extracted.category, summary=extracted.summary,
                 source_type=_SOURCES[asked.kind],
                 source_message_id=asked.source_id if asked.kind != "compaction" else None,
-            )
+            )  # fmt: skip
             try:
                 saved = await save(services, principal, new, workspace_id=chat.workspace_id, chat_id=chat.id)
             except (NotFound, Forbidden, Invalid):

@@ -9,7 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
@@ -21,7 +21,7 @@ from keepstone.memory import workspaces
 from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
 from keepstone.model.ids import new_id
-from keepstone.model.memory import TRASH_DAYS
+from keepstone.model.memory import restorable
 from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
@@ -34,7 +34,6 @@ from keepstone.store.db import Connection
 
 VISIBILITY = "private"
 _PREFIX: dict[Kind, Any] = {"file": "doc", "artifact": "art"}
-_WHAT: dict[Kind, str] = {"file": "file", "artifact": "artifact"}
 
 
 async def upload(
@@ -76,14 +75,12 @@ async def update_artifact(
     data = _checked(content) if content is not None else None
     while True:
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-            before = await _find(conn, workspace, "artifact", artifact_id)
-            workspaces.require_change(principal, workspace, before.created_by)
+            before = await _find(conn, workspace, "artifact", artifact_id, to_change=principal)
             text = content if content is not None else (await _contents(conn, artifact_id)).content
         cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             await spaces.lock(conn, [workspace.library])
-            current = await _find(conn, workspace, "artifact", artifact_id)
-            workspaces.require_change(principal, workspace, current.created_by)
+            current = await _find(conn, workspace, "artifact", artifact_id, to_change=principal)
             if current.version != before.version:
                 continue  # somebody was faster: what was cut may no longer be its text
             changes: dict[str, Any] = {"version": before.version + 1, "updated_at": services.clock()}
@@ -157,22 +154,20 @@ async def delete(services: Services, principal: Principal, workspace_id: str, ki
     """Into the trash, for 30 days."""
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         await spaces.lock(conn, [workspace.library])
-        document = await _find(conn, workspace, kind, document_id)
-        workspaces.require_change(principal, workspace, document.created_by)
+        document = await _find(conn, workspace, kind, document_id, to_change=principal)
         await store.update(conn, document_id, {"deleted_at": services.clock(), "version": document.version + 1})
         await store.add_version(conn, document_id, "deleted", principal.user_id, None)
         await passages.delete(conn, "document", [document_id])
-        await record(conn, principal, f"{_WHAT[kind]}.delete", document_id)
+        await record(conn, principal, f"{kind}.delete", document_id)
 
 
 async def restore(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str
 ) -> Document:
     """Back out of the trash: read anew from the bytes that were uploaded."""
-    oldest = services.clock() - timedelta(days=TRASH_DAYS)
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         document = await _find(conn, workspace, kind, document_id, deleted=True)
-        if document.deleted_at is None or document.deleted_at < oldest:
+        if not restorable(document.deleted_at, services.clock()):
             raise _not_found(kind)
         workspaces.require_change(principal, workspace, document.created_by)
         kept = await _contents(conn, document_id)
@@ -186,7 +181,7 @@ async def restore(
         await store.update(conn, document_id, {"deleted_at": None, "version": document.version + 1})
         await store.add_version(conn, document_id, "restored", principal.user_id, None)
         await _index(conn, services, principal, workspace, document_id, cut)
-        await record(conn, principal, f"{_WHAT[kind]}.restore", document_id)
+        await record(conn, principal, f"{kind}.restore", document_id)
         return await _find(conn, workspace, kind, document_id)
 
 
@@ -216,7 +211,7 @@ async def _keep(
             return existing
         await store.insert(conn, workspace.library, document, whole_text(blocks), original, sha256)
         await _index(conn, services, principal, workspace, document.id, cut)
-        await record(conn, principal, f"{_WHAT[document.kind]}.create", document.id)
+        await record(conn, principal, f"{document.kind}.create", document.id)
     return replace(document, chunks=len(cut))
 
 
@@ -267,12 +262,16 @@ async def _find(
     *,
     deleted: bool = False,
     any_state: bool = False,
+    to_change: Principal | None = None,
 ) -> Document:
+    """Of this workspace; with `to_change`, if they may change it."""
     document = await store.get(conn, document_id)
     if document is None or document.kind != kind or document.workspace_id != workspace.id:
         raise _not_found(kind)
     if not any_state and deleted != (document.deleted_at is not None):
         raise _not_found(kind)
+    if to_change is not None:
+        workspaces.require_change(to_change, workspace, document.created_by)
     return document
 
 
@@ -296,4 +295,4 @@ def _checked(content: str) -> bytes:
 
 
 def _not_found(kind: Kind) -> NotFound:
-    return NotFound(f"There is no such {_WHAT[kind]} in this workspace.")
+    return NotFound(f"There is no such {kind} in this workspace.")

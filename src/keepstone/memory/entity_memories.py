@@ -20,7 +20,7 @@ from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.entity_reading import ExtractedText, read_messages, word_for_word
 from keepstone.memory.kinds import Kind, Prepared, check_metadata
-from keepstone.memory.shelf import Finder, Finders
+from keepstone.memory.shelf import Finder
 from keepstone.model.entity import Entity, EntityFilter, EntityMemory, EntityMessage, EntityType, Event, Filter, Ids
 from keepstone.model.ids import is_id
 from keepstone.model.memory import Version
@@ -169,14 +169,12 @@ def _revises(new: EntityMemory, old: EntityMemory) -> bool:
 
 
 async def get(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
-    return await shelf.get(services, principal, ENTITY_MEMORIES, _finder(principal, memory_id))
+    return await shelf.get(services, principal, ENTITY_MEMORIES, _finder(principal, [memory_id]))
 
 
-async def history(
-    services: Services, principal: Principal, memory_id: str
-) -> tuple[EntityMemory, Sequence[Version]]:  # fmt: skip
+async def history(services: Services, principal: Principal, memory_id: str) -> tuple[EntityMemory, Sequence[Version]]:
     """The memory with every version of it, in their order; also of what is in the trash."""
-    memory, versions = await shelf.history(services, principal, _finder(principal, memory_id))
+    memory, versions = await shelf.history(services, principal, _finder(principal, [memory_id]))
     return memory, versions[::-1]
 
 
@@ -188,18 +186,18 @@ async def update(services: Services, principal: Principal, changes: Sequence[Cha
     for change in changes:
         check_metadata(change.metadata)
     return await shelf.change_all(
-        services, principal, ENTITY_MEMORIES, _finders(principal, list(named)),
+        services, principal, ENTITY_MEMORIES, _finder(principal, list(named)),
         lambda memory: _changed(memory, named[memory.id], services.clock()),
     )  # fmt: skip
 
 
 async def delete(services: Services, principal: Principal, ids: Sequence[str]) -> None:
     """Into the trash, for 30 days: all of them or none."""
-    await shelf.trash_all(services, principal, ENTITY_MEMORIES, _finders(principal, ids))
+    await shelf.trash(services, principal, ENTITY_MEMORIES, _finder(principal, ids))
 
 
 async def restore(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
-    return await shelf.restore(services, principal, ENTITY_MEMORIES, _finder(principal, memory_id))
+    return await shelf.restore(services, principal, ENTITY_MEMORIES, _finder(principal, [memory_id]))
 
 
 # --------------------------------------------------------------------------------------------- many at once
@@ -246,7 +244,7 @@ async def _empty(
 # ------------------------------------------------------------------------------------------------------ shared
 
 
-def _finders(principal: Principal, ids: Sequence[str]) -> Finders[EntityMemory]:
+def _finder(principal: Principal, ids: Sequence[str]) -> Finder[EntityMemory]:
     """All of them, or it raises. From there on the transaction reaches the spaces that they lie in."""
 
     async def find(conn: Connection) -> Sequence[EntityMemory]:
@@ -257,13 +255,6 @@ def _finders(principal: Principal, ids: Sequence[str]) -> Finders[EntityMemory]:
         if any(memory_id not in rows for memory_id in ids):
             raise ENTITY_MEMORIES.not_found()
         return [rows[memory_id] for memory_id in dict.fromkeys(ids)]
-
-    return find
-
-
-def _finder(principal: Principal, memory_id: str) -> Finder[EntityMemory]:
-    async def find(conn: Connection) -> EntityMemory:
-        return (await _finders(principal, [memory_id])(conn))[0]
 
     return find
 

@@ -7,14 +7,13 @@ is kept as it is: whoever sends one sentence wants that remembered.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstone.access.meter import metered
+from keepstone.access.meter import try_model
 from keepstone.engine import extract
 from keepstone.engine.extract import passed_over
 from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.sentences import lowered
 from keepstone.engine.pack import own_words
-from keepstone.errors import UpstreamError
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -46,22 +45,26 @@ async def read_messages(
 ) -> list[ExtractedText]:
     """What an assistant says is about itself, so it is read only where an agent is remembered for, and no user."""
     heard = {"user"} if ids.user_id is not None or ids.agent_id is None else {"user", "assistant"}
-    spoken = [one for one in messages if one.role in heard]
-    found = [
-        ExtractedText(content=one.content, category=one.category, role=each.role, name=each.name)
-        for each in spoken
-        for one in await _extracted(services, principal, own_words(each.content))
+    spoken = [message for message in messages if message.role in heard]
+    texts = [
+        ExtractedText(content=extracted.content, category=extracted.category, role=message.role, name=message.name)
+        for message in spoken
+        for extracted in await _extracted(services, principal, own_words(message.content))
     ]
-    if not found and len(messages) == 1 and spoken and is_statement(own_words(spoken[0].content)):
+    if not texts and len(messages) == 1 and spoken and is_statement(own_words(spoken[0].content)):
         only = spoken[0]
         return [ExtractedText(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
-    return found
+    return texts
 
 
 def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
     """Each message as it is, but for what was recalled and quoted in it. Instructions to a model are no memories."""
-    texts = [(each, own_words(each.content).strip()) for each in messages if each.role != "system"]
-    return [ExtractedText(content=text, category=None, role=each.role, name=each.name) for each, text in texts if text]
+    texts = [(message, own_words(message.content).strip()) for message in messages if message.role != "system"]
+    return [
+        ExtractedText(content=text, category=None, role=message.role, name=message.name)
+        for message, text in texts
+        if text
+    ]
 
 
 def is_statement(text: str) -> bool:
@@ -77,10 +80,7 @@ def is_statement(text: str) -> bool:
 
 async def _extracted(services: Services, principal: Principal, text: str) -> list[extract.Extracted]:
     """A model that can't be reached, or answers with something else, is done without: somebody waits for the answer."""
-    model = metered(services, principal) if text.strip() else None
-    if model is not None:
-        try:
-            return await extract.extract_by_model(model, text, "tool")
-        except UpstreamError:
-            pass
-    return extract.extract_said(text)
+    extracted = None
+    if text.strip():
+        extracted = await try_model(services, principal, lambda model: extract.extract_by_model(model, text, "tool"))
+    return extract.extract_said(text) if extracted is None else extracted

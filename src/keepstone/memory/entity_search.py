@@ -3,16 +3,17 @@ a filter that names whose it is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
+from keepstone.memory import shelf
 from keepstone.memory.workspace_search import worth_showing
 from keepstone.model.entity import EntityFilter, EntityMemory, Filter, only_ids
 from keepstone.model.ids import new_id
+from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import entities
@@ -21,18 +22,6 @@ from keepstone.store.db import Connection, enter
 
 RESULTS, MOST_RESULTS = 10, 1_000
 _LOOKED_AT = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecalledEntityMemory:
-    memory: EntityMemory
-    relevance: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    items: Sequence[EntityMemory]
-    total: int
 
 
 async def find(
@@ -45,7 +34,7 @@ async def find(
     floor: float | None = None,
     asked_at: datetime | None = None,
     few: int = lookup.FEW,
-) -> list[RecalledEntityMemory]:
+) -> list[Recalled[EntityMemory]]:
     """The memories that the query is about, the most relevant first; with a `floor` none of less relevance. One
     query of the month's limit, unless there is nothing at all to look through.
     """
@@ -57,28 +46,22 @@ async def find(
     async with services.db.transaction(asked.place.scope) as conn:
         many = limit if floor is not None else max(limit, _LOOKED_AT)
         enough = max(CANDIDATES, limit)
-        matches = await lookup.find(
-            conn, asked, limit=many, enough=enough, floor=floor, style=SEVERAL_NOTES
-        )  # fmt: skip
+        matches = await lookup.find(conn, asked, limit=many, enough=enough, floor=floor, style=SEVERAL_NOTES)
         hits = (matches.hits if floor is not None else worth_showing(matches.hits))[:limit]
         memories = await store.by_ids(conn, [hit.source_id for hit in hits])
         await meter.charge(services, conn, principal, "memory_recall", new_id("qry"))
-    return [
-        RecalledEntityMemory(memory=memories[hit.source_id], relevance=hit.relevance)
-        for hit in hits
-        if hit.source_id in memories and memories[hit.source_id].deleted_at is None
-    ]
+    return shelf.recalled(hits, {name: memory for name, memory in memories.items() if memory.deleted_at is None})
 
 
 async def list_memories(
     services: Services, principal: Principal, wanted: EntityFilter, *, limit: int, offset: int
-) -> Listed:  # fmt: skip
+) -> tuple[Sequence[EntityMemory], int]:
     """The newest first, and how many there are in all."""
     now = services.clock()
     async with services.db.transaction(account_scope(principal.account)) as conn:
         spaces = await _enter(conn, principal, wanted.filter)
         items = await store.page(conn, spaces, wanted, now, limit=limit, offset=offset)
-        return Listed(items=items, total=await store.count(conn, spaces, wanted, now))
+        return items, await store.count(conn, spaces, wanted, now)
 
 
 async def list_trash(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from keepstone.access.audit import record
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory.projects import require_project
@@ -36,16 +36,15 @@ async def put(
     if visibility == "private" and scope_kind != "user":
         message = "only a fact of a user can be private; others are their scope's"
         raise Malformed(f"{message}.".capitalize(), fields={"visibility": message})
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        scope_id = await _reach(conn, principal, scope_kind, scope_id)
-        await store.lock(conn, scope_kind, scope_id, key)
+    async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
+        await store.lock(conn, scope_kind, scope, key)
         fact_id = new_id("fact")
         await store.put(
-            conn, fact_id, scope_kind, scope_id, key, value, visibility=visibility, at=services.clock(),
+            conn, fact_id, scope_kind, scope, key, value, visibility=visibility, at=services.clock(),
             by=principal.user_id,
         )  # fmt: skip
         await record(conn, principal, "fact.put", fact_id)
-        return _there(await store.get(conn, scope_kind, scope_id, key))
+        return _there(await store.get(conn, scope_kind, scope, key))
 
 
 async def get(
@@ -57,27 +56,24 @@ async def get(
     *,
     as_of: datetime | None = None,
 ) -> Fact:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        scope_id = await _reach(conn, principal, scope_kind, scope_id)
-        return _there(await store.get(conn, scope_kind, scope_id, key, as_of=as_of))
+    async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
+        return _there(await store.get(conn, scope_kind, scope, key, as_of=as_of))
 
 
 async def list_facts(
     services: Services, principal: Principal, scope_kind: ScopeKind, scope_id: str, *, as_of: datetime | None = None
 ) -> Sequence[Fact]:
     """All that hold in this scope, or held then, by key."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        scope_id = await _reach(conn, principal, scope_kind, scope_id)
-        return await store.of_scopes(conn, [(scope_kind, scope_id)], as_of=as_of)
+    async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
+        return await store.of_scopes(conn, [(scope_kind, scope)], as_of=as_of)
 
 
 async def delete(services: Services, principal: Principal, scope_kind: ScopeKind, scope_id: str, key: str) -> None:
     """It holds no longer; what it was stays in its history."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        scope_id = await _reach(conn, principal, scope_kind, scope_id)
-        await store.lock(conn, scope_kind, scope_id, key)
-        before = _there(await store.get(conn, scope_kind, scope_id, key))
-        await store.end(conn, scope_kind, scope_id, key, services.clock())
+    async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
+        await store.lock(conn, scope_kind, scope, key)
+        before = _there(await store.get(conn, scope_kind, scope, key))
+        await store.end(conn, scope_kind, scope, key, services.clock())
         await record(conn, principal, "fact.delete", before.id)
 
 
@@ -85,9 +81,8 @@ async def history(
     services: Services, principal: Principal, scope_kind: ScopeKind, scope_id: str, key: str
 ) -> Sequence[Fact]:
     """Every value it had, the latest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        scope_id = await _reach(conn, principal, scope_kind, scope_id)
-        versions = await store.history(conn, scope_kind, scope_id, key)
+    async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
+        versions = await store.history(conn, scope_kind, scope, key)
     if not versions:
         raise _not_found()
     return versions

@@ -9,9 +9,11 @@ from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import NotFound
+from keepstone.memory import shelf
 from keepstone.memory.graphs import find_graph
 from keepstone.model.graph import Graph, Node, NodeFilter, Query
 from keepstone.model.ids import new_id
+from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import candidates, memories
@@ -24,16 +26,10 @@ COUNTED = 200  # candidates at least, among which those that are relevant are co
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecalledNode:
-    node: Node
-    relevance: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRecall:
     """`total` counts all that pass and are relevant enough, also beyond those that are returned."""
 
-    results: list[RecalledNode]
+    results: list[Recalled[Node]]
     total: int
     query_id: str
     degraded: str | None
@@ -66,12 +62,7 @@ async def recall(
             conn, asked, limit=COUNTED, count=COUNTED, enough=enough, floor=min_relevance, style=SEVERAL_NOTES
         )
         best = matches.hits[:max_results]
-        nodes = await memories.by_ids(conn, store.SHAPE, [hit.source_id for hit in best])
-        results = [
-            RecalledNode(node=nodes[hit.source_id], relevance=hit.relevance)
-            for hit in best
-            if hit.source_id in nodes  # forgotten since it was found
-        ]
+        results = shelf.recalled(best, await memories.by_ids(conn, store.SHAPE, [hit.source_id for hit in best]))
         recalled = GraphRecall(results=results, total=len(matches.hits), query_id=query_id, degraded=matches.degraded)
         graph = asked.place.graph
         await store.note_query(

@@ -6,7 +6,8 @@ holds now, or what held at a time. `graph_recall` looks; this module keeps.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,7 +23,7 @@ from keepstone.memory.kinds import Kind, Prepared, check_metadata
 from keepstone.memory.shelf import Finder
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import new_id
-from keepstone.model.memory import Version
+from keepstone.model.memory import Version, restorable
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -43,15 +44,6 @@ class Stored:
     node: Node
     existing: bool
     superseded: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
-    """A node that was reached, over which edge, and in how many steps."""
-
-    node: Node
-    edge: Edge
-    steps: int
 
 
 # ------------------------------------------------------------------------------------------------------ graphs
@@ -75,14 +67,13 @@ async def list_graphs(
 
 
 async def get_graph(services: Services, principal: Principal, graph_id: str | None) -> Graph:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        return await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (_, graph):
+        return graph
 
 
 async def delete_graph(services: Services, principal: Principal, graph_id: str | None) -> None:
     """Into the trash with all its nodes, for 30 days."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         if graph.is_default:
             raise Conflict("This is the account's default graph: forget its nodes instead.")
         await spaces.put_away(conn, graph.space, away=True)
@@ -92,7 +83,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
 async def restore_graph(services: Services, principal: Principal, graph_id: str) -> Graph:
     async with services.db.transaction(account_scope(principal.account)) as conn:
         graph = await store.get(conn, graph_id, deleted=True)
-        if graph is None or graph.deleted_at is None or shelf.too_long(services, graph.deleted_at):
+        if graph is None or not restorable(graph.deleted_at, services.clock()):
             raise no_graph()
         await spaces.put_away(conn, graph.space, away=False)
         await record(conn, principal, "graph.restore", graph_id)
@@ -124,9 +115,7 @@ async def store_node(
         valid_from=valid_from or now,
     )  # fmt: skip
     prepared = await shelf.prepare(services, NODES, node)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await spaces.lock(conn, [graph.space])
+    async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         prepared = prepared.moved(space=graph.space, place=graph.id, history=graph.history)
         known = next(iter(await shelf.twins(conn, NODES, prepared.memory)), None)
         node = known or prepared.memory
@@ -147,14 +136,12 @@ async def get_node(services: Services, principal: Principal, graph_id: str | Non
 async def list_nodes(
     services: Services, principal: Principal, graph_id: str | None, wanted: NodeFilter, page: PageRequest
 ) -> Page[Node]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         return await store.nodes(conn, graph.space, wanted, page)
 
 
 async def list_trash(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Node]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         return await memories.trash(conn, store.SHAPE, [graph.space], page)
 
 
@@ -222,9 +209,7 @@ async def relate(
         id=new_id("edge"), from_id=from_id, to_id=to_id, type=edge_type, metadata=metadata,
         valid_from=valid_from or now, valid_to=valid_to, created_at=now,
     )  # fmt: skip
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await spaces.lock(conn, [graph.space])
+    async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         new, old = await find_node(conn, graph, from_id), await find_node(conn, graph, to_id)
         if edge_type == SUPERSEDES and old.valid_to is None:
             if new.valid_to is not None:
@@ -236,16 +221,13 @@ async def relate(
 
 
 async def list_edges(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Edge]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    async with inside(services, principal, graph_id) as (conn, graph):
         return await store.edges(conn, graph.space, page)
 
 
 async def end_edge(services: Services, principal: Principal, graph_id: str | None, edge_id: str) -> None:
     """It holds no longer. What was superseded by it alone holds again."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
-        await spaces.lock(conn, [graph.space])
+    async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         edge = await store.edge(conn, graph.space, edge_id)
         if edge is None:
             raise NotFound("There is no such edge in this graph.")
@@ -273,12 +255,11 @@ async def neighbours(
     direction: str = "both",
     edge_type: str | None = None,
     as_of: datetime | None = None,
-) -> list[Neighbour]:
-    """What is one or two edges away, the nearest first."""
+) -> list[tuple[Node, Edge, int]]:
+    """What is one or two edges away, over which edge, and in how many steps; the nearest first."""
     at = as_of or services.clock()
-    reached: list[Neighbour] = []
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        graph = await find_graph(conn, principal, graph_id)
+    reached: list[tuple[Node, Edge, int]] = []
+    async with inside(services, principal, graph_id) as (conn, graph):
         await find_node(conn, graph, node_id)
         seen, frontier = {node_id}, [node_id]
         for step in range(1, depth + 1):
@@ -291,7 +272,7 @@ async def neighbours(
             for edge, end in fresh:
                 if end not in seen:
                     seen.add(end)
-                    reached.append(Neighbour(node=nodes[end], edge=edge, steps=step))
+                    reached.append((nodes[end], edge, step))
             frontier = [end for _, end in fresh]
             if not frontier:
                 break
@@ -299,6 +280,18 @@ async def neighbours(
 
 
 # ------------------------------------------------------------------------------------------------------ shared
+
+
+@asynccontextmanager
+async def inside(
+    services: Services, principal: Principal, graph_id: str | None, *, lock: bool = False
+) -> AsyncGenerator[tuple[Connection, Graph]]:
+    """A transaction in the graph; with `lock` nobody else changes anything in it until the end."""
+    async with services.db.transaction(account_scope(principal.account)) as conn:
+        graph = await find_graph(conn, principal, graph_id)
+        if lock:
+            await spaces.lock(conn, [graph.space])
+        yield conn, graph
 
 
 async def find_graph(conn: Connection, principal: Principal, graph_id: str | None) -> Graph:
@@ -330,8 +323,8 @@ async def _default(conn: Connection) -> Graph | None:
 
 
 def _finder(principal: Principal, graph_id: str | None, node_id: str) -> Finder[Node]:
-    async def find(conn: Connection) -> Node:
-        return await find_node(conn, await find_graph(conn, principal, graph_id), node_id, any_state=True)
+    async def find(conn: Connection) -> Sequence[Node]:
+        return [await find_node(conn, await find_graph(conn, principal, graph_id), node_id, any_state=True)]
 
     return find
 

@@ -26,22 +26,6 @@ _VERBS = {
 }  # fmt: skip
 
 
-def _content(memory: Memory) -> Sequence[str]:
-    return [memory.content]
-
-
-def _content_hash(memory: Memory) -> bytes:
-    return dedup.content_hash(memory.content)
-
-
-def _size(memory: Memory) -> int:
-    return len(memory.content.encode())
-
-
-def _space(memory: Memory) -> int:
-    return memory.space
-
-
 async def _unlimited(conn: Connection, services: Services, principal: Principal, memory: Memory, more: int) -> None:
     """Nothing is counted against a plan."""
 
@@ -60,10 +44,10 @@ class Kind(Generic[MemoryT]):
     largest: int = LARGEST
     unique: bool = True
     verbs: Mapping[str, str] = field(default_factory=dict[str, str])
-    indexed: Callable[[MemoryT], Sequence[str]] = _content
-    content_hash: Callable[[MemoryT], bytes] = _content_hash
-    size: Callable[[MemoryT], int] = _size
-    found_in: Callable[[MemoryT], int] = _space  # the space of its passages
+    indexed: Callable[[MemoryT], Sequence[str]] = lambda memory: [memory.content]
+    content_hash: Callable[[MemoryT], bytes] = lambda memory: dedup.content_hash(memory.content)
+    size: Callable[[MemoryT], int] = lambda memory: len(memory.content.encode())
+    found_in: Callable[[MemoryT], int] = lambda memory: memory.space  # the space of its passages
     make_room: Callable[[Connection, Services, Principal, MemoryT, int], Awaitable[None]] = _unlimited
 
     def new(self, at: datetime, **fields: Any) -> MemoryT:
@@ -116,7 +100,8 @@ class Prepared(Generic[MemoryT]):
     def moved(self, **fields: Any) -> "Prepared[MemoryT]":
         """The same with another id, space or the like."""
         memory = replace(self.memory, **fields)
-        return Prepared(memory, [replace(one, source_id=memory.id) for one in self.passages or []], self.first)
+        cut = [replace(passage, source_id=memory.id) for passage in self.passages or []]
+        return Prepared(memory, cut, self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +111,10 @@ class Written(Generic[MemoryT]):
     change: str
     before: MemoryT | None
     after: Prepared[MemoryT]
+
+    @property
+    def memory(self) -> MemoryT:
+        return self.after.memory
 
 
 def check_metadata(metadata: Mapping[str, Any] | None) -> None:

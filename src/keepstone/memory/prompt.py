@@ -1,8 +1,7 @@
 """The prompt that a composer gives to an agent: its layers in a fixed order, each within its share of the window."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from keepstone.engine.pack import CLOSING, OPENING, defused
 from keepstone.errors import Invalid
@@ -61,17 +60,12 @@ class TokenCounts:
 def fit(audience: Audience, layers: Layers, text: str, size: int, count: TokenCounts) -> Composed:
     """The prompt of these layers: landmarks all, of the others what their share of the window holds."""
     share = int(SHARE * size)
-    episodic, episodic_ids = _within(
-        [(summary.id, _summed(summary)) for summary in reversed(layers.episodic)], share, count
-    )
+    episodic = _within(share, count, {summary.id: _summed(summary) for summary in reversed(layers.episodic)})
     if layers.compaction:
-        episodic = [f"- (compacted) {defused(layers.compaction.content)}", *episodic]
-        episodic_ids = [layers.compaction.id, *episodic_ids]
-    semantic, semantic_ids = _within(
-        [(memory.id, _recalled(audience, memory)) for memory in layers.semantic], share, count
-    )
-    structured, structured_ids = _within([(fact.id, _fact(audience, fact)) for fact in layers.structured], share, count)
-    landmarks = [f"- [{landmark.created_at:%Y-%m-%d}] {defused(landmark.text)}" for landmark in layers.landmarks]
+        episodic = {layers.compaction.id: f"- (compacted) {defused(layers.compaction.content)}", **episodic}
+    semantic = _within(share, count, {memory.id: _recalled(audience, memory) for memory in layers.semantic})
+    structured = _within(share, count, {fact.id: _fact(audience, fact) for fact in layers.structured})
+    landmarks = {mark.id: f"- [{mark.created_at:%Y-%m-%d}] {defused(mark.text)}" for mark in layers.landmarks}
     lines = [as_message(audience, message) for message in layers.working]
     header = "\n".join(
         [
@@ -94,13 +88,10 @@ def fit(audience: Audience, layers: Layers, text: str, size: int, count: TokenCo
             layer="working", name=f"the last {len(lines)} messages", ids=[message.id for message in layers.working],
             tokens=sum(count(line["content"]) for line in lines),
         ),
-        PromptSection(layer="episodic", name="summaries", tokens=_total(episodic, count), ids=episodic_ids),
-        PromptSection(layer="semantic", name="recall", tokens=_total(semantic, count), ids=semantic_ids),
-        PromptSection(layer="structured", name="facts", tokens=_total(structured, count), ids=structured_ids),
-        PromptSection(
-            layer="landmarks", name="landmarks", tokens=_total(landmarks, count),
-            ids=[landmark.id for landmark in layers.landmarks],
-        ),
+        _section("episodic", "summaries", episodic, count),
+        _section("semantic", "recall", semantic, count),
+        _section("structured", "facts", structured, count),
+        _section("landmarks", "landmarks", landmarks, count),
         PromptSection(layer="message", name="latest message", tokens=count(asked["content"]), ids=[]),
     ]  # fmt: skip
     return Composed(
@@ -134,18 +125,20 @@ def shrunk(
     return composed
 
 
-def _within(lines: Sequence[tuple[str, str]], most: int, count: TokenCounts) -> tuple[list[str], list[str]]:
-    """The first of them that fit."""
-    kept: list[str] = []
-    ids: list[str] = []
-    spent = 0
-    for name, text in lines:
+def _within(most: int, count: TokenCounts, lines: dict[str, str]) -> dict[str, str]:
+    """Lines by the ids of what they say: the first of them that fit."""
+    kept: dict[str, str] = {}
+    for name, text in lines.items():
         cost = count(text) + 1
-        if spent + cost <= most:
-            kept.append(text)
-            ids.append(name)
-            spent += cost
-    return kept, ids
+        if cost <= most:
+            kept[name] = text
+            most -= cost
+    return kept
+
+
+def _section(layer: str, name: str, lines: dict[str, str], count: TokenCounts) -> PromptSection:
+    spent = sum(count(line) + 1 for line in lines.values())
+    return PromptSection(layer=layer, name=name, tokens=spent, ids=list(lines))
 
 
 def _place(audience: Audience) -> list[str]:
@@ -161,21 +154,18 @@ def _place(audience: Audience) -> list[str]:
     return lines
 
 
-def _part(title: str, lines: Sequence[str]) -> list[str]:
-    return [title, *lines] if lines else []
+def _part(title: str, lines: dict[str, str]) -> list[str]:
+    return [title, *lines.values()] if lines else []
 
 
 def as_message(audience: Audience, message: Utterance) -> dict[str, str]:
     """The agent's own words are its own; everybody else is named."""
-    attached = "".join(f" [attachment: {defused(_attachment(given))}]" for given in message.attachments)
+    names = [given.get("name") or given.get("url") or given.get("id") or "file" for given in message.attachments]
+    attached = "".join(f" [attachment: {defused(str(name))}]" for name in names)
     if message.agent == audience.agent.slug:
         return {"role": "assistant", "content": message.text + attached}
     named = f"[{message.ts:%Y-%m-%d %H:%M}] {defused(message.name)}: {message.text}{attached}"
     return {"role": "user", "content": named}
-
-
-def _attachment(given: dict[str, Any]) -> str:
-    return str(given.get("name") or given.get("url") or given.get("id") or "file")
 
 
 def _summed(summary: Summary) -> str:
@@ -183,21 +173,15 @@ def _summed(summary: Summary) -> str:
 
 
 def _recalled(audience: Audience, memory: RoomMemory) -> str:
-    names = _names(audience)
-    who = names.get(memory.user_id or "")
+    who = _names(audience).get(memory.user_id or "")
     label = ", ".join([memory.type, *([defused(who)] if who else [])])
     return f"- [{memory.created_at:%Y-%m-%d}] ({label}) {defused(memory.text)}"
 
 
 def _fact(audience: Audience, fact: Fact) -> str:
-    names = _names(audience)
-    whose = names.get(fact.scope_id, fact.scope_kind) if fact.scope_kind == "user" else fact.scope_kind
+    whose = _names(audience).get(fact.scope_id, fact.scope_kind) if fact.scope_kind == "user" else fact.scope_kind
     return f"- {defused(whose)}: {defused(fact.key)} = {defused(fact.value)}"
 
 
 def _names(audience: Audience) -> dict[str, str]:
     return {person.user_id: person.name or person.email for person in audience.participants}
-
-
-def _total(lines: Sequence[str], count: TokenCounts) -> int:
-    return sum(count(line) + 1 for line in lines)

@@ -11,13 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
-from keepstone.access.meter import metered
+from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
-from keepstone.access.readscope import account_scope, job_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, job_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.engine.pack import own_words
 from keepstone.engine.takeaways import Takeaway, is_landmark, revises, takeaways, takeaways_by_model
-from keepstone.errors import Conflict, NotFound, UpstreamError
+from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.agents import find_agent
 from keepstone.memory.kinds import Kind, Prepared
@@ -83,8 +83,7 @@ async def list_room(
     services: Services, principal: Principal, place: str, page: PageRequest, *, agent: str | None = None
 ) -> Page[RoomMemory]:
     """What an agent remembers of the room, or what all of them do."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place)
+    async with inside(services, principal, find_place, place) as (conn, room):
         agents = [agent] if agent else await rooms.agents(conn, room.space)
         parts = [room.space] if room.agent else await rooms.parts(conn, [room.space], agents)
         return await _page(conn, principal, parts, page)
@@ -95,8 +94,7 @@ async def pin(
 ) -> Landmark:
     """A landmark by hand. What it supersedes stays readable. Pinned again, it is the one that is there."""
     text = LANDMARKS.check_text(text)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place, make=True)
+    async with inside(services, principal, find_place, place, make=True) as (conn, room):
         await rooms.hold(conn, room.space)
         every = {landmark.id: landmark for landmark in await store.landmarks(conn, room.space, superseded=True)}
         if any(landmark_id not in every for landmark_id in supersedes):
@@ -113,8 +111,7 @@ async def pin(
 async def list_landmarks(
     services: Services, principal: Principal, place: str, *, superseded: bool
 ) -> Sequence[Landmark]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place)
+    async with inside(services, principal, find_place, place) as (conn, room):
         return await store.landmarks(conn, room.space, superseded=superseded)
 
 
@@ -145,13 +142,11 @@ async def _takeaways(
     text = own_words(message.text)
     if message.user is None or not text.strip():
         return []
-    model = metered(services, worker_for(account, message.user), room=room.id)
-    if model is not None:
-        try:
-            return await takeaways_by_model(model, message.name, text, people)
-        except UpstreamError:
-            pass  # what comes after it would wait for this one message
-    return takeaways(message.name, text, people)
+    kept = await try_model(
+        services, worker_for(account, message.user), room=room.id,
+        ask=lambda model: takeaways_by_model(model, message.name, text, people),
+    )  # fmt: skip
+    return takeaways(message.name, text, people) if kept is None else kept
 
 
 async def _give(services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway]) -> None:
@@ -162,20 +157,14 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
         "user_id": message.user, "source_type": "message", "source_message_id": message.id,
         "visibility": room.visibility,
     }  # fmt: skip
-    prepared = [
-        await shelf.prepare(services, ROOM_MEMORIES, memory, embed=False)
-        for memory in (
-            ROOM_MEMORIES.new(
-                message.ts,
-                content=takeaway.text,
-                type=takeaway.type,
-                run_id=room.run_id,
-                metadata=_metadata(takeaway),
-                **origin,
-            )
-            for takeaway in kept
+    made = [
+        ROOM_MEMORIES.new(
+            message.ts, content=takeaway.text, type=takeaway.type, run_id=room.run_id, metadata=_metadata(takeaway),
+            **origin,
         )
-    ]
+        for takeaway in kept
+    ]  # fmt: skip
+    prepared = [await shelf.prepare(services, ROOM_MEMORIES, memory, embed=False) for memory in made]
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
@@ -204,7 +193,8 @@ async def _decide(conn: Connection, services: Services, principal: Principal, la
     older = [other for other in before if other.created_at <= at and revises(landmark.content, other.content)]
     await _supersede(conn, services, principal, older, landmark.id, at)
     # Told late, it may have been revised already.
-    newer = next((one for one in before if one.created_at > at and revises(one.content, landmark.content)), None)
+    later = [other for other in before if other.created_at > at]
+    newer = next((other for other in later if revises(other.content, landmark.content)), None)
     if newer is not None:
         await _supersede(conn, services, principal, [landmark], newer.id, newer.created_at)
 
@@ -242,9 +232,7 @@ async def _shared_space(conn: Connection, principal: Principal, place: Shared, n
     return space
 
 
-async def _page(
-    conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest
-) -> Page[RoomMemory]:  # fmt: skip
+async def _page(conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest) -> Page[RoomMemory]:
     await enter(conn, space_scope(principal, *parts))
     return await memories.page(conn, store.SHAPE, parts, page)
 

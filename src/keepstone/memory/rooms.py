@@ -9,14 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.access.audit import record
-from keepstone.access.emails import plain_email
-from keepstone.access.principals import act_for
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.principals import act_for, find_user
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, Malformed, NotFound
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
-from keepstone.model.account import User
 from keepstone.model.ids import is_id, new_id
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
@@ -78,7 +76,7 @@ async def create(
         space = await store.create(conn, room_id, name, project_id)
         await member_store.put_member(conn, space, user_id, "owner")
         for participant in participants:
-            invited = await _user(conn, participant)
+            invited = await find_user(conn, participant)
             if invited.id != user_id:
                 await member_store.put_member(conn, space, invited.id, "member")
         for slug in dict.fromkeys(agents):
@@ -104,8 +102,7 @@ async def get(services: Services, principal: Principal, room_id: str) -> Describ
 
 
 async def rename(services: Services, principal: Principal, room_id: str, *, name: str) -> Described:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         await member_store.rename(conn, room.space, name)
         await record(conn, principal, "room.rename", room_id)
         return await _described(conn, await find_room(conn, principal, room_id))
@@ -113,8 +110,7 @@ async def rename(services: Services, principal: Principal, room_id: str, *, name
 
 async def delete(services: Services, principal: Principal, room_id: str) -> None:
     """Into the trash with all that was said, for 30 days; by an owner of the room."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         await _require_owner(conn, principal, room)
         await spaces.put_away(conn, room.space, away=True)
         await record(conn, principal, "room.delete", room_id)
@@ -134,9 +130,8 @@ async def restore(services: Services, principal: Principal, room_id: str) -> Des
 
 async def join(services: Services, principal: Principal, room_id: str, user: str) -> Described:
     """Let somebody of the account in. Whoever is in a room may."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
-        joining = await _user(conn, user)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
+        joining = await find_user(conn, user)
         if joining.id not in {participant.user_id for participant in await member_store.members(conn, room.space)}:
             await member_store.put_member(conn, room.space, joining.id, "member")
             await record(conn, principal, "room.join", room_id, user=joining.id)
@@ -145,8 +140,7 @@ async def join(services: Services, principal: Principal, room_id: str, user: str
 
 async def leave(services: Services, principal: Principal, room_id: str, user_id: str) -> None:
     """Everybody may leave; an owner may send others away. The last owner hands the room on, or deletes it."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         if user_id != principal.user_id:
             await _require_owner(conn, principal, room)
         await store.hold(conn, room.space)
@@ -164,8 +158,7 @@ async def leave(services: Services, principal: Principal, room_id: str, user_id:
 
 async def add_agent(services: Services, principal: Principal, room_id: str, agent: str) -> Described:
     """It remembers what is said from now on."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         await find_agent(conn, agent)
         await store.add_agent(conn, room.space, agent)
         await record(conn, principal, "room.agent", room_id, agent=agent)
@@ -173,8 +166,7 @@ async def add_agent(services: Services, principal: Principal, room_id: str, agen
 
 
 async def remove_agent(services: Services, principal: Principal, room_id: str, slug: str) -> None:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         if not await store.remove_agent(conn, room.space, slug):
             raise NotFound("There is no such agent in this room.")
         await record(conn, principal, "room.agent_away", room_id, agent=slug)
@@ -183,29 +175,18 @@ async def remove_agent(services: Services, principal: Principal, room_id: str, s
 # ------------------------------------------------------------------------------------------------- what is said
 
 
-async def say(services: Services, principal: Principal, room_id: str, new: NewMessage) -> Utterance:
-    """In a room, as oneself or as an agent that is in it."""
-    if new.user is not None:
-        principal = await act_for(services, principal, new.user)
+async def say(
+    services: Services, principal: Principal, place: str, new: NewMessage, *, alone: bool = False
+) -> Utterance:
+    """As oneself or as an agent that is there: in a room, or with `alone` in the direct messages with that agent."""
+    principal = await act_for(services, principal, new.user)
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
-        if new.agent is not None and new.agent not in await store.agents(conn, room.space):
+        room = await (find_dm(conn, principal, place, make=True) if alone else find_room(conn, principal, place))
+        if new.agent is not None and new.agent not in ([place] if alone else await store.agents(conn, room.space)):
             raise NotFound("There is no such agent in this room.")
         before, said = await _say(conn, services, principal, room, new)
-    await _keep_recent(services, principal, room, before, said)
-    return said
-
-
-async def say_to_agent(services: Services, principal: Principal, agent: str, new: NewMessage) -> Utterance:
-    """To an agent alone, or as that agent to its user."""
-    if new.user is not None:
-        principal = await act_for(services, principal, new.user)
-    if new.agent not in {None, agent}:
-        raise NotFound("In a direct message there is only the one agent.")
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_dm(conn, principal, agent, make=True)
-        before, said = await _say(conn, services, principal, room, new)
-    await _keep_recent(services, principal, room, before, said)
+    if services.working is not None and before is not None:
+        await services.working.append(principal.account, room.space, before, said)
     return said
 
 
@@ -216,8 +197,7 @@ async def list_messages(
     """In the order in which they were said; of the same moment, in which they came."""
     number = number_in(page)
     after = (page.after[0], number) if page.after and number is not None else None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_place(conn, principal, place)
+    async with inside(services, principal, find_place, place) as (conn, room):
         messages = await store.messages(
             conn, room.space, after=after, limit=page.limit + 1, thread_id=thread_id, latest_first=latest_first
         )
@@ -251,8 +231,7 @@ async def recent_messages(services: Services, principal: Principal, room: Room) 
 
 
 async def open_thread(services: Services, principal: Principal, room_id: str, *, title: str) -> Thread:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         thread = Thread(id=new_id("thr"), title=title, message_count=0, opened_at=services.clock(), closed_at=None)
         await store.open_thread(conn, room.space, thread)
         await record(conn, principal, "thread.open", thread.id)
@@ -260,15 +239,13 @@ async def open_thread(services: Services, principal: Principal, room_id: str, *,
 
 
 async def list_threads(services: Services, principal: Principal, room_id: str, page: PageRequest) -> Page[Thread]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         return await store.threads(conn, room.space, page)
 
 
 async def close_thread(services: Services, principal: Principal, room_id: str, thread_id: str) -> Thread:
     """A summary of it is made. Closed again, nothing changes."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        room = await find_room(conn, principal, room_id)
+    async with inside(services, principal, find_room, room_id) as (conn, room):
         thread = await store.thread(conn, room.space, thread_id)
         if thread is None:
             raise NotFound("There is no such thread in this room.")
@@ -276,10 +253,7 @@ async def close_thread(services: Services, principal: Principal, room_id: str, t
             return thread
         now = services.clock()
         await store.close_thread(conn, thread_id, now)
-        await services.queue.add(
-            conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
-            thread_id=thread_id,
-        )  # fmt: skip
+        await _schedule_summary(conn, services, principal, room, thread_id)
         await record(conn, principal, "thread.close", thread_id)
     return replace(thread, closed_at=now)
 
@@ -318,13 +292,6 @@ async def find_place(conn: Connection, principal: Principal, place: str, *, make
     if is_id("room", place):
         return await find_room(conn, principal, place)
     return await find_dm(conn, principal, place, make=make)
-
-
-async def _user(conn: Connection, user: str) -> User:
-    known = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-    if known is None:
-        raise NotFound("There is no such user in this account.")
-    return known
 
 
 async def _described(conn: Connection, room: Room) -> Described:
@@ -382,17 +349,16 @@ async def _in_thread(conn: Connection, services: Services, principal: Principal,
     thread = await store.thread(conn, room.space, said.thread_id)
     long = count > WORKING and (count - WORKING) % 25 == 1
     if long or (thread is not None and thread.closed_at is not None):
-        await services.queue.add(
-            conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
-            thread_id=said.thread_id,
-        )  # fmt: skip
+        await _schedule_summary(conn, services, principal, room, said.thread_id)
 
 
-async def _keep_recent(
-    services: Services, principal: Principal, room: Room, before: int | None, said: Utterance
+async def _schedule_summary(
+    conn: Connection, services: Services, principal: Principal, room: Room, thread_id: str
 ) -> None:
-    if services.working is not None and before is not None:
-        await services.working.append(principal.account, room.space, before, said)
+    await services.queue.add(
+        conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
+        thread_id=thread_id,
+    )  # fmt: skip
 
 
 async def _require_owner(conn: Connection, principal: Principal, room: Room) -> None:

@@ -5,9 +5,8 @@ A scope is its user's, or for a service key that names nobody the account's. The
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
@@ -21,7 +20,6 @@ from keepstone.engine.rank import named
 from keepstone.engine.search import Hit
 from keepstone.errors import Invalid
 from keepstone.memory.shelf import schedule_indexing
-from keepstone.model.ids import new_id
 from keepstone.model.message import KeptMessage, Message
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -43,36 +41,18 @@ _VISIBILITY = "private"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptTurn:
-    """One row of a transcript. `id` is the caller's own: the same again changes nothing."""
-
-    speaker: str
-    text: str
-    id: str | None = None
-    ts: datetime | None = None
-    reply_to: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
     new: int
     message_ids: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """Somebody whom the turn concerns, and what holds of them, the newest first."""
-
-    speaker: str
-    facts: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRecall:
+    """`people` are those whom the turn concerns, with what holds of them, the newest first."""
+
     context: str
     evidence: list[Evidence]
-    people: list[Person]
+    people: dict[str, list[str]]
     credits: int
     degraded: str | None = None
 
@@ -85,24 +65,11 @@ class ScopeAnswer:
     credits: int
 
 
-async def ingest(
-    services: Services, principal: Principal, scope_id: str, transcript: Sequence[TranscriptTurn]
-) -> Ingested:
-    """Append to the scope, which is made with its first message. A plain write: no model is called."""
+async def ingest(services: Services, principal: Principal, scope_id: str, messages: Sequence[Message]) -> Ingested:
+    """Append to the scope, which is made with its first message. The same `client_id` again changes nothing. A plain
+    write: no model is called.
+    """
     services.embedders.need()
-    now = services.clock()
-    messages = [
-        Message(
-            id=new_id("msg"),
-            client_id=turn.id,
-            speaker=turn.speaker,
-            text=turn.text,
-            at=turn.ts or now,
-            reply_to=turn.reply_to,
-            metadata=turn.metadata,
-        )
-        for turn in transcript
-    ]
     sources = [
         Source(kind="message", id=message.id, text=message.text, at=message.at, speaker=message.speaker)
         for message in messages
@@ -150,15 +117,14 @@ async def recall(
     async def work(call_id: str) -> ScopeRecall:
         asked = await lookup.ask(services, question, _survey(services, principal, scope_id, "recall", call_id))
         if asked.place.empty:
-            return ScopeRecall(context="", evidence=[], people=[], credits=0)
+            return ScopeRecall(context="", evidence=[], people={}, credits=0)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=limit, floor=min_relevance)
             evidence = await _evidence(conn, matches.hits)
             people = await _people(conn, asked.place.space, question, evidence)
             cost = await charge(services, conn, principal, "recall", call_id)
-        facts = {person.speaker: person.facts for person in people}
         return ScopeRecall(
-            context=context(evidence, max_tokens=max_tokens, people=facts),
+            context=context(evidence, max_tokens=max_tokens, people=people),
             evidence=evidence,
             people=people,
             credits=cost,
@@ -194,7 +160,8 @@ async def ask(
             judged = services.llm is not None or matches.degraded is not None
             speaks_of_it = judged or matches.answerable >= ABSTAIN_BELOW
             evidence = await _evidence(conn, matches.hits if speaks_of_it else [])
-        text = quoted(_close_to_the_best(evidence)[:QUOTED], max_tokens=max_tokens)
+        close_to_best = [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
+        text = quoted(close_to_best[:QUOTED], max_tokens=max_tokens)
         model = metered(services, principal)
         if model is not None and evidence:
             answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
@@ -208,9 +175,7 @@ async def ask(
     return await once(services, principal, request_id, parameters, work, keep=_is_short)
 
 
-async def _survey(
-    services: Services, principal: Principal, scope_id: str, action: str, call_id: str
-) -> SearchPlace:  # fmt: skip
+async def _survey(services: Services, principal: Principal, scope_id: str, action: str, call_id: str) -> SearchPlace:
     """The scope. If anything was ever said in it, the caller must be able to pay for the action."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         named_space = await candidates.find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
@@ -242,7 +207,9 @@ async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
     ]
 
 
-async def _people(conn: Connection, space: int, question: Question, evidence: Sequence[Evidence]) -> list[Person]:
+async def _people(
+    conn: Connection, space: int, question: Question, evidence: Sequence[Evidence]
+) -> dict[str, list[str]]:
     """Who speaks, who is named, and who is quoted first, with what holds of them at the time of the question."""
     known = await statement_store.subjects(conn, space)
     concerned = [
@@ -253,16 +220,12 @@ async def _people(conn: Connection, space: int, question: Question, evidence: Se
     subjects = [subject for subject in dict.fromkeys(concerned) if subject in known]
     noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
     facts = {subject: [row.text for row in noted if row.subject == subject] for subject in subjects}
-    return [Person(speaker=subject, facts=said) for subject, said in facts.items() if said]
+    return {subject: known_facts for subject, known_facts in facts.items() if known_facts}
 
 
 def _is_short(answer: ScopeRecall | ScopeAnswer) -> bool:
     """Whether it may be kept in memory in case it is asked for again."""
     return sum(len(item.text) for item in answer.evidence) <= KEPT_CHARACTERS
-
-
-def _close_to_the_best(evidence: Sequence[Evidence]) -> list[Evidence]:
-    return [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
 
 
 def _check_length(text: str) -> None:

@@ -6,9 +6,9 @@ nobody keeps the same at the same moment. What takes time (cutting texts, embedd
 no connection is held.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
@@ -17,9 +17,10 @@ from keepstone.engine import dedup
 from keepstone.engine.embed import embed_first_passage, store_first_vector
 from keepstone.engine.index import Source, passages_of
 from keepstone.engine.lookup import nearest
+from keepstone.engine.search import Hit
 from keepstone.errors import Conflict
 from keepstone.memory.kinds import Kind, Prepared, Written
-from keepstone.model.memory import TRASH_DAYS, MemoryT, Version
+from keepstone.model.memory import MemoryT, Recalled, Version, restorable
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -28,18 +29,16 @@ from keepstone.store.db import Connection
 
 _NEAREST = 20
 
-# Finds a memory, whatever its state, or says that there is none such; from then on the transaction reaches it.
-Finder = Callable[[Connection], Awaitable[MemoryT]]
-Finders = Callable[[Connection], Awaitable[Sequence[MemoryT]]]
+# Finds a memory or several, whatever their state, or says that there is none such; from then on the transaction reaches
+# them.
+Finder = Callable[[Connection], Awaitable[Sequence[MemoryT]]]
 Edit = Callable[[MemoryT], MemoryT]
 
 
 # -------------------------------------------------------------------------------- before the database is asked
 
 
-async def prepare(
-    services: Services, kind: Kind[MemoryT], memory: MemoryT, *, embed: bool = True
-) -> Prepared[MemoryT]:  # fmt: skip
+async def prepare(services: Services, kind: Kind[MemoryT], memory: MemoryT, *, embed: bool = True) -> Prepared[MemoryT]:
     """Cut it into passages and embed the first, so that it can be found by meaning as soon as it is stored."""
     services.embedders.need()
     cut: list[NewPassage] = []
@@ -51,9 +50,7 @@ async def prepare(
     return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
 
 
-async def prepare_change(
-    services: Services, kind: Kind[MemoryT], before: MemoryT, after: MemoryT
-) -> Prepared[MemoryT]:  # fmt: skip
+async def prepare_change(services: Services, kind: Kind[MemoryT], before: MemoryT, after: MemoryT) -> Prepared[MemoryT]:
     """The same where something of it is there already, and may still be right."""
     if (kind.indexed(after), after.created_at) == (kind.indexed(before), before.created_at):
         return Prepared(kind.complete(after), None)
@@ -82,7 +79,8 @@ async def rewrite(
     memory = replace(after.memory, version=before.version + 1)
     another = not before.live or (memory.content_hash, memory.title) != (before.content_hash, before.title)
     if kind.unique and another and memory.live and memory.superseded_by is None:
-        twin = next((one for one in await twins(conn, kind, memory) if one.title == memory.title), None)
+        same = await twins(conn, kind, memory)
+        twin = next((other for other in same if other.title == memory.title), None)
         if twin is not None:
             raise Conflict(f"Then it would be the same as {twin.id}: change or delete that one instead.")
     growth = memory.size_bytes - (before.size_bytes if before.live else 0)
@@ -115,26 +113,26 @@ async def settle(
     """All that follows from rows that were written: their versions, passages and first vectors, the counters of their
     space, the audit trail, and a job for the other vectors. Each row stands in it once.
     """
-    for change in dict.fromkeys(one.change for one in written):
-        changed = [one.after.memory.id for one in written if one.change == change]
+    for change in dict.fromkeys(row.change for row in written):
+        changed = [row.memory.id for row in written if row.change == change]
         await memories.add_version(conn, changed, change, principal.user_id)
-    outdated = [one.after.memory.id for one in written if one.before is not None and one.after.passages is not None]
+    outdated = [row.memory.id for row in written if row.before is not None and row.after.passages is not None]
     if outdated:
         await passages.delete(conn, "memory", outdated)
-    for space in sorted({kind.found_in(one.after.memory) for one in written}):
-        here = [one.after for one in written if kind.found_in(one.after.memory) == space]
-        if cut := [passage for one in here for passage in one.passages or []]:
+    for space in sorted({kind.found_in(row.memory) for row in written}):
+        prepared = [row.after for row in written if kind.found_in(row.memory) == space]
+        if cut := [passage for memory in prepared for passage in memory.passages or []]:
             await passages.insert(conn, space, cut)
-            for one in here:
-                await store_first_vector(conn, space, one.passages or [], one.first)
+            for memory in prepared:
+                await store_first_vector(conn, space, memory.passages or [], memory.first)
             await schedule_indexing(conn, services, principal.account, space)
-    for space in sorted({one.after.memory.space for one in written}):
-        was = [one.before for one in written if one.after.memory.space == space and one.before and one.before.live]
-        now = [one.after.memory for one in written if one.after.memory.space == space and one.after.memory.live]
-        size = sum(one.size_bytes for one in now) - sum(one.size_bytes for one in was)
+    for space in sorted({row.memory.space for row in written}):
+        was = [row.before for row in written if row.memory.space == space and row.before and row.before.live]
+        now = [row.memory for row in written if row.memory.space == space and row.memory.live]
+        size = sum(memory.size_bytes for memory in now) - sum(memory.size_bytes for memory in was)
         await memories.count_in(conn, space, memories=len(now) - len(was), size=size)
-    for one in written:
-        await record(conn, principal, kind.action(one.change), one.after.memory.id, **details)
+    for row in written:
+        await record(conn, principal, kind.action(row.change), row.memory.id, **details)
 
 
 async def move(
@@ -163,7 +161,7 @@ async def schedule_indexing(conn: Connection, services: Services, account: int, 
 async def twins(conn: Connection, kind: Kind[MemoryT], memory: MemoryT) -> list[MemoryT]:
     """Others in its space that hold and say exactly the same, the oldest first."""
     same = await memories.by_hash(conn, kind.shape, memory.space, memory.content_hash)
-    return [one for one in same if one.id != memory.id]
+    return [twin for twin in same if twin.id != memory.id]
 
 
 async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> list[MemoryT]:
@@ -174,10 +172,15 @@ async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -
     return same + [close[name] for name in near if name in close and close[name] not in same]
 
 
+def recalled(hits: Sequence[Hit], known: Mapping[str, MemoryT]) -> list[Recalled[MemoryT]]:
+    """What was found, without what was deleted since."""
+    return [Recalled(memory=known[hit.source_id], relevance=hit.relevance) for hit in hits if hit.source_id in known]
+
+
 async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> MemoryT | None:
     """The memory that says this already."""
     known = await alike(conn, kind, new)
-    return next((one for one in known if dedup.superfluous(new.memory.content, one.content)), None)
+    return next((memory for memory in known if dedup.superfluous(new.memory.content, memory.content)), None)
 
 
 # ------------------------------------------------------------------------------------------------ whole operations
@@ -185,15 +188,14 @@ async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[Memory
 
 async def get(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> MemoryT:
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        return kind.live(await find(conn))
+        [memory] = await find(conn)
+        return kind.live(memory)
 
 
-async def history(
-    services: Services, principal: Principal, find: Finder[MemoryT]
-) -> tuple[MemoryT, list[Version]]:  # fmt: skip
+async def history(services: Services, principal: Principal, find: Finder[MemoryT]) -> tuple[MemoryT, list[Version]]:
     """The memory, whatever its state, and every version of it, the latest first."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        memory = await find(conn)
+        [memory] = await find(conn)
         return memory, await memories.versions(conn, Version, memory.id)
 
 
@@ -202,12 +204,12 @@ async def change(
     edit: Edit[MemoryT], **details: str,
 ) -> MemoryT:  # fmt: skip
     """What `edit` makes of it, as another version. One that is as before is no change."""
-    [changed] = await change_all(services, principal, kind, _one(find), edit, **details)
+    [changed] = await change_all(services, principal, kind, find, edit, **details)
     return changed
 
 
 async def change_all(
-    services: Services, principal: Principal, kind: Kind[MemoryT], find: Finders[MemoryT],
+    services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT],
     edit: Edit[MemoryT], **details: str,
 ) -> list[MemoryT]:  # fmt: skip
     """All of them or none."""
@@ -233,12 +235,7 @@ async def change_all(
 
 
 async def trash(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> None:
-    """Into the trash, for 30 days."""
-    await trash_all(services, principal, kind, _one(find))
-
-
-async def trash_all(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finders[MemoryT]) -> None:
-    """All of them or none."""
+    """Into the trash, for 30 days: all of them or none."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         gone = await held(conn, find)
         if any(memory.deleted_at is not None for memory in gone):
@@ -254,40 +251,28 @@ async def restore(
     """Back out of the trash, within 30 days, if there is room for it and the same was not kept again."""
 
     def away(memory: MemoryT) -> MemoryT:
-        since = away_since(memory)
-        if since is None or too_long(services, since):
+        if not restorable(away_since(memory), services.clock()):
             raise kind.not_found()
         return memory
 
     while True:
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            before = away(await find(conn))
+            [memory] = await find(conn)
+            before = away(memory)
         prepared = await prepare(services, kind, edit(before))
         async with services.db.transaction(account_scope(principal.account)) as conn:
-            [current] = await held(conn, _one(find))
+            [current] = await held(conn, find)
             if away(current).version != before.version:
                 continue
             return await rewrite(conn, services, principal, kind, current, prepared, change)
 
 
-def too_long(services: Services, since: datetime) -> bool:
-    """What was put away then is gone, also while it is still there."""
-    return since < services.clock() - timedelta(days=TRASH_DAYS)
-
-
-async def held(conn: Connection, find: Finders[MemoryT]) -> Sequence[MemoryT]:
+async def held(conn: Connection, find: Finder[MemoryT]) -> Sequence[MemoryT]:
     """What it finds; and until the transaction ends, nobody else changes anything in their spaces."""
-    found = await find(conn)
+    wanted = await find(conn)
     while True:
-        locked = {memory.space for memory in found}
+        locked = {memory.space for memory in wanted}
         await spaces.lock(conn, locked)
-        found = await find(conn)
-        if {memory.space for memory in found} <= locked:  # else one was moved meanwhile
-            return found
-
-
-def _one(find: Finder[MemoryT]) -> Finders[MemoryT]:
-    async def several(conn: Connection) -> Sequence[MemoryT]:
-        return [await find(conn)]
-
-    return several
+        wanted = await find(conn)
+        if {memory.space for memory in wanted} <= locked:  # else one was moved meanwhile
+            return wanted

@@ -41,6 +41,7 @@ from keepstone.model.item import (
     texts_of,
     written,
 )
+from keepstone.model.memory import restorable
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -123,17 +124,17 @@ async def delete(services: Services, principal: Principal, name: str, asked: Del
 
 
 async def find(services: Services, principal: Principal, name: str, asked: Search) -> FoundItems:
-    [found] = await run(services, principal, name, [asked])
-    assert isinstance(found, FoundItems)  # noqa: S101
-    return found
+    [outcome] = await run(services, principal, name, [asked])
+    assert isinstance(outcome, FoundItems)  # noqa: S101
+    return outcome
 
 
 async def list_namespaces(
     services: Services, principal: Principal, name: str, asked: ListNamespaces
 ) -> list[list[str]]:  # fmt: skip
-    [found] = await run(services, principal, name, [asked])
-    assert isinstance(found, list)  # noqa: S101
-    return found
+    [outcome] = await run(services, principal, name, [asked])
+    assert isinstance(outcome, list)  # noqa: S101
+    return outcome
 
 
 async def list_trash(services: Services, principal: Principal, name: str, page: PageRequest) -> Page[Item]:
@@ -169,7 +170,7 @@ async def restore(
     """What was deleted, or what an item was before: as another version, so that nothing is lost by it."""
     async with services.db.transaction(account_scope(principal.account)) as conn:
         item = await _kept(conn, services, principal, name, namespace, key)
-        if item.deleted_at is not None and shelf.too_long(services, item.deleted_at):
+        if item.deleted_at is not None and not restorable(item.deleted_at, services.clock()):
             raise ITEMS.not_found()
         if item.deleted_at is None and version is None:
             raise Conflict("This item is not in the trash: name the version to go back to.")
@@ -193,17 +194,17 @@ async def restore(
 async def _prepare(
     services: Services, principal: Principal, name: str, operations: Sequence[Operation]
 ) -> list[_Prepared]:  # fmt: skip
-    puts = sum(isinstance(one, Put) for one in operations)
+    puts = sum(isinstance(operation, Put) for operation in operations)
     prepared = list[_Prepared]()
-    for one in operations:
-        if isinstance(one, Put):
-            prepared.append(await _prepare_put(services, one, read_now=puts <= READ_AT_ONCE))
-        elif isinstance(one, Search):
-            prepared.append(await _prepare_search(services, principal, name, one))
+    for operation in operations:
+        if isinstance(operation, Put):
+            prepared.append(await _prepare_put(services, operation, read_now=puts <= READ_AT_ONCE))
+        elif isinstance(operation, Search):
+            prepared.append(await _prepare_search(services, principal, name, operation))
         else:
-            if not isinstance(one, ListNamespaces):
-                check_namespace(one.namespace)
-            prepared.append(one)
+            if not isinstance(operation, ListNamespaces):
+                check_namespace(operation.namespace)
+            prepared.append(operation)
     return prepared
 
 
@@ -243,21 +244,21 @@ async def _run(
 ) -> list[Outcome]:
     outcomes = list[Outcome]()
     async with services.db.transaction(account_scope(principal.account)) as conn:
-        if any(isinstance(one, _Put) for one in prepared):
+        if any(isinstance(operation, _Put) for operation in prepared):
             space = await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)
             await enter(conn, space_scope(principal, space))
         else:
             space = await _enter(conn, principal, name)
             if space is None:
-                return [_nothing(one) for one in prepared]
-            if any(isinstance(one, Delete) for one in prepared):
+                return [_nothing(operation) for operation in prepared]
+            if any(isinstance(operation, Delete) for operation in prepared):
                 await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)
         # Read when nobody else writes any more, so that later versions have later times.
         place = _Place(services=services, principal=principal, conn=conn, space=space, now=services.clock(), few=few)
-        for number, one in enumerate(prepared):
+        for number, operation in enumerate(prepared):
             try:
                 # One after the other in time too, so that what was put last is listed first.
-                outcomes.append(await _do(replace(place, now=place.now + timedelta(microseconds=number)), one))
+                outcomes.append(await _do(replace(place, now=place.now + timedelta(microseconds=number)), operation))
             except Conflict as fault:
                 if len(prepared) > 1:
                     fault.details = {**dict(fault.details or {}), "operation": number}
@@ -266,29 +267,30 @@ async def _run(
     return outcomes
 
 
-async def _do(place: _Place, one: _Prepared) -> Outcome:
-    if isinstance(one, Delete | _Search):
+async def _do(place: _Place, operation: _Prepared) -> Outcome:
+    if isinstance(operation, Delete | _Search):
         await _settle(place)
-    match one:
+    match operation:
         case _Put():
-            return await _keep(place, one)
+            return await _keep(place, operation)
         case Get():
-            return await _get(place, one)
+            return await _get(place, operation)
         case Delete():
-            return await _delete(place, one)
+            return await _delete(place, operation)
         case _Search():
-            return await (_by_meaning(place, one, one.question) if one.question else _listed(place, one))
+            question = operation.question
+            return await (_by_meaning(place, operation, question) if question else _listed(place, operation))
         case ListNamespaces():
-            return await store.namespaces(place.conn, place.space, one, place.now)
+            return await store.namespaces(place.conn, place.space, operation, place.now)
 
 
-def _nothing(one: _Prepared) -> Outcome:
+def _nothing(operation: _Prepared) -> Outcome:
     """What there is to be found in a store that nobody has made."""
-    if isinstance(one, _Search):
+    if isinstance(operation, _Search):
         return FoundItems(items=[])
-    if isinstance(one, Delete):
-        _check_version(one.if_version, None)
-    return [] if isinstance(one, ListNamespaces) else None
+    if isinstance(operation, Delete):
+        _check_version(operation.if_version, None)
+    return [] if isinstance(operation, ListNamespaces) else None
 
 
 async def _keep(place: _Place, made: _Put) -> Item:
@@ -299,7 +301,7 @@ async def _keep(place: _Place, made: _Put) -> Item:
         known = None
     live = known if known is not None and known.live else None
     _check_version(asked.if_version, live)
-    if known is not None and any(known.id == one.after.memory.id for one in place.left):
+    if known is not None and any(known.id == row.memory.id for row in place.left):
         await _settle(place)  # each version is kept as it was
     if known is None:
         prepared = prepared.moved(space=place.space, user_id=place.principal.user_id)
@@ -353,20 +355,20 @@ async def _delete(place: _Place, asked: Delete) -> Item | None:
     return replace(item, deleted_at=place.now, version=item.version + 1)
 
 
-async def _listed(place: _Place, one: _Search) -> FoundItems:
-    items = await store.listed(place.conn, _filter(place, one), limit=one.asked.limit, offset=one.asked.offset)
-    items = await _refreshed(place, items) if one.asked.refresh_ttl else items
+async def _listed(place: _Place, search: _Search) -> FoundItems:
+    items = await store.listed(place.conn, _filter(place, search), limit=search.asked.limit, offset=search.asked.offset)
+    items = await _refreshed(place, items) if search.asked.refresh_ttl else items
     return FoundItems(items=[FoundItem(item=item, score=None) for item in items])
 
 
-async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[SearchPlace]) -> FoundItems:
-    conn, asked, passing = place.conn, one.asked, _filter(place, one)
+async def _by_meaning(place: _Place, search: _Search, question: lookup.AskedOf[SearchPlace]) -> FoundItems:
+    conn, asked, passing = place.conn, search.asked, _filter(place, search)
     where = await lookup.survey(conn, space_scope(place.principal, place.space))
     if where.empty:
         return FoundItems(items=[])
     wanted = asked.offset + asked.limit
     enough = max(CANDIDATES, wanted)
-    if asked.prefix or one.conditions or await store.any_expired(conn, place.space, place.now):
+    if asked.prefix or search.conditions or await store.any_expired(conn, place.space, place.now):
         where = await lookup.narrowed(
             where,
             lambda most: store.passages_of(conn, passing, most=most),
@@ -386,18 +388,16 @@ async def _by_meaning(place: _Place, one: _Search, question: lookup.AskedOf[Sear
     return FoundItems(items=shown, degraded=matches.degraded)
 
 
-def _filter(place: _Place, one: _Search) -> store.ItemFilter:
-    return store.ItemFilter(
-        space=place.space, prefix=one.asked.prefix, conditions=one.conditions, now=place.now
-    )  # fmt: skip
+def _filter(place: _Place, search: _Search) -> store.ItemFilter:
+    return store.ItemFilter(space=place.space, prefix=search.asked.prefix, conditions=search.conditions, now=place.now)
 
 
-async def _refreshed(place: _Place, found: Sequence[Item]) -> list[Item]:
+async def _refreshed(place: _Place, items: Sequence[Item]) -> list[Item]:
     """What was read lasts as long again."""
-    lasting = [item.id for item in found if item.ttl_seconds is not None]
+    lasting = [item.id for item in items if item.ttl_seconds is not None]
     if lasting:
         await memories.prolong(place.conn, lasting, place.now)
-    return [replace(item, valid_to=expires(place.now, item.ttl_seconds)) for item in found]
+    return [replace(item, valid_to=expires(place.now, item.ttl_seconds)) for item in items]
 
 
 # -------------------------------------------------------------------------------------------------------- shared

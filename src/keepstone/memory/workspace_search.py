@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import NOTES, SearchPlace
 from keepstone.engine.search import Hit
 from keepstone.engine.snippets import snippet
-from keepstone.memory import workspaces
+from keepstone.memory import shelf, workspaces
 from keepstone.model.chat import ChatMemory
 from keepstone.model.document import Document
+from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import chat_memories, documents
@@ -24,12 +25,6 @@ WORTH_SHOWING = 0.05
 _AS_NEAR = 0.9
 _NEARNESS = ("maxsim", "meaning", "multilingual", "bm25")
 _LOOKED_AT = 50  # results at least, so that one page after the other is cut from the same list
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecalledChatMemory:
-    memory: ChatMemory
-    relevance: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +58,7 @@ async def recall(
     limit: int = RECALL,
     offset: int = 0,
     floor: float | None = None,
-) -> list[RecalledChatMemory]:
+) -> list[Recalled[ChatMemory]]:
     """The memories that the query is about, the most relevant first; with a `floor` none of less relevance."""
     question = lookup.question(query, asked_at=services.clock())
     asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=False))
@@ -72,7 +67,7 @@ async def recall(
 
 async def recall_asked(
     services: Services, asked: lookup.AskedOf[SearchPlace], *, limit: int, offset: int = 0, floor: float | None
-) -> list[RecalledChatMemory]:
+) -> list[Recalled[ChatMemory]]:
     """The same, for a question that was embedded for a workspace already."""
     if asked.place.empty:
         return []
@@ -80,12 +75,7 @@ async def recall_asked(
         many = offset + limit if floor is not None else max(offset + limit, _LOOKED_AT)
         matches = await lookup.find(conn, asked, limit=many, floor=floor, style=NOTES)
         hits = (matches.hits if floor is not None else worth_showing(matches.hits))[offset : offset + limit]
-        memories = await chat_memories.by_ids(conn, [hit.source_id for hit in hits])
-    return [
-        RecalledChatMemory(memory=memories[hit.source_id], relevance=hit.relevance)
-        for hit in hits
-        if hit.source_id in memories
-    ]
+        return shelf.recalled(hits, await chat_memories.by_ids(conn, [hit.source_id for hit in hits]))
 
 
 async def find(
@@ -110,8 +100,9 @@ async def find(
         hits = worth_showing(matches.hits)
         memories = await chat_memories.by_ids(conn, _ids(hits, "memory"))
         papers = await documents.by_ids(conn, _ids(hits, "document"))
-    shown = [_result(hit, query, memories, papers) for hit in hits]
-    kept = [result for result in shown if result is not None and result.type in wanted]
+    known = {**memories, **papers}
+    results = [_result(hit, query, known[hit.source_id]) for hit in hits if hit.source_id in known]
+    kept = [result for result in results if result.type in wanted]
     return WorkspaceResults(items=kept[offset : offset + limit], degraded=matches.degraded)
 
 
@@ -132,8 +123,7 @@ def worth_showing(hits: Sequence[Hit]) -> list[Hit]:
 async def _survey(
     services: Services, principal: Principal, workspace_id: str | None, *, with_library: bool
 ) -> SearchPlace:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, workspace_id)
+    async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         spaces = (workspace.space, workspace.library) if with_library else (workspace.space,)
         return await lookup.survey(conn, space_scope(principal, *spaces))
 
@@ -142,19 +132,14 @@ def _ids(hits: Sequence[Hit], kind: str) -> list[str]:
     return [hit.source_id for hit in hits if hit.source_kind == kind]
 
 
-def _result(
-    hit: Hit, query: str, memories: dict[str, ChatMemory], papers: dict[str, Document]
-) -> WorkspaceResult | None:
-    if hit.source_id in memories:
-        memory = memories[hit.source_id]
+def _result(hit: Hit, query: str, source: ChatMemory | Document) -> WorkspaceResult:
+    shown = snippet(hit.window, query)
+    if isinstance(source, ChatMemory):
         return WorkspaceResult(
-            type="memory", id=memory.id, title=memory.summary, text=memory.content,
-            snippet=snippet(hit.window, query), relevance=hit.relevance, category=memory.category,
+            type="memory", id=source.id, title=source.summary, text=source.content, snippet=shown,
+            relevance=hit.relevance, category=source.category,
         )  # fmt: skip
-    if hit.source_id in papers:
-        paper = papers[hit.source_id]
-        return WorkspaceResult(
-            type="artifact" if paper.kind == "artifact" else "document", id=paper.id, title=paper.name,
-            text=hit.window, snippet=snippet(hit.window, query), relevance=hit.relevance, place=hit.place,
-        )  # fmt: skip
-    return None
+    return WorkspaceResult(
+        type="artifact" if source.kind == "artifact" else "document", id=source.id, title=source.name, text=hit.window,
+        snippet=shown, relevance=hit.relevance, place=hit.place,
+    )  # fmt: skip

@@ -6,20 +6,19 @@ What is in them is its members', each as their role permits; to everybody else i
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 from keepstone.access.audit import record
-from keepstone.access.emails import plain_email
+from keepstone.access.principals import find_user
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, NotFound
-from keepstone.model.ids import is_id, new_id
-from keepstone.model.memory import TRASH_DAYS
+from keepstone.model.ids import new_id
+from keepstone.model.memory import restorable
 from keepstone.model.page import Page, PageRequest, Position, cut_page
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.workspace import RANK, Member, Role, Workspace
 from keepstone.services import Services
-from keepstone.store import spaces, users
+from keepstone.store import spaces
 from keepstone.store import workspaces as store
 from keepstone.store.db import Connection, enter
 
@@ -79,10 +78,9 @@ async def delete(services: Services, principal: Principal, workspace_id: str) ->
 async def restore(services: Services, principal: Principal, workspace_id: str) -> Workspace:
     """Back out of the trash."""
     user_id = require_user(principal)
-    oldest = services.clock() - timedelta(days=TRASH_DAYS)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         workspace = await store.get(conn, workspace_id, user_id)
-        if workspace is None or workspace.deleted_at is None or workspace.deleted_at < oldest:
+        if workspace is None or not restorable(workspace.deleted_at, services.clock()):
             raise NotFound("There is no such workspace in the trash.")
         require_role(workspace, "owner")
         await spaces.put_away(conn, workspace.space, away=False)
@@ -103,9 +101,7 @@ async def put_member(
         if workspace.is_default:
             raise Conflict("Your default workspace is yours alone: make another one to share, and move chats there.")
         await spaces.lock(conn, [workspace.space])
-        person = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-        if person is None:
-            raise NotFound("There is no such user in this account.")
+        person = await find_user(conn, user)
         await _keep_an_owner(conn, workspace, person.id, role)
         await store.put_member(conn, workspace.space, person.id, role)
         await record(conn, principal, "workspace.member", workspace_id, user=person.id, role=role)

@@ -3,8 +3,8 @@ names that its own users know, and adds no column.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
 
 TRASH_DAYS = 30  # in which what was deleted can be brought back
 LARGEST = 256 * 1024  # bytes of a memory, unless its kind says otherwise
@@ -59,6 +59,19 @@ class Memory:
 
 
 MemoryT = TypeVar("MemoryT", bound=Memory)
+
+
+def restorable(since: datetime | None, now: datetime) -> bool:
+    """Whether what was put away then can be brought back; after that it is gone, also while it is still there."""
+    return since is not None and since >= now - timedelta(days=TRASH_DAYS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled(Generic[MemoryT]):
+    """A memory that somebody asked for, and how likely it is what they meant."""
+
+    memory: MemoryT
+    relevance: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

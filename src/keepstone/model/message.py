@@ -7,12 +7,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
+    """`client_id` is its caller's own, and `reply_to` another of those."""
+
     id: str
-    client_id: str | None
+    client_id: str | None = None
     speaker: str
     text: str
     at: datetime
-    reply_to: str | None
+    reply_to: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 

@@ -1,6 +1,16 @@
-"""Calls of our tools by a model: as it asked, and with what came of it."""
+"""Our tools as a model is told of them; its calls of them, as it asked, and with what came of it."""
 
 from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """As a model is told of it: `parameters` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

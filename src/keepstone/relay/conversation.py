@@ -9,11 +9,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keepstone.access.meter import metered
-from keepstone.access.readscope import account_scope
+from keepstone.access.meter import try_model
+from keepstone.access.readscope import account_scope, inside
 from keepstone.engine.ask_model import DATA_ONLY, quoted
-from keepstone.engine.pack import CLOSING, OPENING, defused, own_words, tokens
-from keepstone.errors import Invalid, KeepstoneError, UpstreamError
+from keepstone.engine.pack import CLOSING, OPENING, begins_at, defused, own_words, tokens
+from keepstone.errors import Invalid, KeepstoneError
 from keepstone.memory import capsules
 from keepstone.memory.chats import find_chat, find_message
 from keepstone.memory.distil import LEAST, distil
@@ -21,6 +21,7 @@ from keepstone.memory.workspace_search import find
 from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
+from keepstone.providers.llm import LanguageModel
 from keepstone.relay.requests import converse
 from keepstone.relay.turn import ModelTurn, open_turn, schedule_distillation
 from keepstone.services import Services
@@ -132,8 +133,7 @@ async def _kept(
 ) -> tuple[ChatMessage, tuple[int, int] | None]:
     """The answer as it is kept; and, if it is one of the longer kind, what is to be read for memories."""
     chat_id = str(begun.turn.chat_id)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await find_chat(conn, principal, chat_id)
+    async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
         reply = await find_message(conn, chat_id, message_id)
         if begun.turn.mode == "chat" or len(reply.content) < LEAST:
             return reply, None
@@ -155,10 +155,7 @@ async def _distilled(services: Services, principal: Principal, due: tuple[int, i
 
 async def _body(services: Services, principal: Principal, begun: Begun, chat_id: str) -> dict[str, Any]:
     """What the model is given: the history as it was said, behind what stands for its beginning."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await find_chat(conn, principal, chat_id)
-        before = await summaries.compaction(conn, workspace.space, chat_id)
-        said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
+    before, said = await _history(services, principal, chat_id)
     earlier = f"What was said before, shortened:\n{OPENING}\n{defused(before.content)}\n{CLOSING}" if before else ""
     parts = [_SYSTEM, _MODES[begun.turn.mode], earlier, begun.sources]
     return {
@@ -172,23 +169,31 @@ async def _body(services: Services, principal: Principal, begun: Begun, chat_id:
     }
 
 
+async def _history(
+    services: Services, principal: Principal, chat_id: str
+) -> tuple[summaries.Compaction | None, Sequence[ChatMessage]]:
+    """What stands for the beginning of the chat, and what was said since."""
+    async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
+        before = await summaries.compaction(conn, workspace.space, chat_id)
+        return before, await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
+
+
 async def _compact(services: Services, principal: Principal, chat_id: str) -> tuple[int, int] | None:
     """When the history has grown too long, its beginning is put into fewer words; what was said stays in the store.
     Returns what is then to be read for memories. Without an answer from the model the history stays as it is.
     """
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await find_chat(conn, principal, chat_id)
-        before = await summaries.compaction(conn, workspace.space, chat_id)
-        said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
-    old = beginning(said, before.content if before else "", services.settings.llm_context)
-    content = await _shortened(services, principal, before.content if before else "", old)
+    before, said = await _history(services, principal, chat_id)
+    earlier = before.content if before else ""
+    old = beginning(said, earlier, services.settings.llm_context)
+    if not old:
+        return None
+    content = await try_model(services, principal, lambda model: _shortened(services, model, earlier, old))
     if not content:
         return None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await find_chat(conn, principal, chat_id, needs="member")
+    async with inside(services, principal, find_chat, chat_id, needs="member") as (conn, (_, workspace)):
         await store.hold(conn, chat_id)
         now = await summaries.compaction(conn, workspace.space, chat_id)
-        if (now.id if now else None) != (before.id if before else None):
+        if now != before:
             return None  # somebody else did so at the same moment
         summary_id = new_id("sum")
         await summaries.insert_compaction(
@@ -210,21 +215,11 @@ def beginning(said: Sequence[ChatMessage], before: str, window: int) -> list[Cha
     costs = [tokens(message.content) + 4 for message in said]
     if sum(costs) + tokens(before) <= FULL * window:
         return []
-    kept, spent = len(said) - 1, costs[-1]
-    while kept > 0 and spent + costs[kept - 1] <= KEPT * window:
-        kept -= 1
-        spent += costs[kept]
-    return list(said[:kept])
+    return list(said[: begins_at(costs[:-1], KEPT * window - costs[-1])])
 
 
-async def _shortened(services: Services, principal: Principal, before: str, old: Sequence[ChatMessage]) -> str:
-    model = metered(services, principal)
-    if model is None or not old:
-        return ""
+async def _shortened(services: Services, model: LanguageModel, before: str, old: Sequence[ChatMessage]) -> str:
     lines = [f"{message.role}: {' '.join(own_words(message.content).split())}" for message in old]
     text = "\n".join([*([f"Earlier: {before}"] if before else []), *lines])[: _READ * services.settings.llm_context]
-    try:
-        done = await model.complete(system=_COMPACT, prompt=quoted("conversation", text), max_tokens=_SUMMARY_TOKENS)
-    except UpstreamError:
-        return ""
+    done = await model.complete(system=_COMPACT, prompt=quoted("conversation", text), max_tokens=_SUMMARY_TOKENS)
     return done.text.strip()

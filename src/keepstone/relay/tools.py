@@ -11,23 +11,16 @@ from typing import Any
 from keepstone.engine.pack import defused
 from keepstone.errors import KeepstoneError, Unavailable
 from keepstone.memory.chat_memories import NewMemory, save
-from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, RecalledChatMemory, WorkspaceResult, find, recall
+from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, WorkspaceResult, find, recall
+from keepstone.model.chat import ChatMemory
+from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
-from keepstone.relay.calls import AnsweredCall, storable
+from keepstone.relay.calls import AnsweredCall, Tool, storable
 from keepstone.relay.turn import ModelTurn, calls_beside
 from keepstone.services import Services
 
 SAVE, RECALL_TOOL, SEARCH = "x_save_memory", "x_recall_memory", "x_workspace_search"
 _LONGEST = 1_200  # characters of one result: the rest can be asked for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """As a model is told of it: `parameters` is a JSON schema."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +33,7 @@ class ToolResult:
 
 
 def _paged(what: str) -> dict[str, Any]:
-    return {
+    fields = {
         "query": {"type": "string", "description": what},
         "offset": {"type": "integer", "minimum": 0, "description": "How many results to skip, to read on."},
         "limit": {
@@ -50,6 +43,7 @@ def _paged(what: str) -> dict[str, Any]:
             "description": f"How many results at most; {RECALL} if not given.",
         },
     }
+    return {"type": "object", "properties": fields, "required": ["query"]}
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -79,11 +73,7 @@ TOOLS: tuple[Tool, ...] = (
             '"What formatting preferences does the user have?". Use it before saying that you do not know something '
             "about the user or their work."
         ),
-        parameters={
-            "type": "object",
-            "properties": _paged("What you want to know."),
-            "required": ["query"],
-        },
+        parameters=_paged("What you want to know."),
     ),
     Tool(
         name=SEARCH,
@@ -91,11 +81,7 @@ TOOLS: tuple[Tool, ...] = (
             "Search everything in this workspace at once: memories, uploaded documents and artifacts. Each result "
             'says what and where it is, such as a page of a document. Example: "termination clause of the lease".'
         ),
-        parameters={
-            "type": "object",
-            "properties": _paged("What you are looking for."),
-            "required": ["query"],
-        },
+        parameters=_paged("What you are looking for."),
     ),
 )
 
@@ -146,27 +132,29 @@ async def kept_calls(
     return kept
 
 
-def recalled(memories: Sequence[RecalledChatMemory], offset: int = 0) -> str:
+def recalled(memories: Sequence[Recalled[ChatMemory]], offset: int = 0) -> str:
     """Memories as a model reads them."""
-    if not memories:
-        return "# Recalled memories\n\nNothing" + (" more" if offset else "") + " was found."
     entries = [
-        f"{number}. **{item.memory.id}** ({defused(item.memory.category or 'uncategorized')}, "
-        f"score {item.relevance:.2f})\n{_shown(item.memory.content)}"
-        for number, item in enumerate(memories, offset + 1)
+        f"**{item.memory.id}** ({defused(item.memory.category or 'uncategorized')}, score {item.relevance:.2f})\n"
+        f"{_shown(item.memory.content)}"
+        for item in memories
     ]
-    return "\n".join(["# Recalled memories", *entries])
+    return _numbered("# Recalled memories", entries, offset)
 
 
 def searched(results: Sequence[WorkspaceResult], offset: int = 0) -> str:
     """What is in a workspace as a model reads it."""
-    if not results:
-        return "# Workspace search results\n\nNothing" + (" more" if offset else "") + " was found."
     entries = [
-        f"{number}. **{item.id}** ({item.type}{_where(item)}, score {item.relevance:.2f})\n{_shown(item.text)}"
-        for number, item in enumerate(results, offset + 1)
+        f"**{item.id}** ({item.type}{_where(item)}, score {item.relevance:.2f})\n{_shown(item.text)}"
+        for item in results
     ]
-    return "\n".join(["# Workspace search results", *entries])
+    return _numbered("# Workspace search results", entries, offset)
+
+
+def _numbered(title: str, entries: Sequence[str], offset: int) -> str:
+    if not entries:
+        return f"{title}\n\nNothing{' more' if offset else ''} was found."
+    return "\n".join([title, *(f"{number}. {entry}" for number, entry in enumerate(entries, offset + 1))])
 
 
 def _where(result: WorkspaceResult) -> str:

@@ -7,16 +7,17 @@ Without a chat nothing is kept but what a tool saves. What was injected is marke
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import SearchPlace
 from keepstone.engine.pack import own_words, remembered
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat
-from keepstone.memory.workspace_search import RecalledChatMemory, recall_asked
-from keepstone.model.chat import LARGEST, ChatMessage
+from keepstone.memory.workspace_search import recall_asked
+from keepstone.model.chat import LARGEST, ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
+from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
 from keepstone.relay.calls import AnsweredCall
@@ -37,7 +38,7 @@ class ModelTurn:
     workspace_id: str
     chat_id: str | None
     message_id: str | None = None
-    injected: tuple[RecalledChatMemory, ...] = ()
+    injected: tuple[Recalled[ChatMemory], ...] = ()
     context: str = ""
     mode: str = "chat"
 
@@ -65,7 +66,7 @@ async def open_turn(
     again after that, it is not kept twice. `but` are memories that the user does not want to see injected.
     """
     survey = _place(services, principal, workspace_id, chat_id, said)
-    memories: list[RecalledChatMemory] = []
+    memories: list[Recalled[ChatMemory]] = []
     if said and inject:
         question = lookup.question(own_words(said), asked_at=services.clock())
         asked = await lookup.ask(services, question, survey)
@@ -128,8 +129,7 @@ async def close_turn(
     if turn.chat_id is None:
         return None
     reply_id: str | None = None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        _, workspace = await hold_chat(conn, principal, turn.chat_id, needs="member")
+    async with inside(services, principal, hold_chat, turn.chat_id, needs="member") as (conn, (_, workspace)):
         if reply:
             metadata = {"tools": list(tools)} if tools else {}
             metadata |= {"injected": [recalled.memory.id for recalled in turn.injected]} if turn.injected else {}
@@ -180,8 +180,7 @@ async def keep_calls(
         for client_call in client_calls
         for position, call in enumerate(own)
     ]  # fmt: skip
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, turn.workspace_id)
+    async with workspaces.inside(services, principal, turn.workspace_id) as (conn, workspace):
         await tool_calls.insert(conn, workspace.space, kept)
 
 
@@ -189,8 +188,7 @@ async def calls_beside(
     services: Services, principal: Principal, turn: ModelTurn, client_calls: Sequence[str]
 ) -> list[tool_calls.ToolCall]:
     """Ours that stood beside these."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        workspace = await workspaces.find(conn, principal, turn.workspace_id)
+    async with workspaces.inside(services, principal, turn.workspace_id) as (conn, workspace):
         return await tool_calls.beside(conn, workspace.space, client_calls)
 
 

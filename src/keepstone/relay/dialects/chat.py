@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep
-from keepstone.relay.dialects.exchange import BETWEEN, Exchange, OfferedTool, Piece
+from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep, Tool
+from keepstone.relay.dialects.exchange import BETWEEN, Exchange, Piece
 from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, dumped, objects_in, texts_of
 from keepstone.relay.sse import Event
 
@@ -103,7 +103,7 @@ class ChatExchange(Exchange):
     def _takes_tools(self) -> bool:
         return not self.body.get("functions") and self.body.get("n") in (None, 1)
 
-    def _declared(self, tool: OfferedTool) -> Json:
+    def _declared(self, tool: Tool) -> Json:
         asked = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         return {"type": "function", "function": asked}
 

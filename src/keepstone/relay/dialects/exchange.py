@@ -8,23 +8,14 @@ anything: bytes come in, bytes go out.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep
+from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep, Tool
 from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, dumped, loaded, sum_of
 from keepstone.relay.sse import Event
 
 BETWEEN = "\n\n"  # what was said in one round and in the next
 _DONE = "[DONE]"
-
-
-class OfferedTool(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def parameters(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +104,7 @@ class Exchange(ABC):
     def inject(self, context: str) -> bool:
         """Put it at the end of the system prompt; False where the request has no place for one."""
 
-    def offer(self, tools: Iterable[OfferedTool]) -> None:
+    def offer(self, tools: Iterable[Tool]) -> None:
         """Our tools beside the client's, where the request leaves the model a choice."""
         client = self._client_names()
         ours = [tool for tool in tools if tool.name not in client]
@@ -131,7 +122,7 @@ class Exchange(ABC):
         """Nothing in the request forbids tools beside the client's."""
 
     @abstractmethod
-    def _declared(self, tool: OfferedTool) -> Json: ...
+    def _declared(self, tool: Tool) -> Json: ...
 
     def _free_to_choose(self) -> bool:
         """Whether the model may call what it likes: only then are tools of ours offered."""

@@ -7,8 +7,8 @@ upstream has kept (`previous_response_id`, or a conversation).
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep
-from keepstone.relay.dialects.exchange import BETWEEN, Exchange, OfferedTool, Piece
+from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep, Tool
+from keepstone.relay.dialects.exchange import BETWEEN, Exchange, Piece
 from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, dumped, objects_in, texts_of
 from keepstone.relay.sse import Event
 
@@ -117,7 +117,7 @@ class ResponsesExchange(Exchange):
     def _takes_tools(self) -> bool:
         return not self.body.get("background")
 
-    def _declared(self, tool: OfferedTool) -> Json:
+    def _declared(self, tool: Tool) -> Json:
         # Strict is what is not said, and asks more of a schema than ours promise.
         asked = {"name": tool.name, "description": tool.description, "parameters": tool.parameters, "strict": False}
         return {"type": "function", **asked}

@@ -12,9 +12,10 @@ from pydantic import BaseModel
 from keepstone.access.rates import admit
 from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, QuotaExceeded, RateLimited
 from keepstone.memory import graph_recall, graphs
-from keepstone.memory.graph_recall import GraphRecall, RecalledNode
+from keepstone.memory.graph_recall import GraphRecall
 from keepstone.model.graph import Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import is_id
+from keepstone.model.memory import Recalled
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -112,11 +113,11 @@ async def _neighbors(services: Services, principal: Principal, asked: given.Neig
         edge_type=asked.edge_type, as_of=asked.as_of,
     )  # fmt: skip
     lines = [
-        f"- {near.edge.from_id} {_flat(near.edge.type)} {near.edge.to_id} ({near.steps} away)\n{_line(near.node)}"
-        for near in neighbours
+        f"- {edge.from_id} {_flat(edge.type)} {edge.to_id} ({steps} away)\n{_line(node)}"
+        for node, edge, steps in neighbours
     ]
     said = f"{len(lines)} connected, the nearest first:\n{quote(chr(10).join(lines))}" if lines else "Nothing."
-    listed = [{"node": _shown(near.node), "edge": _edge(near.edge), "steps": near.steps} for near in neighbours]
+    listed = [{"node": _shown(node), "edge": _edge(edge), "steps": steps} for node, edge, steps in neighbours]
     return result(said, {"neighbors": listed})
 
 
@@ -168,8 +169,8 @@ def _listed(recalled: GraphRecall, *, narrowed: bool) -> str:
     return f"{len(recalled.results)}{more} found{by_words}, the best first:\n{quote(lines)}\nQuery {recalled.query_id}."
 
 
-def _lines(results: Sequence[RecalledNode]) -> str:
-    return "\n".join(_line(result.node, f"relevance {result.relevance:.2f}") for result in results)
+def _lines(results: Sequence[Recalled[Node]]) -> str:
+    return "\n".join(_line(result.memory, f"relevance {result.relevance:.2f}") for result in results)
 
 
 def _line(node: Node, *more: str) -> str:
@@ -189,8 +190,8 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _result(recalled: RecalledNode) -> Answer:
-    return shown(recalled.node, graph_tools.RECALLED, relevance=recalled.relevance)
+def _result(recalled: Recalled[Node]) -> Answer:
+    return shown(recalled.memory, graph_tools.RECALLED, relevance=recalled.relevance)
 
 
 def _shown(node: Node) -> Answer:

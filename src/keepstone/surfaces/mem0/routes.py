@@ -122,11 +122,11 @@ async def mem0_list(
     }
     dates = {"created_at": between} if between else {}
     wanted = _wanted(body.filters, body.categories, dates, expired=body.show_expired)
-    memories = await entity_search.list_memories(
+    memories, total = await entity_search.list_memories(
         services, principal, wanted, limit=page_size, offset=(page - 1) * page_size
     )
-    shown = [_only(wire.Mem0MemoryOut.of(memory), body.fields) for memory in memories.items]
-    return _page(request, page, page_size, memories.total, shown)
+    shown = [_only(wire.Mem0MemoryOut.of(memory), body.fields) for memory in memories]
+    return _page(request, page, page_size, total, shown)
 
 
 @router.delete("/v1/memories/", summary="Everything of a user, an agent, an app or a run into the trash")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from keepstone.engine.curate import Segment
 from keepstone.engine.segments import SpokenMessage
-from keepstone.memory import capsule_archive, capsule_curation, capsule_search, capsule_views, capsules
+from keepstone.memory import capsule_archive, capsule_search, capsule_views, capsules
 from keepstone.memory.capsule_views import Digest, TimelineSpan, VaultUsage
 from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule, Similar
 from keepstone.model.page import Page
@@ -318,9 +318,12 @@ _versions = Routes(router, VersionOut, listed="VersionList")
 _CAPSULE = "/capsules/{capsule_id:cap}"
 
 _capsules.one("POST", "/capsules/merge", capsule_archive.merge, "merge", "Several into one", body=MergeIn)
-Routes(router, TitleOut).one(
-    "POST", "/capsules/title", capsule_curation.name, "make_title", "A title and tags for a text", body=TitleIn
-)
+
+
+@router.post("/capsules/title", summary="A title and tags for a text")
+async def make_title(services: Used, principal: Caller, body: TitleIn) -> TitleOut:
+    title, tags = await capsules.suggest_name(services, principal, body.content_md)
+    return TitleOut(title=title, tags=tags)
 
 
 @router.post("/capsules/curate", summary="What of a conversation is worth keeping")
@@ -329,7 +332,7 @@ async def curate(services: Used, principal: Caller, body: CurateIn) -> SegmentLi
         SpokenMessage(turn.speaker or turn.role or "user", turn.content or turn.text or "", role=turn.role or "")
         for turn in body.messages
     ]
-    segments = await capsule_curation.curate(services, principal, said, refined=body.refine)
+    segments = await capsules.curate(services, principal, said, refined=body.refine)
     return SegmentList(segments=[SegmentOut.model_validate(segment) for segment in segments])
 
 
@@ -376,4 +379,5 @@ async def export(services: Used, principal: Caller) -> StreamingResponse:
 async def import_archive(services: Used, principal: Caller, body: ArchiveIn) -> ImportedOut:
     read = [capsule.model_dump() for capsule in body.capsules]
     away = [capsule.model_dump() for capsule in body.put_away]
-    return ImportedOut.model_validate(await capsule_archive.import_capsules(services, principal, read, away))
+    imported = await capsule_archive.import_capsules(services, principal, read, away)
+    return ImportedOut(imported=imported, skipped=len(read) + len(away) - imported)

@@ -252,7 +252,11 @@ async def list_neighbors(
         services, principal, _named(graph_id), node_id, depth=depth, direction=direction, edge_type=edge_type,
         as_of=as_of,
     )  # fmt: skip
-    return NeighborList(items=[NeighborOut.model_validate(near) for near in neighbours])
+    shown = [
+        NeighborOut(node=NodeOut.model_validate(node), edge=EdgeOut.model_validate(edge), steps=steps)
+        for node, edge, steps in neighbours
+    ]
+    return NeighborList(items=shown)
 
 
 # ------------------------------------------------------------------------------------------------------- edges
@@ -278,7 +282,7 @@ async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: G
         services, principal, query=body.query, graph_id=_named(graph_id), wanted=wanted, max_results=body.max_results,
         min_relevance=body.min_relevance,
     )  # fmt: skip
-    results = [RecallResult.of(result.node, relevance=result.relevance) for result in recalled.results]
+    results = [RecallResult.of(result.memory, relevance=result.relevance) for result in recalled.results]
     return GraphRecallOut.of(recalled, results=results)
 
 

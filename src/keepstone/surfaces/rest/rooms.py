@@ -198,16 +198,12 @@ def _remembering(place: room_memories.Shared) -> Operation:
     return call
 
 
-def _composing(compose: Operation) -> Operation:
-    async def call(
-        services: Services, principal: Principal, place: str, *, message: LatestIn, context_window: int | None,
-        **more: Any,
-    ) -> composer.Composed:  # fmt: skip
-        return await compose(
-            services, principal, place, user=message.user, text=message.text, window=context_window, **more
-        )
-
-    return call
+async def _compose(
+    services: Services, principal: Principal, place: str, *, message: LatestIn, context_window: int | None, **more: Any
+) -> composer.Composed:
+    return await composer.compose(
+        services, principal, place, user=message.user, text=message.text, window=context_window, **more
+    )
 
 
 _rooms = Routes(router, RoomOut, _room, read_id=plain)
@@ -272,13 +268,13 @@ _landmarks.all(
     superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
-    "POST", f"{_ROOM}/compose", _composing(composer.compose_room), "compose", "The prompt for an agent of the room",
+    "POST", f"{_ROOM}/compose", _compose, "compose", "The prompt for an agent of the room",
     body=ComposeIn,
 )  # fmt: skip
 
 _messages.one(
-    "POST", f"{_DIRECT}/messages", _saying(rooms.say_to_agent), "say_to_agent", "Say something to an agent alone",
-    body=UtteranceIn, status=201,
+    "POST", f"{_DIRECT}/messages", _saying(partial(rooms.say, alone=True)), "say_to_agent",
+    "Say something to an agent alone", body=UtteranceIn, status=201,
 )  # fmt: skip
 _messages.page(
     f"{_DIRECT}/messages", rooms.list_messages, "list_direct_messages",
@@ -305,7 +301,7 @@ _landmarks.all(
     "Landmarks of your direct messages with an agent", superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
-    "POST", f"{_DIRECT}/compose", _composing(composer.compose_dm), "compose_direct",
+    "POST", f"{_DIRECT}/compose", _compose, "compose_direct",
     "The prompt for an agent that answers you alone", body=ComposeDirectIn,
 )  # fmt: skip
 

@@ -7,6 +7,8 @@ from pydantic import BaseModel, Field
 
 from keepstone.engine.pack import Evidence
 from keepstone.memory import scopes
+from keepstone.model.ids import new_id
+from keepstone.model.message import Message
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import chosen_request_id
 from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
@@ -93,8 +95,15 @@ class AskOut(Shown):
 
 @router.post("/ingest", status_code=202, summary="Append messages to a scope")
 async def ingest(services: Used, principal: Caller, body: IngestIn) -> IngestOut:
-    turns = [scopes.TranscriptTurn(**turn.model_dump()) for turn in body.transcript]
-    done = await scopes.ingest(services, principal, body.scope_id, turns)
+    now = services.clock()
+    messages = [
+        Message(
+            id=new_id("msg"), client_id=turn.id, speaker=turn.speaker, text=turn.text, at=turn.ts or now,
+            reply_to=turn.reply_to, metadata=turn.metadata,
+        )
+        for turn in body.transcript
+    ]  # fmt: skip
+    done = await scopes.ingest(services, principal, body.scope_id, messages)
     return IngestOut(scope_id=body.scope_id, ingested=done.new, message_ids=done.message_ids)
 
 
@@ -106,7 +115,8 @@ async def recall(request: Request, services: Used, principal: Caller, body: Reca
         request_id=chosen_request_id(request),
     )  # fmt: skip
     evidence = [_shown(item, explain=body.explain) for item in recalled.evidence]
-    return RecallOut.of(recalled, evidence=evidence, usage=UsageOut.of(recalled))
+    people = [PersonOut(speaker=speaker, facts=facts) for speaker, facts in recalled.people.items()]
+    return RecallOut.of(recalled, evidence=evidence, people=people, usage=UsageOut.of(recalled))
 
 
 @router.post("/ask", summary="Answer a question over a scope (billable)")
