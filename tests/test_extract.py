@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes import FakeModel
-from keepstone.engine.extract import (
+from keepstone.engine.extract.memories import (
     CATEGORIES,
     LONGEST,
     MOST_SAID,
@@ -27,11 +27,11 @@ from keepstone.engine.extract import (
     extract_by_model,
     extract_said,
     extract_written,
-    has_secret,
     summary,
     synthesize,
     synthesize_by_model,
 )
+from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.pack import CLOSING, OPENING
 from keepstone.errors import UpstreamError
 

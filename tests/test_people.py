@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepstone.engine.people import MOST, READ, statements
 from keepstone.engine.people.clauses import LONGEST
+from keepstone.engine.people.statements import MOST, READ, statements
 
 SPEAKERS = ("Maria", "Tom", "Anna Berg", "Oliver")
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from fakes import FakeModel
 from keepstone.engine.language.sentences import unmarked
-from keepstone.engine.takeaways import (
+from keepstone.engine.takeaways.decisions import revises
+from keepstone.engine.takeaways.messages import (
     MOST,
     MOST_BY_MODEL,
     Takeaway,
     is_landmark,
-    revises,
     takeaways,
     takeaways_by_model,
 )

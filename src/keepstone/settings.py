@@ -35,21 +35,44 @@ def _flag(text: str) -> bool:
     raise ValueError("is neither true nor false")
 
 
-def _number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError("is not a number") from None
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        number = _number(text)
-        if number < least:
-            raise ValueError(f"must be at least {least}")
+def _number(fits: Callable[[float], bool], problem: str, kind: type[int | float] = int) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            raise ValueError("is not a number") from None
+        if not fits(number):
+            raise ValueError(problem)
         return number
 
     return parse
+
+
+def _at_least(least: int) -> Callable[[str], float]:
+    return _number(lambda number: number >= least, f"must be at least {least}")
+
+
+_share = _number(lambda number: 0 <= number <= 1, "must be from 0 to 1", float)
+_port = _number(lambda number: 0 <= number <= 65535, "is not a port (0 to 65535)")
+
+
+def _text(fits: Callable[[str], bool], problem: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not fits(text):
+            raise ValueError(problem)
+        return text
+
+    return parse
+
+
+_database_url = _text(lambda text: text.startswith(("postgres://", "postgresql://")), "must begin with postgresql://")
+_secret = _text(lambda text: len(text) >= 32, "must have at least 32 characters")
+_smtp_url = _text(lambda text: _has_host(text, "smtp", "smtps"), "must be smtp:// or smtps:// with a host")
+
+
+def _has_host(text: str, *schemes: str) -> bool:
+    parts = urlsplit(text)
+    return parts.scheme in schemes and bool(parts.hostname)
 
 
 def _one_of(*values: str) -> Callable[[str], str]:
@@ -61,23 +84,6 @@ def _one_of(*values: str) -> Callable[[str], str]:
     return parse
 
 
-def _share(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError("is not a number") from None
-    if not 0 <= number <= 1:
-        raise ValueError("must be from 0 to 1")
-    return number
-
-
-def _port(text: str) -> int:
-    number = _number(text)
-    if not 0 <= number <= 65535:
-        raise ValueError("is not a port (0 to 65535)")
-    return number
-
-
 def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -87,29 +93,9 @@ def _origins(text: str) -> tuple[str, ...]:
 
 
 def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if not _has_host(text, "http", "https"):
         raise ValueError("is not an http(s) address")
     return text.rstrip("/")
-
-
-def _database_url(text: str) -> str:
-    if not text.startswith(("postgres://", "postgresql://")):
-        raise ValueError("must begin with postgresql://")
-    return text
-
-
-def _smtp_url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
-        raise ValueError("must be smtp:// or smtps:// with a host")
-    return text
-
-
-def _secret(text: str) -> str:
-    if len(text) < 32:
-        raise ValueError("must have at least 32 characters")
-    return text
 
 
 def _default_home() -> Path:

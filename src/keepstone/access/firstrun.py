@@ -9,7 +9,6 @@ from keepstone.access.readscope import account_scope
 from keepstone.access.sessions import make_link
 from keepstone.access.users import create_user
 from keepstone.home import keep_secret
-from keepstone.model.account import User
 from keepstone.services import Services
 from keepstone.store import accounts, users
 
@@ -33,8 +32,10 @@ async def welcome(services: Services) -> Welcome:
         if not await accounts.has_users(conn):
             key_file = await _create_owner(services)
         account = await accounts.account_of(conn, "email", OWNER_EMAIL)
-    owner = await _owner(services, account)
-    link = None
+    owner = link = None
+    if account is not None:
+        async with services.db.transaction(account_scope(account)) as conn:
+            owner = await users.by_email(conn, OWNER_EMAIL)
     if owner is not None and owner.last_login_at is None:
         link = f"{services.settings.base_url}/auth/once/{await make_link(services, owner)}"
     return Welcome(key_file=key_file, link=link)
@@ -45,10 +46,3 @@ async def _create_owner(services: Services) -> Path:
     principal = operator_in(owner.account, user_id=owner.id)
     _, secret = await create_key(services, principal, name="first key")
     return keep_secret(services.settings.home, KEY_FILE, secret)
-
-
-async def _owner(services: Services, account: int | None) -> User | None:
-    if account is None:
-        return None
-    async with services.db.transaction(account_scope(account)) as conn:
-        return await users.by_email(conn, OWNER_EMAIL)

@@ -18,18 +18,14 @@ _NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$j6kanJTKxE6Br8lbKDuSvg$Q0WpBP/l+wpcKM/
 
 
 async def hash_password(hasher: PasswordHasher, password: str) -> str:
-    check_password(password)
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise Invalid(f"A password has {SHORTEST} to {LONGEST} characters.")
     return await asyncio.to_thread(_hash, hasher, _normal(password))
 
 
 async def verify_password(hasher: PasswordHasher, stored: str | None, password: str) -> bool:
     """Whether it is the one; without a stored one the answer is no, after the same time."""
     return await asyncio.to_thread(_verify, hasher, stored, _normal(password))
-
-
-def check_password(password: str) -> None:
-    if not SHORTEST <= len(password) <= LONGEST:
-        raise Invalid(f"A password has {SHORTEST} to {LONGEST} characters.")
 
 
 def _hash(hasher: PasswordHasher, password: str) -> str:

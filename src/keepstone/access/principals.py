@@ -6,6 +6,7 @@ from typing import Literal
 
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
+from keepstone.access.require import require_found
 from keepstone.access.secrets import parse_secret, same_hash
 from keepstone.access.tokens import token_holder
 from keepstone.errors import NotFound, RateLimited, Unauthenticated
@@ -18,6 +19,7 @@ from keepstone.store import holders, keys, sessions, users
 from keepstone.store.db import Connection
 from keepstone.store.holders import Holder
 
+_NO_USER = "There is no such user in this account."
 _FREE_FAILURES = 20
 _LONGEST_DELAY = 1.0
 
@@ -59,20 +61,14 @@ async def act_for(services: Services, principal: Principal, user: str | None) ->
     async with services.db.transaction(account_scope(principal.account)) as conn:
         acted_for = await find_user(conn, user)
     if principal.user_id not in {None, acted_for.id}:
-        raise _no_user()
+        raise NotFound(_NO_USER)
     return replace(principal, user_id=acted_for.id, role=acted_for.role, is_admin=acted_for.is_admin)
 
 
 async def find_user(conn: Connection, user: str) -> User:
     """Somebody of the account, by id or e-mail address."""
     known = await (users.get(conn, user) if is_id("usr", user) else users.by_email(conn, plain_email(user)))
-    if known is None:
-        raise _no_user()
-    return known
-
-
-def _no_user() -> NotFound:
-    return NotFound("There is no such user in this account.")
+    return require_found(known, _NO_USER)
 
 
 def principal_of(user: User, *, account_id: str, via: Via, credential_id: str | None = None) -> Principal:

@@ -51,10 +51,7 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
     )
     if wait > 0:
         raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
-    for key in (
-        by_email,
-        by_address,
-    ):  # counted before it is looked at, so that trying in parallel gains nothing
+    for key in (by_email, by_address):  # counted before it is looked at, so that trying in parallel gains nothing
         services.throttle.failed(key)
     user, stored = await _by_email(services, email)
     if not await verify_password(services.hasher, stored, password) or user is None:

@@ -23,7 +23,6 @@ from keepstone.store.holders import Holder
 _ISSUER = _AUDIENCE = "keepstone"
 _OWN_ALGORITHM = "HS256"
 _FOREIGN_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
-_REQUIRED = ["exp", "iss", "aud", "sub"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +71,17 @@ async def token_holder(services: Services, text: str) -> Holder:
     raise Unauthenticated("This token is not good here.")
 
 
+def _claims(
+    text: str, key: jwt.PyJWK | str, algorithms: list[str], *, audience: str | None, issuer: str | None
+) -> dict[str, Any]:
+    return jwt.decode(
+        text, key, algorithms=algorithms, audience=audience, issuer=issuer,
+        options={"require": ["exp", "iss", "aud", "sub"]},
+    )  # fmt: skip
+
+
 async def _own(services: Services, text: str) -> Holder:
-    claims: dict[str, Any] = jwt.decode(
-        text,
-        services.jwt_secret,
-        algorithms=[_OWN_ALGORITHM],
-        audience=_AUDIENCE,
-        issuer=_ISSUER,
-        options={"require": _REQUIRED},
-    )
+    claims = _claims(text, services.jwt_secret, [_OWN_ALGORITHM], audience=_AUDIENCE, issuer=_ISSUER)
     async with services.db.unscoped() as conn:
         holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")))
     if holder is None:
@@ -93,14 +94,8 @@ async def _foreign(services: Services, text: str) -> Holder:
     if services.jwks is None:
         raise Unauthenticated("This token is not good here.")
     key = await asyncio.to_thread(services.jwks.get_signing_key_from_jwt, text)
-    claims: dict[str, Any] = jwt.decode(
-        text,
-        key,
-        algorithms=_FOREIGN_ALGORITHMS,
-        audience=services.settings.oidc_audience,
-        issuer=services.settings.oidc_issuer,
-        options={"require": _REQUIRED},
-    )
+    settings = services.settings
+    claims = _claims(text, key, _FOREIGN_ALGORITHMS, audience=settings.oidc_audience, issuer=settings.oidc_issuer)
     email = plain_email(str(claims.get("email", ""))) if claims.get("email_verified") is True else ""
     async with services.db.unscoped() as conn:
         holder = await holders.of_subject(conn, str(claims["sub"]), email)

@@ -11,7 +11,7 @@ the next.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -44,6 +44,7 @@ _LEAD = 2.0
 _SIZE = 2.0  # from a hundred passages on, a scope is large
 # Where several may answer: how much of the best's evidence a result may lack to stand beside it, and from where on
 # evidence is strong enough for that, and wholly so.
+_EVIDENCE: dict[View, str] = {"late": "maxsim", "pooled": "meaning", "terms": "covered"}
 _NEAR: dict[View, float] = {"late": 0.25, "pooled": 0.1, "terms": 0.05}
 _STRONG: dict[View, tuple[float, float]] = {"late": (0.5, 0.65), "pooled": (0.45, 0.6), "terms": (0.2, 0.35)}
 
@@ -130,7 +131,7 @@ def _side_by_side(
 ) -> Floats:
     """The same rows, as far as results share the first place. Their lead is that of all of them before the rest."""
     worth = np.asarray(scores, dtype=np.float64)
-    every = _shares(view, candidates, terms)
+    every = _shares(view, candidates, scores, terms)
     rest, shares = worth[every < 0.5], every[list(order)]
     lead = min(float(worth.max() - rest.max()), _LEAD) if len(rest) else _LEAD
     columns = dict(zip(RESULT[view], rows.T.copy(), strict=True))
@@ -143,15 +144,9 @@ def _side_by_side(
     return np.array([columns[name] for name in RESULT[view]], dtype=np.float64).T
 
 
-def _shares(view: View, candidates: Sequence[Candidate], terms: Terms) -> Floats:
+def _shares(view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms) -> Floats:
     """How far each of them stands beside the best: 1 where it is as strong."""
-    full = _FULL_MATCH * max(terms.total, 1e-9)
-    evidence: dict[View, Callable[[Candidate], float]] = {
-        "late": lambda candidate: candidate.maxsim if candidate.latin else 0.0,
-        "pooled": lambda candidate: _meaning("pooled", candidate),
-        "terms": lambda candidate: min(candidate.bm25 / full, _COVERED),
-    }
-    strength = np.nan_to_num(np.array([evidence[view](candidate) for candidate in candidates], dtype=np.float64))
+    strength = _rows((_EVIDENCE[view],), view, candidates, scores, range(len(candidates)), terms)[:, 0]
     lacking = 1.0 - strength / max(float(strength.max()), 1e-9)
     weak, strong = _STRONG[view]
     return np.clip(1.0 - lacking / _NEAR[view], 0.0, 1.0) * np.clip((strength - weak) / (strong - weak), 0.0, 1.0)

@@ -8,6 +8,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from keepstone.engine.language.sentences import CLAUSE, END
 from keepstone.providers.parsing import Block
@@ -41,7 +42,7 @@ def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> l
     None spans two pages or two top headings, but where one of them is too short to stand alone.
     """
     text = whole_text(blocks)
-    starts = _starts(blocks)
+    starts = [0, *accumulate(len(block.text) + len(BETWEEN) for block in blocks)][:-1]
     heads = {start for block, start in zip(blocks, starts, strict=True) if block.heading}
     overlap = min(overlap, size // 4)
     pieces: list[TextPiece] = []
@@ -51,13 +52,6 @@ def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> l
             piece = TextPiece(text=text[begin:until], start=begin, end=until, page=most.page, heading=most.heading)
             pieces.append(piece)
     return pieces
-
-
-def _starts(blocks: Sequence[Block]) -> list[int]:
-    starts = [0]
-    for block in blocks:
-        starts.append(starts[-1] + len(block.text) + len(BETWEEN))
-    return starts[:-1]
 
 
 def _regions(blocks: Sequence[Block], starts: Sequence[int], tiny: int) -> list[tuple[int, int]]:

@@ -5,29 +5,17 @@ Owns the reading of `curated.toml`; what is done with it is in `curate`, `summar
 
 import re
 from bisect import bisect
-from dataclasses import dataclass
 
 from keepstone.engine.language import tables
+from keepstone.engine.language.sentences import FENCE
+from keepstone.engine.pack import own_words
 
 _TABLES = tables.load("curated")
 
 
-@dataclass(frozen=True, slots=True)
-class Cue:
-    """`code` is what it speaks for. With `person` only what a person says counts."""
-
-    code: str
-    weight: float
-    person: bool
-    pattern: re.Pattern[str]
-    needles: tuple[str, ...]
-
-
-# Tried on the text in small letters.
-CUES = tuple(
-    Cue(rule.about["kind"], rule.about["weight"], rule.about.get("person", False), rule.pattern, rule.needles)
-    for rule in _TABLES.rules("cue")
-)
+# Tried on the text in small letters. Each has the `kind` that it speaks for and a `weight`; with `person` only what a
+# person says counts.
+CUES = _TABLES.rules("cue")
 _INDEX = tables.RuleIndex(CUES)
 
 REQUEST = _TABLES.pattern("request")
@@ -52,12 +40,23 @@ WORKED = _TABLES.pattern("worked")
 _OPENING = re.compile(
     r"<(memory|memories|context|recalled|retrieved\w*|system[\w-]*|tool[\w-]*|记忆|上下文)\b[^<>]*>", re.IGNORECASE
 )
+_QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
 _CLOSING = re.compile(r"</(\w[\w-]*)>")
 
 
-def cues_near(low: str) -> list[Cue]:
+def cues_near(low: str) -> list[tables.Rule]:
     """The cues that are worth trying on a text."""
     return _INDEX.near(low)
+
+
+def own_prose(text: str) -> str:
+    """The sender's own sentences: nothing recalled, quoted or pasted as code."""
+    return _QUOTED_LINE.sub("", without_blocks(FENCE.sub("\n", unrecalled(text))))
+
+
+def unrecalled(text: str) -> str:
+    """Without what was recalled. What stood around something that is taken out is not one sentence."""
+    return own_words(text.replace("<recalled-memory", "\n<recalled-memory"))
 
 
 def without_blocks(text: str, instead: str = "\n") -> str:

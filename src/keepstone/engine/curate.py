@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
-from keepstone.engine.cues import CHOICE, DODGE, ERRAND, NUMBER, OFFER, OPEN, SMALL_TALK, WAVERS, WORKED, Cue, cues_near
+from keepstone.engine.cues import CHOICE, DODGE, ERRAND, NUMBER, OFFER, OPEN, SMALL_TALK, WAVERS, WORKED, cues_near
 from keepstone.engine.keyphrases import tags as tags_of
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
 from keepstone.engine.language.sentences import around, lines, sentences
+from keepstone.engine.language.tables import Rule
 from keepstone.engine.segments import READ, Heard, SpokenMessage, asks, runs_of, share_a_word, telling_words
 from keepstone.engine.titles import title as title_of
 from keepstone.errors import UpstreamError
@@ -142,9 +143,10 @@ def _evidence(run: Sequence[Heard]) -> tuple[dict[str, float], str]:
     best, telling = 0.0, ""
     for message in run:
         for cue, start, end in _cues_of(message):
-            evidence[cue.code] = max(evidence.get(cue.code, 0.0), cue.weight)
-            if cue.weight > best:
-                best, telling = cue.weight, message.plain[start:end].strip()
+            code, weight = cue.about["kind"], cue.about["weight"]
+            evidence[code] = max(evidence.get(code, 0.0), weight)
+            if weight > best:
+                best, telling = weight, message.plain[start:end].strip()
     evidence |= _counted(run)
     answer = 0.0 if run[0].noise else _answer(run)
     if answer:
@@ -169,7 +171,7 @@ def _choice(run: Sequence[Heard]) -> str:
     return ""
 
 
-def _cues_of(message: Heard) -> Iterator[tuple[Cue, int, int]]:
+def _cues_of(message: Heard) -> Iterator[tuple[Rule, int, int]]:
     if JOKE.search(message.low) or len(message.words) < 2:
         return
     for cue in cues_near(message.low):
@@ -181,11 +183,11 @@ def _cues_of(message: Heard) -> Iterator[tuple[Cue, int, int]]:
                     break
 
 
-def _may_say(message: Heard, cue: Cue) -> bool:
+def _may_say(message: Heard, cue: Rule) -> bool:
     """A machine's essay ends with a conclusion by custom; what it says in few words is about this conversation."""
     if message.machine:
-        return not cue.person and len(message.words) < ESSAY
-    return cue.code != "idea" or not message.asks
+        return not cue.about.get("person") and len(message.words) < ESSAY
+    return cue.about["kind"] != "idea" or not message.asks
 
 
 def _asserted(sentence: str, place: int) -> bool:

@@ -148,14 +148,17 @@ def _is_phrase(raw: Sequence[str], named: int, language: str) -> bool:
 
 
 def _dense(line: str, again: frozenset[str]) -> Iterator[_Phrase]:
-    for raw in tokens(line) if not line.isascii() else ():
-        if DENSE.match(raw):
-            for inner in FUNCTION_WORDS.split(raw):
-                known = [part for part in _parts(inner) if part in again]
-                for run in known or ([inner] if 2 <= len(inner) <= 5 else []):
-                    part = run[:-1] if len(run) > 2 and run[-1] in _NOT_AT_THE_END else run
-                    if part not in COMMON:
-                        yield _Phrase((part,), part, 0.8 + 0.1 * min(len(part), 5))
+    for inner in _between_function_words(line):
+        known = [part for part in _parts(inner) if part in again]
+        for run in known or ([inner] if 2 <= len(inner) <= 5 else []):
+            part = run[:-1] if len(run) > 2 and run[-1] in _NOT_AT_THE_END else run
+            if part not in COMMON:
+                yield _Phrase((part,), part, 0.8 + 0.1 * min(len(part), 5))
+
+
+def _between_function_words(line: str) -> Iterator[str]:
+    dense = (raw for raw in tokens(line) if DENSE.match(raw)) if not line.isascii() else ()
+    return (inner for raw in dense for inner in FUNCTION_WORDS.split(raw))
 
 
 def _parts(run: str) -> Iterator[str]:
@@ -164,11 +167,7 @@ def _parts(run: str) -> Iterator[str]:
 
 def _recurring(read: Iterable[str]) -> frozenset[str]:
     """Substrings that come again, other than as a part of a longer one that does."""
-    counts: Counter[str] = Counter()
-    for line in read:
-        for raw in tokens(line) if not line.isascii() else ():
-            if DENSE.match(raw):
-                counts.update(part for inner in FUNCTION_WORDS.split(raw) for part in _parts(inner))
+    counts = Counter(part for line in read for inner in _between_function_words(line) for part in _parts(inner))
     covered: Counter[str] = Counter()
     recurring: set[str] = set()
     for part in sorted((part for part, count in counts.items() if count > 1), key=lambda part: (-len(part), part)):

@@ -114,19 +114,15 @@ def base(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
     score = np.zeros(len(candidates), dtype=np.float64)
     words = z(_column(candidates, "bm25"))
     score += weights.bm25 * words
-    if weights.maxsim:
-        score += weights.maxsim * _told(_column(candidates, "maxsim"), latin, words)
-    if weights.pooled:
-        score += weights.pooled * _told(_column(candidates, "pooled"), latin, words)
+    for weight, feature in ((weights.maxsim, "maxsim"), (weights.pooled, "pooled")):
+        if weight:
+            score += weight * _told(_column(candidates, feature), latin, words)
     share = np.where(latin, weights.multilingual, max(weights.foreign, weights.multilingual))
     if share.any():
         score += share * z(_column(candidates, "multilingual"))
-    if weights.speaker:
-        score += weights.speaker * _column(candidates, "spoken")
-    if weights.time:
-        score += weights.time * _column(candidates, "near")
-    if weights.fresh:
-        score += weights.fresh * _column(candidates, "fresh")
+    for weight, feature in ((weights.speaker, "spoken"), (weights.time, "near"), (weights.fresh, "fresh")):
+        if weight:
+            score += weight * _column(candidates, feature)
     return score
 
 

@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import heapify, heappop, heappush, nlargest
 
-from keepstone.engine.cues import CHATTER, NOISE, NUMBER, SMALL_TALK, cues_near, without_blocks
+from keepstone.engine.cues import CHATTER, NOISE, NUMBER, SMALL_TALK, cues_near, own_prose, unrecalled
 from keepstone.engine.extract.passed_over import NAMED
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
 from keepstone.engine.language.scripts import unspaced
-from keepstone.engine.language.sentences import FENCE, has_words, lines, lowered, on_one_line, sentences, shortened
+from keepstone.engine.language.sentences import has_words, lines, lowered, on_one_line, sentences, shortened
 from keepstone.engine.language.tables import load
-from keepstone.engine.pack import depends, own_words
+from keepstone.engine.pack import depends
 from keepstone.engine.rank import normalised
-from keepstone.engine.takeaways import is_landmark, revises, takeaways
+from keepstone.engine.takeaways.decisions import revises
+from keepstone.engine.takeaways.messages import is_landmark, takeaways
 from keepstone.engine.terms import terms
 
 READ = 8_000
@@ -40,7 +41,6 @@ LONG = 0.4
 ALIKE = 0.8
 HEADING = "## "
 _WORTH_OF = {"decision": 1.0, "commitment": 0.9, "conclusion": 0.8, "fact": 0.6, "idea": 0.2}
-_ASIDE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
 _DIGIT = re.compile(r"\d")
 _DAY, _TURNED = (load("summarise").pattern(table) for table in ("day", "turned"))
 
@@ -120,18 +120,13 @@ class _Sentence:
 
 
 def _sentences_of(place: int, message: RoomLine) -> Iterator[_Sentence]:
-    plain = _ASIDE.sub("", without_blocks(FENCE.sub("\n", _own(message.text))))
+    plain = own_prose(message.text[:READ])
     if not plain.strip() or NOISE.match(plain.lower()):
         return
     speaker = on_one_line(message.speaker)[:NAME].rstrip()
     said = (sentence for line in lines(plain) for sentence in sentences(line.text) if has_words(sentence))
     for number, sentence in enumerate(said):
         yield _Sentence((place, number), speaker, sentence)
-
-
-def _own(text: str) -> str:
-    # What stood around something that is taken out is not one sentence.
-    return own_words(text[:READ].replace("<recalled-memory", "\n<recalled-memory"))
 
 
 def _lines_of(place: int, part: PartSummary) -> Iterator[_Sentence]:
@@ -188,7 +183,8 @@ def _worth(sentence: _Sentence) -> float:
     low = sentence.low
     if sentence.is_chatter or not sentence.terms or SMALL_TALK.search(low):
         return 0.0
-    settled = [cue.weight * _WORTH_OF[cue.code] for cue in cues_near(low) if cue.pattern.search(low)]
+    cues = (cue.about for cue in cues_near(low) if cue.pattern.search(low))
+    settled = [about["weight"] * _WORTH_OF[about["kind"]] for about in cues]
     numbers = len(NUMBER.findall(low)) or bool(_DIGIT.search(low))
     names = len(set(NAMED.findall(sentence.text)))
     score = 0.1 + max(settled, default=0.0) + 0.3 * min(numbers, 2) + 0.15 * min(names, 2) + 0.3 * sentence.about
@@ -284,9 +280,9 @@ def _alike(left: _Sentence, right: _Sentence) -> bool:
 
 def _anything(messages: Sequence[RoomLine], most: int) -> str:
     """Of a talk without a telling word the longest sentence that begins a message."""
+    own = [(unrecalled(message.text[:READ]), on_one_line(message.speaker)[:NAME].rstrip()) for message in messages]
     for bare in (_first_sentence, on_one_line):
-        texts = [(bare(_own(message.text)), on_one_line(message.speaker)[:NAME].rstrip()) for message in messages]
-        worded = [pair for pair in texts if has_words(pair[0])]
+        worded = [(short, speaker) for text, speaker in own if has_words(short := bare(text))]
         if worded:
             text, speaker = max(worded, key=lambda pair: len(pair[0]))
             return _cut(speaker, text, most)

@@ -12,24 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-# The classes are named instead of asking `snowballstemmer.stemmer`, which takes PyStemmer where it happens to be
-# installed: another version of the algorithm would give other stems than those in the database.
-from snowballstemmer.arabic_stemmer import ArabicStemmer
-from snowballstemmer.danish_stemmer import DanishStemmer
-from snowballstemmer.dutch_stemmer import DutchStemmer
-from snowballstemmer.english_stemmer import EnglishStemmer
-from snowballstemmer.finnish_stemmer import FinnishStemmer
-from snowballstemmer.french_stemmer import FrenchStemmer
-from snowballstemmer.german_stemmer import GermanStemmer
-from snowballstemmer.greek_stemmer import GreekStemmer
-from snowballstemmer.hindi_stemmer import HindiStemmer
-from snowballstemmer.italian_stemmer import ItalianStemmer
-from snowballstemmer.norwegian_stemmer import NorwegianStemmer
-from snowballstemmer.portuguese_stemmer import PortugueseStemmer
-from snowballstemmer.russian_stemmer import RussianStemmer
-from snowballstemmer.spanish_stemmer import SpanishStemmer
-from snowballstemmer.swedish_stemmer import SwedishStemmer
-from snowballstemmer.turkish_stemmer import TurkishStemmer
+import snowballstemmer
 
 from keepstone.engine.language.calendar import ENGLISH_MONTHS
 from keepstone.engine.language.scripts import DENSE, HAN, language_of_script, placed_tokens, tokens
@@ -40,23 +23,25 @@ class Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802
 
 
+# The classes are named instead of asking `snowballstemmer.stemmer`, which takes PyStemmer where it happens to be
+# installed: another version of the algorithm would give other stems than those in the database.
 STEMMERS: dict[str, Callable[[], Stemmer]] = {
-    "ar": ArabicStemmer,
-    "da": DanishStemmer,
-    "de": GermanStemmer,
-    "el": GreekStemmer,
-    "en": EnglishStemmer,
-    "es": SpanishStemmer,
-    "fi": FinnishStemmer,
-    "fr": FrenchStemmer,
-    "hi": HindiStemmer,
-    "it": ItalianStemmer,
-    "nl": DutchStemmer,
-    "no": NorwegianStemmer,
-    "pt": PortugueseStemmer,
-    "ru": RussianStemmer,
-    "sv": SwedishStemmer,
-    "tr": TurkishStemmer,
+    "ar": snowballstemmer.ArabicStemmer,
+    "da": snowballstemmer.DanishStemmer,
+    "de": snowballstemmer.GermanStemmer,
+    "el": snowballstemmer.GreekStemmer,
+    "en": snowballstemmer.EnglishStemmer,
+    "es": snowballstemmer.SpanishStemmer,
+    "fi": snowballstemmer.FinnishStemmer,
+    "fr": snowballstemmer.FrenchStemmer,
+    "hi": snowballstemmer.HindiStemmer,
+    "it": snowballstemmer.ItalianStemmer,
+    "nl": snowballstemmer.DutchStemmer,
+    "no": snowballstemmer.NorwegianStemmer,
+    "pt": snowballstemmer.PortugueseStemmer,
+    "ru": snowballstemmer.RussianStemmer,
+    "sv": snowballstemmer.SwedishStemmer,
+    "tr": snowballstemmer.TurkishStemmer,
 }
 
 

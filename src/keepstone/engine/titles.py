@@ -75,15 +75,12 @@ def _candidates(body: Sequence[tuple[str, bool]], counts: Mapping[str, int]) -> 
                 early = 1 / (1 + 0.2 * place) if place else 1.3
                 worse = (0.4 if _EMPTY.match(sentence) else 1) * (0.75 if start > begin else 1)
                 worse *= (0.5 if item else 1) * (0.6 if _POINTING.match(short) else 1)
-                yield _tells(short, counts) * early * worse * (0.9 if short.endswith("…") else 1), short
+                tells = sum(weight * counts.get(term, 1) for term, weight in _telling(short).items())
+                yield tells * early * worse * (0.9 if short.endswith("…") else 1), short
 
 
 def _balanced(phrase: str) -> bool:
     return all(phrase.count(left) == phrase.count(right) for left, right in ("()", "（）", "“”", "《》", "「」"))
-
-
-def _tells(phrase: str, counts: Mapping[str, int]) -> float:
-    return sum(weight * counts.get(term, 1) for term, weight in _telling(phrase).items())
 
 
 def _telling(phrase: str) -> dict[str, float]:

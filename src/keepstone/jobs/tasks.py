@@ -9,7 +9,7 @@ import procrastinate
 from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index
 from keepstone.memory import capsule_views, room_memories, room_summaries
-from keepstone.memory import distil as distilling
+from keepstone.memory.distil import distil
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
 from keepstone.store import (
@@ -38,7 +38,7 @@ def register_tasks(services: Services) -> None:
     """Make the tasks known to the queue. A process that only adds jobs does not need this."""
     app = services.queue.app
 
-    def task(work: Callable[..., Awaitable[None]]) -> None:
+    def task(work: Callable[..., Awaitable[object]]) -> None:
         async def run(**arguments: int | str) -> None:
             await work(services, **arguments)
 
@@ -54,7 +54,9 @@ def register_tasks(services: Services) -> None:
         # until the next that looks puts the job back (`worker.rescue_stalled`).
         app.periodic(cron=cron)(app.task(name=work.__name__, retry=retry, lock=work.__name__)(run))
 
-    for work in (erase_user, read_space, index_space, map_vault, distil, read_room, sum_up_thread, send_digest):
+    for work in (erase_user, read_space, index_space, map_vault, read_room):
+        task(work)
+    for work in (distil, room_summaries.sum_up_thread, capsule_views.send_digest):
         task(work)
     scheduled("* * * * *", embed_pending, RETRY_SOON)
     scheduled("* * * * *", sum_up_rooms, RETRY_SOON)
@@ -106,28 +108,15 @@ async def map_vault(services: Services, account: int, space: int) -> None:
     await capsule_views.make_map(services, job_scope(account, space), space)
 
 
-async def distil(services: Services, account: int, space: int, distillation: int) -> None:
-    """Read what was said or written for what is worth remembering."""
-    await distilling.distil(services, account, space, distillation)
-
-
 async def read_room(services: Services, account: int, space: int) -> None:
     """Read what was said in a room for what its agents should remember, and make the vectors of its summaries."""
     await room_memories.read_room(services, account, space)
     await embed.embed_space(services, job_scope(account, space), space)
 
 
-async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:
-    await room_summaries.sum_up_thread(services, account, space, thread_id)
-
-
 async def sum_up_rooms(services: Services) -> None:
     """Sessions, days and weeks that are over. One room that fails does not keep the others waiting."""
     await _each(await room_summaries.due_rooms(services), partial(room_summaries.sum_up, services))
-
-
-async def send_digest(services: Services, account: int, user_id: str) -> None:
-    await capsule_views.send_digest(services, account, user_id)
 
 
 async def embed_pending(services: Services) -> None:

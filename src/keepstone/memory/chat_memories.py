@@ -8,7 +8,7 @@ from typing import Any
 
 from keepstone.access.meter import metered
 from keepstone.access.readscope import account_scope, inside
-from keepstone.engine import extract
+from keepstone.engine.extract import memories as extract
 from keepstone.engine.titles import title_by_model
 from keepstone.errors import Malformed
 from keepstone.memory import shelf, workspaces

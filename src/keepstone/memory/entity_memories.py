@@ -15,7 +15,7 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.dedup import content_hash, superfluous
-from keepstone.engine.people import statements
+from keepstone.engine.people.statements import statements
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.entity_reading import ExtractedText, read_messages, word_for_word

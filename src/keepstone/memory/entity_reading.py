@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstone.access.meter import try_model
-from keepstone.engine import extract
+from keepstone.engine.extract import memories as extract
 from keepstone.engine.extract import passed_over
+from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.sentences import lowered
@@ -71,7 +72,7 @@ def is_statement(text: str) -> bool:
     """Whether it says something in one breath: no question, no errand, no greeting, nothing secret."""
     plain = text.strip()
     low = lowered(plain)
-    if not plain or len(plain) > _STATEMENT or extract.has_secret(plain):
+    if not plain or len(plain) > _STATEMENT or has_secret(plain):
         return False
     if len(plain.split()) < _FEWEST_WORDS and not DENSE.search(plain):
         return False

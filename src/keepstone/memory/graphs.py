@@ -16,7 +16,7 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.dedup import content_hash
 from keepstone.engine.lookup import nearest
-from keepstone.engine.takeaways import revises
+from keepstone.engine.takeaways.decisions import revises
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.kinds import Kind, Prepared, check_metadata

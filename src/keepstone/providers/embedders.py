@@ -11,7 +11,7 @@ from pathlib import Path
 from keepstone.errors import KeepstoneError
 from keepstone.footprint import give_back
 from keepstone.providers.embedder import Embedder
-from keepstone.providers.models import CATALOGUE, Progress, fetch, installed
+from keepstone.providers.models import CATALOGUE, fetch, installed
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.settings import Settings
 
@@ -37,7 +37,8 @@ class Embedders:
         """
         try:
             if settings.embeddings_provider == "openai":
-                self.active = (_endpoint(settings),)
+                address, model = settings.embeddings_base_url or "", settings.embeddings_model or ""
+                self.active = (OpenAIEmbedder(address, settings.embeddings_api_key, model),)
             elif settings.embeddings_provider == "builtin":
                 self.active = await self._builtin(settings)
         except KeepstoneError as fault:
@@ -53,7 +54,8 @@ class Embedders:
         if len(installed(folder)) < len(CATALOGUE):
             self.status = "fetching the weights: search is by terms until they are here"
             log.info("fetching the weights of the embedders")
-            await asyncio.to_thread(fetch, folder, _unseen, settings.models_from)
+            # A server shows no progress; `keepstone models` does.
+            await asyncio.to_thread(fetch, folder, lambda _: None, settings.models_from)
         self.status = "ok: loads with the first message"
         await self._needed.wait()
         self.status = "loading: search is by terms until it is done"
@@ -75,13 +77,3 @@ def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
     made = (MiniLM(folder), Use(folder))
     give_back()
     return made
-
-
-def _endpoint(settings: Settings) -> Embedder:
-    return OpenAIEmbedder(
-        settings.embeddings_base_url or "", settings.embeddings_api_key, settings.embeddings_model or ""
-    )
-
-
-def _unseen(progress: Progress) -> None:
-    """A server shows no bar; `keepstone models` does."""

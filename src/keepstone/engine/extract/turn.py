@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import repeat
 
-from keepstone.engine import people
 from keepstone.engine.cues import without_blocks
 from keepstone.engine.extract import passed_over
 from keepstone.engine.language import scripts, tables
 from keepstone.engine.language.doubt import ASKS, JOKE, SUPPOSED, TENTATIVE
 from keepstone.engine.language.sentences import FENCE, Line, lines, lowered, sentences
+from keepstone.engine.people.statements import statements
 
 # A longer turn holds something pasted, and only what it says of "I" and "my" is the user's own; of a very long one the
 # beginning is read.
@@ -193,6 +193,6 @@ def _told(sentence: _OwnSentence, low: str, before: _OwnSentence | None) -> str 
     elif before is not None and passed_over.LEANING.match(low):
         category = "fact" if sentence.exact and (before.category or passed_over.OURS.match(before.low)) else None
     elif passed_over.WE.search(low):
-        statements = people.statements("-", sentence.content)
-        category = None if not statements else "preference" if statements[0].kind == "preference" else "fact"
+        stated = statements("-", sentence.content)
+        category = None if not stated else "preference" if stated[0].kind == "preference" else "fact"
     return None if category and (passed_over.PASSING.search(low) or SUPPOSED.search(low)) else category

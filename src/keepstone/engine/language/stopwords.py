@@ -6,6 +6,7 @@ Owns the lists of `rules/stopwords.toml` and the guess of a text's language.
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 from keepstone.engine.language.scripts import language_of_script, tokens
 from keepstone.engine.language.tables import load
@@ -15,33 +16,21 @@ def _lists(table: str) -> dict[str, frozenset[str]]:
     return {language: frozenset(words.split()) for language, words in load("stopwords").data[table].items()}
 
 
-def _splitting(words: Iterable[str]) -> re.Pattern[str]:
-    """Where a run of letters without spaces is parted: at the longer words first."""
-    return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))))
-
-
 STOP_WORDS = _lists("stop_words")
 # Common in any conversation, and so telling little of one.
 COMMON = frozenset[str]().union(*_lists("common").values())
-# What stands between the words of a text without spaces.
-FUNCTION_WORDS = _splitting(_lists("function_words")["zh"])
+# What stands between the words of a text without spaces; it is parted at the longer ones first.
+FUNCTION_WORDS = re.compile("|".join(sorted(_lists("function_words")["zh"], key=lambda word: (-len(word), word))))
 # Nothing is said by one of these where all other words are the same.
 FILLERS = frozenset[str]().union(*_lists("fillers").values())
 # The languages with a list: all are written in Latin letters.
 LATIN_LANGUAGES = frozenset(STOP_WORDS)
 # How many words the language is guessed from: enough to be sure, few enough to cost nothing in a long document.
 _SAMPLE = 200
-
-
-def _languages_of_each_word() -> dict[str, tuple[str, ...]]:
-    languages: dict[str, tuple[str, ...]] = {}
-    for language, words in STOP_WORDS.items():
-        for word in words:
-            languages[word] = (*languages.get(word, ()), language)
-    return languages
-
-
-_LANGUAGES_OF = _languages_of_each_word()
+_LANGUAGES_OF = {
+    word: tuple(language for language, words in STOP_WORDS.items() if word in words)
+    for word in chain.from_iterable(STOP_WORDS.values())
+}
 
 
 def is_stop(word: str, language: str = "en") -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, cast
 
 from keepstone.engine.language import phrases
 from keepstone.engine.language.phrases import Phrase
@@ -27,14 +27,6 @@ _BREAK = re.compile(r"\n\s*")
 _NAMED = re.compile(r"(?<!\(\?P)<(?!phrase>)([a-z]\w*)>")
 
 
-class _HasNeedles(Protocol):
-    @property
-    def needles(self) -> tuple[str, ...]: ...
-
-
-Indexed = TypeVar("Indexed", bound=_HasNeedles)
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A phrase of a table of rules, and what else its entry says. One of the needles is in whatever it fits."""
@@ -44,10 +36,10 @@ class Rule:
     about: Mapping[str, Any]
 
 
-class RuleIndex(Generic[Indexed]):
+class RuleIndex:
     """Says of which rules one of the needles is in a text, which is much quicker than to try them all."""
 
-    def __init__(self, rules: Sequence[Indexed]) -> None:
+    def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         places: dict[str, list[int]] = {}
         for place, rule in enumerate(rules):
@@ -55,7 +47,7 @@ class RuleIndex(Generic[Indexed]):
                 places.setdefault(needle, []).append(place)
         self._places = tuple(places.items())
 
-    def near(self, text: str) -> list[Indexed]:
+    def near(self, text: str) -> list[Rule]:
         """The rules that are worth trying on a text, in their order."""
         places = {place for needle, holders in self._places if needle in text for place in holders}
         return [self._rules[place] for place in sorted(places)]
@@ -79,18 +71,17 @@ class RuleTables:
 
     def rules(self, table: str, *, whole_words: bool = True) -> tuple[Rule, ...]:
         """The phrases of a table of rules, in the order of the file."""
-        return tuple(self._rules(table, whole_words=whole_words))
-
-    def _rules(self, table: str, *, whole_words: bool) -> Iterator[Rule]:
         entries = self.data.get(table)
         if not isinstance(entries, list):
             raise self._wrong(table, f"write [[{table}]] before each rule")
+        rules: list[Rule] = []
         for entry in cast("list[dict[str, Any]]", entries):
             about = {key: value for key, value in entry.items() if key not in LANGUAGES}
             for language, written in self._written(table, entry):
                 phrase = self._phrase(table, written)
                 source = _bounded([phrase]) if whole_words and language in SPACED else phrase.source
-                yield Rule(self._compiled(table, source), phrase.needles, about)
+                rules.append(Rule(self._compiled(table, source), phrase.needles, about))
+        return tuple(rules)
 
     def _written(self, table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for language in LANGUAGES:

@@ -59,32 +59,11 @@ class Statement:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A pattern, the key (made with the pattern's groups), and the sentence where the message's words make none."""
-
-    kind: Kind
-    key: str
-    pattern: re.Pattern[str]
-    form: str
-    timed: bool
-
-
-def _rules(table: str) -> tuple[_Rule, ...]:
-    return tuple(
-        _Rule(
-            kind=rule.about["kind"],
-            key=f"{rule.about['kind']}:{rule.about['key']}",
-            pattern=rule.pattern,
-            form=rule.about.get("form", ""),
-            timed=rule.about.get("timed", False),
-        )
-        for rule in _TABLES.rules(table, whole_words=False)
-    )
-
-
-# What follows "I", "we" or a speaker's name; what begins with "my" or "our", wherever in a clause; whole clauses.
-_PREDICATES, _POSSESSIVES, _SENTENCES = map(_rules, ("predicate", "possessive", "sentence"))
+# What follows "I", "we" or a speaker's name; what begins with "my" or "our", wherever in a clause; whole clauses. Each
+# rule has a kind, a key (made with the pattern's groups), and a form for where the message's words make no sentence.
+_PREDICATES, _POSSESSIVES, _SENTENCES = (
+    _TABLES.rules(table, whole_words=False) for table in ("predicate", "possessive", "sentence")
+)
 
 
 def statements(speaker: str, text: str, speakers: Collection[str] = ()) -> list[Statement]:
@@ -125,7 +104,7 @@ def _read(plain: str, start: int, end: int, speaker: str, people: Mapping[str, s
     if subject is not None:
         for rule in _PREDICATES:
             match = rule.pattern.match(clause, after)
-            if match and (not rule.timed or _WHEN.search(clause)):
+            if match and (not rule.about.get("timed") or _WHEN.search(clause)):
                 head = clause[after : match.start("what")]
                 head = subject + (in_third_person(head) if _SELF.match(clause, begin) else head)
                 yield from _made(rule, match, subject, head, start, begin)
@@ -159,23 +138,24 @@ def _subject(clause: str, begin: int, speaker: str, people: Mapping[str, str]) -
 
 
 def _made(
-    rule: _Rule, match: re.Match[str], subject: str, head: str, start: int, begin: int
+    rule: tables.Rule, match: re.Match[str], subject: str, head: str, start: int, begin: int
 ) -> Iterator[Statement]:  # fmt: skip
-    phrase = _phrase(rule.kind, match)
+    kind: Kind = rule.about["kind"]
+    phrase = _phrase(kind, match)
     if phrase is None:
         return
     groups = {name: value or "" for name, value in match.groupdict().items()}
     apart = match.string[match.end("slot") : match.start("what")].strip(" ,") if "slot" in groups else ""
-    if rule.form and not apart:
+    if "form" in rule.about and not apart:
         article = "an" if groups.get("slot", "")[:1] in "aeiou" else "a"
-        text = rule.form.format(**{**groups, "who": subject, "a": article})
+        text = rule.about["form"].format(**{**groups, "who": subject, "a": article})
     else:
         text = head + of_others(phrase)
     early = _WHEN.search(match.string, 0, begin)
     if early:
         text += f" {early.group().lower()}"
     key, end = _key(rule, groups, head, phrase), match.start("what") + len(phrase)
-    yield Statement(subject, rule.kind, key, " ".join(text.split()), start + begin, start + end)
+    yield Statement(subject, kind, key, " ".join(text.split()), start + begin, start + end)
 
 
 def _phrase(kind: Kind, match: re.Match[str]) -> str | None:
@@ -196,14 +176,14 @@ def _phrase(kind: Kind, match: re.Match[str]) -> str | None:
     return phrase
 
 
-def _key(rule: _Rule, groups: Mapping[str, str], head: str, phrase: str) -> str:
+def _key(rule: tables.Rule, groups: Mapping[str, str], head: str, phrase: str) -> str:
     what = groups["what"] if "name" in groups else phrase
-    if rule.kind == "plan":
+    if rule.about["kind"] == "plan":
         what = _WHEN.sub("", what)
     if "prefer" in head or " than " in what:
         what = _PREFERRED.sub("", what)
     plain = {name: _plain(value) for name, value in {**groups, "what": what}.items()}
-    return " ".join(rule.key.format(**plain).split())[:80]
+    return " ".join(f"{rule.about['kind']}:{rule.about['key'].format(**plain)}".split())[:80]
 
 
 def _plain(phrase: str) -> str:

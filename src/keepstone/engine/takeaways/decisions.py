@@ -29,17 +29,10 @@ _OURS = _TABLES.pattern("ours")
 _TURNED = _TABLES.pattern("turned")
 _ENDED = _TABLES.pattern("ended")
 
-_STRONG = tables.RuleIndex([cue for cue in CUES if cue.code == "decision" and cue.weight >= 0.75])
-_FIRM = re.compile(
-    "|".join(
-        pattern.pattern
-        for pattern in (
-            _DECIDES_NAMED,
-            _DECIDES,
-            *(cue.pattern for cue in CUES if cue.code == "decision" and cue.weight >= 0.7),
-        )
-    )
-)
+_CUES = [cue for cue in CUES if cue.about["kind"] == "decision" and cue.about["weight"] >= 0.7]
+_STRONG = tables.RuleIndex([cue for cue in _CUES if cue.about["weight"] >= 0.75])
+_PATTERNS = (_DECIDES_NAMED, _DECIDES, *(cue.pattern for cue in _CUES))
+_FIRM = re.compile("|".join(pattern.pattern for pattern in _PATTERNS))
 # The words with which a decision is made, not those that it is about; and days, which are chosen in it.
 _SAYING = frozenset(
     term

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted
-from keepstone.engine.cues import NOISE, NUMBER, RECALLED, without_blocks
-from keepstone.engine.extract import extract_said, has_secret, passed_over
+from keepstone.engine.cues import NOISE, NUMBER, RECALLED, own_prose
+from keepstone.engine.extract import passed_over
+from keepstone.engine.extract.memories import extract_said
+from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.language import tables
 from keepstone.engine.language.doubt import ASKS, JOKE, SUPPOSED, UNSURE
-from keepstone.engine.language.sentences import FENCE, lines, lowered, sentences, unmarked
-from keepstone.engine.pack import own_words
+from keepstone.engine.language.sentences import lines, lowered, sentences, unmarked
 from keepstone.engine.rank import normalised
 from keepstone.engine.takeaways.decisions import decides, is_firm, is_open, is_proposed, is_said
 from keepstone.engine.takeaways.due import due_of
@@ -43,7 +44,6 @@ _ABOUT = _TABLES.pattern("about")
 _LEANS = _TABLES.pattern("leans")
 _FEELS = _TABLES.pattern("feels")
 _CHEERS = _TABLES.pattern("cheers")
-_QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
 _BOX = re.compile(r"^[ \t]*[-*+][ \t]+\[ \][ \t]+\S[^\n]*", re.MULTILINE)
 
 _SYSTEM = (
@@ -70,7 +70,7 @@ class Takeaway:
 
 def takeaways(speaker: str, text: str, participants: Sequence[str] = ()) -> list[Takeaway]:
     """What one message holds, in its order; mostly nothing."""
-    plain = _said(text)
+    plain = own_prose(text[:READ])
     if not plain.strip() or _is_aside(plain.lower()):
         return []
     extracted = {normalised(memory.content): memory.category or "" for memory in extract_said(plain)}
@@ -92,7 +92,7 @@ async def takeaways_by_model(
     model: LanguageModel, speaker: str, text: str, participants: Sequence[str] = ()
 ) -> list[Takeaway]:
     """What a model finds in a message, as far as the message bears it out. A reply that is no JSON is UpstreamError."""
-    plain = _said(text)
+    plain = own_prose(text[:READ])
     if not plain.strip():
         return []
     people = " ".join(", ".join(dict.fromkeys([speaker, *participants])).split())
@@ -105,13 +105,6 @@ async def takeaways_by_model(
         if takeaway is not None:
             kept.setdefault(normalised(takeaway.text), takeaway)
     return list(kept.values())[:MOST_BY_MODEL]
-
-
-def _said(text: str) -> str:
-    """The speaker's own words: nothing recalled, quoted or pasted as code."""
-    # What stood around something that is taken out is not one sentence.
-    own = own_words(text[:READ].replace("<recalled-memory", "\n<recalled-memory"))
-    return _QUOTED_LINE.sub("", without_blocks(FENCE.sub("\n", own)))
 
 
 def _is_aside(low: str) -> bool:
