@@ -9,7 +9,8 @@ import pytest
 from capsules import CAPSULES, at, delete, get, keep, post
 from conftest import World
 from keepstone.errors import UpstreamError
-from keepstone.jobs.tasks import send_digest, send_digests
+from keepstone.jobs.tasks import send_digests
+from keepstone.memory.capsule_views import send_digest
 from keepstone.services import Services
 from mails import mailbox
 

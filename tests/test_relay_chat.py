@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from keepstone.errors import Invalid
-from keepstone.relay.calls import AnsweredCall
+from keepstone.relay.calls import AnsweredCall, Tool
 from keepstone.relay.dialects.chat import ChatExchange
 from keepstone.relay.dialects.exchange import Exchange
 from keepstone.relay.dialects.values import dumped, read_object, sum_of
@@ -17,14 +16,7 @@ from keepstone.relay.sse import Events
 CLIENT_TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 
 
-@dataclass(frozen=True)
-class Offered:
-    name: str
-    description: str = "what it does"
-    parameters: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
-
-
-OURS = [Offered("x_save"), Offered("x_find")]
+OURS = [Tool(name=name, description="what it does", parameters={"type": "object"}) for name in ("x_save", "x_find")]
 
 
 def chat(**body: Any) -> ChatExchange:
