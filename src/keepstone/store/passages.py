@@ -66,8 +66,8 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
 
 async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) -> None:
     """Those of these sources, in whichever of the spaces that the transaction reaches they are; with their terms and
-    vectors, and their spaces count them out. The words are written out first: joined any earlier, a space of tens of
-    thousands would be read once for each of its passages.
+    vectors, and their spaces count them out. Each posting is looked up by its key (OFFSET 0 keeps it so): joined, all
+    postings would be compared with all words wherever the planner knows too little of a table that was just filled.
     """
     await conn.execute(
         """
@@ -76,13 +76,16 @@ async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) 
              WHERE account = %(account)s AND source_kind = %(kind)s AND source_id = ANY(%(ids)s)
             RETURNING space, passage, terms, term_count
         ), words AS MATERIALIZED (
-            SELECT g.space, g.passage, word FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS word
+            SELECT g.space, g.passage, word COLLATE "C" AS word FROM gone g CROSS JOIN LATERAL unnest(g.terms) AS word
         ), sets AS MATERIALIZED (
             SELECT g.space, g.passage, s.vector_set FROM gone g
              CROSS JOIN (SELECT vector_set FROM vector_sets WHERE account = %(account)s) s
         ), without_terms AS (
-            DELETE FROM terms t USING words w
-             WHERE t.account = %(account)s AND t.space = w.space AND t.term = w.word AND t.passage = w.passage
+            DELETE FROM terms t WHERE t.account = %(account)s AND t.ctid = ANY (ARRAY(
+                SELECT posting.row FROM words w CROSS JOIN LATERAL (
+                    SELECT i.ctid AS row FROM terms i
+                     WHERE i.account = %(account)s AND i.space = w.space AND i.term = w.word AND i.passage = w.passage
+                    OFFSET 0) posting))
         ), without_vectors AS (
             DELETE FROM vectors v USING sets s
              WHERE v.account = %(account)s AND v.space = s.space AND v.vector_set = s.vector_set
