@@ -66,8 +66,8 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
 
 async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) -> None:
     """Those of these sources, in whichever of the spaces that the transaction reaches they are; with their terms and
-    vectors, and their spaces count them out. Each posting is looked up by its key (OFFSET 0 keeps it so): joined, all
-    postings would be compared with all words wherever the planner knows too little of a table that was just filled.
+    vectors, and their spaces count them out. Each posting and vector is looked up by its key (OFFSET 0 keeps it so):
+    joined, all would be compared with all wherever the planner knows too little of a table that was just filled.
     """
     await conn.execute(
         """
@@ -87,13 +87,19 @@ async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) 
                      WHERE i.account = %(account)s AND i.space = w.space AND i.term = w.word AND i.passage = w.passage
                     OFFSET 0) posting))
         ), without_vectors AS (
-            DELETE FROM vectors v USING sets s
-             WHERE v.account = %(account)s AND v.space = s.space AND v.vector_set = s.vector_set
-               AND v.passage = s.passage
+            DELETE FROM vectors v WHERE v.account = %(account)s AND v.ctid = ANY (ARRAY(
+                SELECT vector.row FROM sets s CROSS JOIN LATERAL (
+                    SELECT i.ctid AS row FROM vectors i
+                     WHERE i.account = %(account)s AND i.space = s.space AND i.vector_set = s.vector_set
+                       AND i.passage = s.passage
+                    OFFSET 0) vector))
         ), without_tokens AS (
-            DELETE FROM token_vectors v USING sets s
-             WHERE v.account = %(account)s AND v.space = s.space AND v.vector_set = s.vector_set
-               AND v.passage = s.passage
+            DELETE FROM token_vectors v WHERE v.account = %(account)s AND v.ctid = ANY (ARRAY(
+                SELECT vector.row FROM sets s CROSS JOIN LATERAL (
+                    SELECT i.ctid AS row FROM token_vectors i
+                     WHERE i.account = %(account)s AND i.space = s.space AND i.vector_set = s.vector_set
+                       AND i.passage = s.passage
+                    OFFSET 0) vector))
         )
         UPDATE spaces s SET passages = s.passages - g.number, term_total = s.term_total - g.total
           FROM (SELECT space, count(*) AS number, sum(term_count) AS total FROM gone GROUP BY space) g
