@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from keepstone.engine.language.scripts import latin
-from keepstone.engine.pack import own_words
 from keepstone.engine.people.statements import statements
+from keepstone.engine.quotation import own_words
 from keepstone.engine.terms import terms
 from keepstone.engine.when import date_words
 from keepstone.model.message import Message, NewPassage

@@ -9,7 +9,7 @@ from keepstone.access.meter import metered
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import job_scope
 from keepstone.engine.extract import memories as extract
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.errors import Forbidden, Invalid, NotFound, UpstreamError
 from keepstone.memory.chat_memories import NewMemory, save
 from keepstone.model.chat import ChatMemory, Distillation, SourceType
