@@ -65,7 +65,7 @@ async def _extracted(
     services: Services, principal: Principal, asked: Distillation, text: str
 ) -> list[extract.Extracted]:  # fmt: skip
     """A model that answers with something else, or not at all for a while, is done without."""
-    model = metered(services, principal)
+    model = await metered(services, principal)
     if model is not None:
         try:
             return await extract.extract_by_model(model, text, asked.kind)
