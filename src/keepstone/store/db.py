@@ -18,11 +18,13 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Params, QueryNoTemplate
 from psycopg.rows import class_row
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import Unavailable
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
+from keepstone.nesting import load_stored
 
 APP_ROLE = "keepstone_app"
 WORKER_ROLE = "keepstone_worker"
@@ -38,6 +40,8 @@ Row = TypeVar("Row")
 # Any connection, also one that has no scope and never gets one: an operator's or a test's.
 AnyConnection = psycopg.AsyncConnection[Any]
 Query = QueryNoTemplate
+
+set_json_loads(load_stored)
 
 NOW = sql.SQL("now()")
 Forms = tuple[tuple[str, LiteralString], ...]
