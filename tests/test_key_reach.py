@@ -1,5 +1,6 @@
 """A key reaches as far as it was made to: by permission, surface and space, on every route there is."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -7,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+import keepstone
 from conftest import World, http
 from keepstone.access import keys, operator
 from keepstone.model.principal import Reach
@@ -253,3 +255,9 @@ async def test_a_key_is_shown_with_its_limits_and_one_without_has_none(
     plain, _ = await keys.create_key(services, world.owner.principal, name="plain")
     assert (plain.permission, plain.surfaces, plain.spaces) == ("write", None, None)
     assert Reach().whole
+
+
+def test_no_operation_forgets_the_limits_of_the_caller() -> None:
+    """An account's bare number knows no key: it is for work that no caller asked for."""
+    sources = Path(keepstone.__file__).parent.rglob("*.py")
+    assert [path.name for path in sources if "account_scope(principal.account)" in path.read_text()] == []
