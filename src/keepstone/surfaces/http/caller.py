@@ -14,6 +14,7 @@ from keepstone.access.sessions import Browser, Login
 from keepstone.errors import Malformed, NotFound, Unauthenticated
 from keepstone.model.principal import Principal
 from keepstone.services import Services
+from keepstone.surfaces.http.permits import permit
 
 # Ours is looked at first: whatever else runs on this host name sets `session` too, and would sign people out.
 OWN_COOKIE, COOKIE = COOKIES = ("keepstone_session", "session")
@@ -50,6 +51,7 @@ async def caller(request: Request) -> Principal:
     state = request.scope["state"]
     if "principal" not in state:
         principal = await _authenticated(request)
+        permit(request, principal.reach)
         path = request.url.path
         if path.startswith(_LIMITED) and path not in _MCP:
             await admit(services_of(request), principal)
