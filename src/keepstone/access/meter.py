@@ -189,7 +189,7 @@ async def require_tokens(services: Services, principal: Principal) -> None:
 
 
 async def _tokens_left(services: Services, principal: Principal) -> int | None:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         standing = await ledger.standing(conn, month_of(services.clock()))
     return require_found(standing, _NO_ACCOUNT).tokens_left
 
@@ -225,7 +225,7 @@ async def note_tokens(
         tokens_out=max(0, tokens_out), details=details,
     )  # fmt: skip
     try:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             await ledger.take(conn, line)
     except (KeepstoneError, DatabaseError) as fault:
         log.warning("tokens not noted", extra=describe(fault))
