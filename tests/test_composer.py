@@ -531,7 +531,7 @@ async def test_composing_stores_nothing_but_a_compaction(
     counting: httpx.AsyncClient, services: Services, world: World, database: str
 ) -> None:
     owner, member = world.owner, world.member
-    await make_agent(counting, owner.auth, context_window=1400)
+    await make_agent(counting, owner.auth, context_window=1460)
     room = await make_room(counting, owner.auth, member.user.id)
     await fill(counting, owner.auth, room, 20)
     await say(counting, owner.auth, "scout", "We decided to sell the boat for 900 euros.")

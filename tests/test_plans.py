@@ -46,7 +46,7 @@ async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
         body = NO_LIMITS | {"capacity_bytes": 20_000, "key_per_minute": 100, "position": 9}
         made = await here.put(f"{PLANS}/team", json=body)
         assert made.status_code == 200
-        assert made.json() == {"name": "team", "price": None, **body}
+        assert made.json() == {"name": "team", "price": None, "monthly_tokens": None, **body}
         assert (await here.get(f"{PLANS}/team")).json() == made.json()
         assert (await here.get(PLANS)).json()["items"][-1] == made.json()
         assert (await get(here, world.owner.auth, "/v1/memory/usage"))["quota_bytes"] == 20_000
