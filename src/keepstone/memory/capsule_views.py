@@ -24,6 +24,8 @@ from keepstone.services import Services
 from keepstone.store import accounts, users
 from keepstone.store import capsules as store
 from keepstone.store import maps as map_store
+from keepstone.store.db import Connection
+from keepstone.store.lanes import FIRST, Lane
 
 Bucket = Literal["day", "week", "month"]
 MAP_FROM = 30  # capsules
@@ -130,9 +132,7 @@ async def constellation(services: Services, principal: Principal) -> Constellati
             old = made is not None and services.clock() - made.made_at >= MAP_STAYS
             if not asked and (made is None or (old and made.size != vault.memory_count)):
                 asked = True
-                await services.queue.add(
-                    conn, "map_vault", account=principal.account, space=vault.space, one_by_one=f"map {vault.space}"
-                )
+                await schedule_map(conn, services, principal.account, vault.space, FIRST)
         if made is not None:
             points = [{**point, "title": titles[point["id"]]} for point in made.points if point["id"] in titles]
             sizes = Counter(point["cluster"] for point in points)
@@ -142,6 +142,13 @@ async def constellation(services: Services, principal: Principal) -> Constellati
         if asyncio.get_running_loop().time() > deadline:
             return Constellation(made_at=None, points=[], clusters=[])
         await asyncio.sleep(0.2)
+
+
+async def schedule_map(conn: Connection, services: Services, account: int, space: int, lane: Lane) -> None:
+    """Let a job make the map of a vault, unless one waits in that lane."""
+    await services.queue.add(
+        conn, "map_vault", account=account, space=space, one_by_one=f"map {space}", lane=lane, unless_waiting=True
+    )
 
 
 async def map_is_stale(services: Services, scope: ReadScope, space: int) -> bool:
