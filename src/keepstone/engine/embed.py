@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstone.engine.index import spoken
+from keepstone.engine.cutting import spoken
 from keepstone.engine.late import pack
 from keepstone.errors import UpstreamError
 from keepstone.footprint import give_back

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -108,7 +109,7 @@ async def timeline(services: Services, principal: Principal, bucket: Bucket) -> 
         user = await users.get(conn, user_id)
         spans = await store.by_date(conn, vault.space, bucket, user.timezone if user else "UTC")
     few = max(1, _READ_TITLES // max(1, len(spans)))
-    topics = await asyncio.to_thread(labels, [span.titles[:few] for span in spans], TOPICS)
+    topics = await _labels(services, [span.titles[:few] for span in spans], TOPICS)
     return [
         TimelineSpan(start=span.start, count=span.count, topics=_first(span.tags, about))
         for span, about in zip(spans, topics, strict=True)
@@ -174,7 +175,7 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
         [capsule.title for capsule, label in zip(placed, made.labels, strict=True) if label == number]
         for number in numbers
     ]
-    named = await asyncio.to_thread(labels, titles, 3)
+    named = await _labels(services, titles, 3)
     points = [
         {"id": capsule.id, "x": round(float(x), 4), "y": round(float(y), 4), "cluster": int(label)}
         for capsule, (x, y), label in zip(placed, made.points, made.labels, strict=True)
@@ -194,7 +195,7 @@ async def digest(services: Services, principal: Principal) -> Digest:
         wanted = store.CapsuleFilter(since=since, until=until)
         new = (await store.page(conn, vault.space, wanted, PageRequest(limit=1000))).items
         old = await store.least_read(conn, vault.space, limit=20)
-    about = await asyncio.to_thread(labels, [[capsule.title for capsule in new]], TOPICS)
+    about = await _labels(services, [[capsule.title for capsule in new]], TOPICS)
     used = Counter(tag for capsule in new for tag in capsule.tags)
     return Digest(
         since=since,
@@ -223,6 +224,11 @@ async def send_digest(services: Services, account: int, user_id: str) -> None:
             subject=f"Your week in Keepstone: {week.count} kept",
             text=_mail_text(week, services.settings.base_url),
         )
+
+
+async def _labels(services: Services, groups: Sequence[Sequence[str]], count: int) -> list[list[str]]:
+    size = sum(len(title) for titles in groups for title in titles)
+    return await services.offload.run(size, labels, groups, count)
 
 
 def _mail_text(week: Digest, base_url: str) -> str:
