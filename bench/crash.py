@@ -14,9 +14,7 @@ import os
 import random
 import shutil
 import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,99 +24,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
-from bench.client import Client
+from bench.process import Keepstone
 from bench.writes import SURFACES, Answer, Fault, Places, Write, halves, missing, prepare, words
 
 VICTIMS = ("keepstone", "postgres", "both")
 LONGEST_ROUND = 0.6  # seconds of writing before the kill
-PATIENCE = 120.0
-
-
-class Keepstone:
-    """A server on one home, started as often as it takes, always at the same address."""
-
-    def __init__(self, home: Path, **settings: str) -> None:
-        self._home = home
-        self._environ = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("KEEPSTONE_", "PYTHONDONT"))},
-            "PYTHONPYCACHEPREFIX": str(home.with_name("bytecode")),  # compiled once, as what is installed is
-            "KEEPSTONE_HOME": str(home),
-            "KEEPSTONE_EMBEDDINGS_PROVIDER": "none",
-            "KEEPSTONE_LOG_LEVEL": "warning",
-            **settings,
-        }
-        self._process: subprocess.Popen[str] | None = None
-        self._port = free_port()
-        self.url = f"http://127.0.0.1:{self._port}"
-
-    def start(self) -> None:
-        with self._log.open("a") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "keepstone", "serve", "--port", str(self._port)],
-                env=self._environ,
-                stdout=subprocess.PIPE, stderr=errors, text=True,
-            )  # fmt: skip
-        assert self._process.stdout
-        if not any("running at" in line for line in self._process.stdout):
-            raise SystemExit(f"keepstone did not start:\n{self.complaints()}")
-
-    def kill(self) -> None:
-        """Keepstone itself. The kernel tells its Postgres."""
-        assert self._process
-        assert self._process.stdout
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-
-    def kill_all(self) -> None:
-        """Everything at once, as when the machine goes down; only what the kernel has of the files stays."""
-        family = self.family()
-        for process in family[1:]:
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                continue
-        self.kill()
-        psutil.wait_procs(family[1:], timeout=PATIENCE)
-
-    def stop(self) -> None:
-        assert self._process
-        self._process.terminate()
-        self._process.communicate()
-
-    def postgres(self) -> int | None:
-        try:
-            return int((self._home / "postgres" / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
-        except (FileNotFoundError, ValueError):
-            return None
-
-    def family(self) -> list[psutil.Process]:
-        """Its process, and all below it."""
-        assert self._process
-        head = psutil.Process(self._process.pid)
-        return [head, *head.children(recursive=True)]
-
-    def client(self, patience: float = 60) -> Client:
-        return Client(self.url, self.auth, patience)
-
-    def complaints(self) -> str:
-        """The end of what it logged."""
-        return self._log.read_text()[-2000:]
-
-    @property
-    def _log(self) -> Path:
-        return self._home.with_name("stderr")
-
-    @property
-    def auth(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {(self._home / 'owner-key').read_text().strip()}"}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 @dataclass(slots=True)
@@ -189,21 +99,6 @@ def write(
     client.close()
 
 
-def recovered(keepstone: Keepstone, killed: int | None) -> None:
-    """Until it is ready on another Postgres than the one that was there."""
-    client = keepstone.client()
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            if keepstone.postgres() not in {None, killed} and client.answer("GET", "/readyz")[0] == 200:
-                client.close()
-                return
-        except Fault:
-            pass
-        time.sleep(0.01)
-    raise SystemExit(f"not ready {PATIENCE:.0f} s after the kill:\n{keepstone.complaints()}")
-
-
 def kill(keepstone: Keepstone, victim: str, server: int) -> None:
     """Until Keepstone runs again."""
     if victim == "postgres":
@@ -229,7 +124,7 @@ def one_round(
         assert server
         killed = time.monotonic()
         kill(keepstone, victim, server)
-        recovered(keepstone, server)
+        keepstone.wait(other_than=server)
         tally.seconds[victim].append(time.monotonic() - killed)
     finally:
         end.set()
@@ -260,13 +155,13 @@ def run(rounds: int, seed: int, minutes: float = float("inf"), report: Callable[
     end = time.monotonic() + minutes * 60
     keepstone.start()
     try:
-        recovered(keepstone, None)
+        keepstone.wait()
         client = keepstone.client()
         places, word = prepare(client, f"run{seed}"), words(f"run{seed}")
         client.close()
         for number in range(1, rounds + 1):
             one_round(keepstone, places, word, tally, chance)
-            if number % 50 == 0:
+            if number % 25 == 0:
                 report(json.dumps(tally.report()))
             if time.monotonic() > end:
                 break
