@@ -18,11 +18,12 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Params, QueryNoTemplate
 from psycopg.rows import class_row
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
-from keepstone.errors import Unavailable
+from keepstone.errors import Forbidden
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
+from keepstone.store.faults import CONNECTION_FAULTS, meaning
 
 APP_ROLE = "keepstone_app"
 WORKER_ROLE = "keepstone_worker"
@@ -79,6 +80,7 @@ class Database:
     def __init__(self, conninfo: str, *, owner: str, size: int = 10, wait_seconds: float = 5) -> None:
         """`conninfo` is that of keepstone_app, `owner` that of the owner of the tables."""
         self._owner = owner
+        self._size, self._lent = size, 0
         self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
     async def open(self) -> None:
@@ -94,19 +96,31 @@ class Database:
             # Together in one message; the pool commits or rolls back when it gets the connection back.
             await conn.execute(b"BEGIN;" + _set(scope))
             conn.account = scope.account
-            yield conn
+            try:
+                yield conn
+            except psycopg.errors.InsufficientPrivilege:
+                if scope.within is None:
+                    raise
+                raise Forbidden(
+                    "This key reaches only the spaces that it was made for: it makes no other.", code="outside_key"
+                ) from None
 
     @asynccontextmanager
     async def unscoped(self) -> AsyncGenerator[Connection]:
         """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
         try:
             async with self._pool.connection() as conn:
+                self._lent += 1
                 try:
                     yield conn
                 finally:
+                    self._lent -= 1
                     conn.account = None
-        except (psycopg.OperationalError, PoolTimeout, PoolClosed) as fault:
-            raise Unavailable("The database is not answering. Try again.", retry_after=1) from fault
+        except (psycopg.Error, *CONNECTION_FAULTS) as fault:
+            error = meaning(fault, all_lent=self._lent >= self._size)
+            if error is None:
+                raise
+            raise error from fault
 
     @asynccontextmanager
     async def as_owner(self) -> AsyncGenerator[Connection]:
@@ -126,8 +140,10 @@ def _set(scope: ReadScope) -> bytes:
     """Numbers and three known words, so nothing has to be quoted."""
     spaces = ",".join(str(int(space)) for space in scope.spaces)
     visibilities = ",".join(_VISIBILITIES.intersection(scope.visibilities))
+    within = "" if scope.within is None else f"{{{','.join(str(int(space)) for space in scope.within)}}}"
     return (
         f"SET LOCAL keepstone.account = '{int(scope.account)}';"
+        f"SET LOCAL keepstone.within = '{within}';"
         f"SET LOCAL keepstone.spaces = '{{{spaces}}}';"
         f"SET LOCAL keepstone.visibilities = '{{{visibilities}}}'"
     ).encode()
