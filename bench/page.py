@@ -19,8 +19,8 @@ HEAD = (
 HOLD = (
     "What happens under attack has runs of its own, which fail when a promise is broken: `make hold` attacks a server "
     "while a client works beside it, `python -m bench.fuzz` sends it 100,000 generated requests, and `python -m "
-    "bench.crash --rounds 1000` kills Keepstone, Postgres or both with `kill -9` during writes on nine surfaces and reads "
-    "back every write that was acknowledged. [CONTRIBUTING](../CONTRIBUTING.md#how-the-tests-run) says more."
+    "bench.crash --rounds 1000` kills Keepstone, Postgres or both with `kill -9` during writes on nine surfaces and "
+    "reads back every write that was acknowledged. [CONTRIBUTING](../CONTRIBUTING.md#how-the-tests-run) says more."
 )
 
 
