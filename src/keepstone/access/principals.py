@@ -13,7 +13,7 @@ from keepstone.errors import NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.ids import is_id
 from keepstone.model.plan import Rate
-from keepstone.model.principal import Principal, Via
+from keepstone.model.principal import Principal, Reach, Via
 from keepstone.services import Services
 from keepstone.store import holders, keys, sessions, users
 from keepstone.store.db import Connection
@@ -26,10 +26,12 @@ _LONGEST_DELAY = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What came with a request. `on_behalf_of` is whom a service key speaks for: an id or an e-mail address."""
+    """What came with a request. Of `sessions` the first that is good counts. `on_behalf_of` is whom a service key
+    speaks for: an id or an e-mail address.
+    """
 
     authorization: str | None = None
-    session: str | None = None
+    sessions: tuple[str, ...] = ()
     on_behalf_of: str | None = None
     address: str = ""
 
@@ -58,7 +60,7 @@ async def act_for(services: Services, principal: Principal, user: str | None) ->
     """
     if user is None:
         return principal
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         acted_for = await find_user(conn, user)
     if principal.user_id not in {None, acted_for.id}:
         raise NotFound(_NO_USER)
@@ -108,8 +110,12 @@ async def _principal(services: Services, credentials: Credentials) -> Principal:
         if text.startswith("ck_"):
             return await _of_secret(services, "key", text)
         return _of_holder(await token_holder(services, text), via="jwt")
-    if credentials.session is not None:
-        return await _of_secret(services, "session", credentials.session)
+    for session in credentials.sessions:
+        try:
+            return await _of_secret(services, "session", session)
+        except Unauthenticated:
+            if session == credentials.sessions[-1]:
+                raise
     raise Unauthenticated("Sign in, or send the header 'Authorization: Bearer' with an API key or a token.")
 
 
@@ -129,14 +135,20 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
     principal = _of_holder(holder, via=kind)
     if holder.stale:
         touch = keys.touch if kind == "key" else sessions.touch
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             await touch(conn, holder.credential_id)
     return principal
 
 
 def _of_holder(holder: Holder, *, via: Via) -> Principal:
     rate = Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute)
+    reach = Reach(
+        permission=holder.permission,
+        surfaces=None if holder.surfaces is None else frozenset(holder.surfaces),
+        spaces=None if holder.spaces is None else frozenset(holder.spaces),
+    )
     return Principal(
         account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
-        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate,
+        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate, reach=reach,
+        credential_expires_at=holder.expires_at,
     )  # fmt: skip
