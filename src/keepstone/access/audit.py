@@ -19,6 +19,8 @@ async def record(
     **details: str | int | bool | None,
 ) -> None:
     """Write the line in the transaction of the thing itself."""
+    if principal.acting:
+        details["acting"] = True
     await store.insert(
         conn,
         new_id("aud"),
@@ -29,6 +31,28 @@ async def record(
         object_id=object_id,
         details=details,
     )
+
+
+async def note(
+    services: Services,
+    principal: Principal,
+    action: str,
+    object_id: str | None,
+    *,
+    account: int | None = None,
+    **details: str | int | bool | None,
+) -> None:
+    """A line for what changed nothing: that somebody looked at what is another's. The very same again within a minute
+    is told once. `account` is whose trail it is, if not the caller's.
+    """
+    place = account or principal.account
+
+    async def write() -> None:
+        async with services.db.transaction(account_scope(place)) as conn:
+            await record(conn, principal, action, object_id, **details)
+
+    key = f"{place} {principal.credential_id} {principal.user_id} {action} {object_id} {sorted(details.items())}"
+    await services.notes.once(key, write, keep=lambda _: True)
 
 
 async def list_lines(services: Services, principal: Principal, page: PageRequest) -> Page[AuditLine]:

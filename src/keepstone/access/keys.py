@@ -4,7 +4,7 @@ from datetime import datetime
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_found, require_owner, require_user
+from keepstone.access.require import require_found, require_owner, require_self, require_user
 from keepstone.access.secrets import new_secret
 from keepstone.errors import Invalid, NotFound
 from keepstone.model.credential import ApiKey
@@ -26,6 +26,7 @@ async def create_key(
     expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
     """The new key and, this once, its secret. A service key speaks for the whole account: only its owner makes one."""
+    require_self(principal)
     user_id = None if service else require_user(principal)
     if service:
         require_owner(principal)
@@ -56,6 +57,7 @@ async def get_key(services: Services, principal: Principal, key_id: str) -> ApiK
 
 async def revoke_key(services: Services, principal: Principal, key_id: str) -> None:
     """From the next request on it opens nothing. Revoking twice is no fault."""
+    require_self(principal)
     async with services.db.transaction(account_scope(principal.account)) as conn:
         key = _visible(await store.get(conn, key_id), principal)
         await store.revoke(conn, key.id)

@@ -11,6 +11,7 @@ from keepstone.access.rates import admit
 from keepstone.access.require import require_admin
 from keepstone.access.sessions import Browser, Login
 from keepstone.errors import NotFound, Unauthenticated
+from keepstone.model.ids import is_any_id
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 
@@ -58,6 +59,8 @@ async def _authenticated(request: Request) -> Principal:
             session=session,
             on_behalf_of=headers.get("x-keepstone-user"),
             address=address,
+            route=f"{request.method} {getattr(request.scope.get('route'), 'path_format', '')}",
+            object_id=next(filter(is_any_id, map(str, request.path_params.values())), None),
         )
         return await authenticate(services_of(request), credentials)
     try:
@@ -80,10 +83,16 @@ async def _described_caller(
     return await caller(request)
 
 
-async def operator(request: Request) -> None:
-    """Lets in whoever is on this machine, and an admin from anywhere."""
+async def measured(request: Request) -> None:
+    """Lets in whoever is on this machine, and an admin from anywhere: for numbers that say nothing of anybody."""
     if not from_loopback(request):
         require_admin(await caller(request))
+
+
+async def _operator(principal: Annotated[Principal, Depends(_described_caller)]) -> Principal:
+    """An admin, wherever they are: who else is on this machine is not the operator for that."""
+    require_admin(principal)
+    return principal
 
 
 def client_address(request: Request) -> str:
@@ -121,3 +130,4 @@ async def _services(request: Request) -> Services:
 
 Used = Annotated[Services, Depends(_services)]
 Caller = Annotated[Principal, Depends(_described_caller)]
+Operator = Annotated[Principal, Depends(_operator)]
