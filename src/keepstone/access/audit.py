@@ -5,7 +5,7 @@ from keepstone.access.require import require_user
 from keepstone.model.credential import AuditLine
 from keepstone.model.ids import new_id
 from keepstone.model.page import Page, PageRequest
-from keepstone.model.principal import Principal
+from keepstone.model.principal import Principal, Via
 from keepstone.services import Services
 from keepstone.store import audit as store
 from keepstone.store.db import Connection
@@ -31,6 +31,15 @@ async def record(
         object_id=object_id,
         details=details,
     )
+
+
+async def record_sign_in(
+    conn: Connection, user_id: str, action: str, *, via: Via, **details: str | int | bool | None
+) -> None:
+    """What came of somebody's wish to be let in as this user, before there is a caller."""
+    await store.insert(
+        conn, new_id("aud"), user_id=user_id, via=via, action=action, object_id=user_id, details=details
+    )  # fmt: skip
 
 
 async def note(

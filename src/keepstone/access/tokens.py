@@ -11,7 +11,7 @@ from typing import Any
 
 import jwt
 
-from keepstone.access.audit import record
+from keepstone.access.audit import record, record_sign_in
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
@@ -154,8 +154,8 @@ async def _bind(services: Services, holder: VouchedHolder, vouched: _Vouched, **
         await users.lock_name(conn, "subject", vouched.subject)
         if not await users.bind(conn, holder.user_id, vouched.issuer, vouched.subject, **accepted):
             raise Unauthenticated("Somebody else has just signed in with this address.")
-        principal = Principal(account=holder.account, account_id=holder.account_id, user_id=holder.user_id, via="jwt")
-        await record(conn, principal, "user.accept" if accepted else "user.bind", holder.user_id)
+        action = "user.accept" if accepted else "user.bind"
+        await record_sign_in(conn, holder.user_id, action, via="jwt")
 
 
 def _refused(fault: jwt.PyJWTError) -> KeepstoneError:
