@@ -83,7 +83,7 @@ async def set_allowance(
     if subject is not None:
         of_user["subject"] = subject or None
         of_user["subject_issuer"] = services.settings.oidc_issuer if subject else None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if subject:
             await _free(conn, subject, user)
         await accounts.allow(conn, month_of(services.clock()), plan=plan, credit_count=credit_count)
