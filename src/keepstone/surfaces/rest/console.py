@@ -4,7 +4,7 @@ trail who changed what and who looked at whom.
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from keepstone.access import operator as operations
@@ -15,10 +15,11 @@ from keepstone.model.ids import pattern
 from keepstone.model.plan import PLAN_NAME
 from keepstone.store.queue import JobRow, TaskCount
 from keepstone.surfaces.http.caller import Operator, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
 from keepstone.surfaces.rest import usage as usage_routes
 
-router = APIRouter(prefix="/x_console/api", tags=["console"])
+router = Router(prefix="/x_console/api", tags=["console"])
 
 
 class ResidentOut(Shown):

@@ -3,15 +3,16 @@
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from keepstone import __version__
 from keepstone.services import Services
 from keepstone.store import health
 from keepstone.surfaces.http.caller import Used, measured
+from keepstone.surfaces.http.router import Router
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 
 class Alive(BaseModel):
