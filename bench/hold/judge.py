@@ -78,6 +78,8 @@ def broken(phase: Phase, quiet: Phase) -> list[str]:
         found.append(
             f"/healthz took up to {shown(max(phase.alive))}, {late} of {len(phase.alive)} above {shown(ALIVE)}"
         )
+    if phase.full and 507 not in phase.statuses:
+        found.append("nothing was refused although the disk was nearly full")
     groups: dict[tuple[str, int, str], int] = Counter(
         (reply.route, reply.status, reply.body.split("request_id")[0][:200]) for reply in faults(phase)
     )
