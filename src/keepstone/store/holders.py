@@ -22,6 +22,7 @@ class Holder:
     surfaces: list[KeySurface] | None = None
     spaces: list[int] | None = None
     expires_at: datetime | None = None
+    lacks_factor: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
