@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from keepstone.access.audit import record
 from keepstone.access.passwords import verify_password
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_found, require_user
+from keepstone.access.require import require_found, require_self, require_user
 from keepstone.errors import Conflict, Invalid, RateLimited, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.ids import random_text
@@ -94,6 +94,7 @@ async def enrol(services: Services, principal: Principal, *, password: str | Non
 
 async def confirm(services: Services, principal: Principal, *, code: str) -> list[str]:
     """Turn it on with a first code. Gives the recovery codes, this once."""
+    require_self(principal)
     user_id = require_user(principal)
     codes = ["-".join(random_text(4) for _ in range(4)) for _ in range(RECOVERY_CODES)]
     with _guess(services, user_id):
@@ -186,6 +187,7 @@ async def _is_right(services: Services, conn: Connection, user_id: str, factor: 
 
 
 async def _with_password(services: Services, principal: Principal, password: str | None) -> User:
+    require_self(principal)
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         user = require_found(await users.get(conn, user_id), "There is no such user.")

@@ -3,22 +3,32 @@
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
 from keepstone.access import second_factor as factors
 from keepstone.access.passwords import LONGEST, SHORTEST
 from keepstone.access.sessions import change_password, log_in, log_in_once, log_out
-from keepstone.access.tokens import mint_token
+from keepstone.access.tokens import accept_invitation, mint_token
 from keepstone.errors import NotFound, Unauthenticated
-from keepstone.surfaces.http.caller import COOKIE, Caller, LinkOver, Used, browser_of, caller, set_session_cookie
+from keepstone.model.ids import pattern
+from keepstone.surfaces.http.caller import (
+    Caller,
+    LinkOver,
+    Used,
+    browser_of,
+    caller,
+    delete_session_cookie,
+    set_session_cookie,
+)
 from keepstone.surfaces.http.qr import qr_svg
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Shown, Time, Wire
 from keepstone.surfaces.rest.users import UserOut
 
-router = APIRouter(prefix="/auth", tags=["auth"])
+router = Router(prefix="/auth", tags=["auth"])
 
 
 class LoginIn(Wire):
@@ -70,6 +80,10 @@ class TokenOut(Shown):
     expires_at: Time
 
 
+class AcceptIn(Wire):
+    account_id: Annotated[str, Field(pattern=f"^{pattern('acct')}$", description="The account that made the place.")]
+
+
 class PasswordIn(Wire):
     current: Annotated[str | None, Field(max_length=LONGEST, description="The password so far, if there is one.")] = (
         None
@@ -88,7 +102,7 @@ async def login(request: Request, response: Response, services: Used, body: Logi
 async def logout(request: Request, response: Response, services: Used) -> None:
     with suppress(Unauthenticated):  # a session that is over already is what was asked for
         await log_out(services, await caller(request))
-    response.delete_cookie(COOKIE, path="/")
+    delete_session_cookie(response)
 
 
 @router.get(
@@ -112,6 +126,12 @@ async def once(request: Request, services: Used, token: Annotated[str, Path(max_
 @router.post("/token", summary="Mint a JWT for the caller")
 async def token(services: Used, principal: Caller) -> TokenOut:
     return TokenOut.of(await mint_token(services, principal))
+
+
+@router.post("/accept", summary="Take the place in an account that its owner made for the address in a foreign token")
+async def accept(request: Request, services: Used, body: AcceptIn) -> UserOut:
+    authorization = request.headers.get("authorization")
+    return UserOut.model_validate(await accept_invitation(services, authorization, body.account_id))
 
 
 @router.post("/password", status_code=204, summary="Set or change the caller's password")
