@@ -182,7 +182,9 @@ class Settings:
     worker: bool = _setting(
         True, "Run background jobs inside the server. Off: start `keepstone worker` beside it.", _flag
     )
-    worker_concurrency: int = _setting(4, "Background jobs that run at the same time.", _at_least(1))
+    worker_concurrency: int = _setting(
+        4, "Background jobs that run at the same time, shared between lanes.", _at_least(1)
+    )
     shutdown_seconds: int = _setting(
         20, "How long open requests and running jobs may take to finish on stop.", _at_least(1)
     )
@@ -219,7 +221,13 @@ class Settings:
         "How long a client may take to send the headers of a request, and to go on with its body; then 408.",
         _at_least(1),
     )
-    session_days: int = _setting(30, "How long a browser stays signed in.", _at_least(1))
+    session_days: int = _setting(30, "How long a browser stays signed in at most.", _at_least(1))
+    session_idle_days: int = _setting(14, "How long a browser stays signed in that is not used.", _at_least(1))
+    require_totp: bool = _setting(
+        False,
+        "Owners and admins have to set up a second factor: until then, what they sign in to opens nothing else.",
+        _flag,
+    )
     jwt_secret: str | None = _setting(
         None,
         "Secret that signs the server's own JWTs. Default: made once, kept in `KEEPSTONE_HOME`. Several servers on one "

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from keepstone.errors import Forbidden
 from keepstone.model.plan import Rate
@@ -15,6 +15,7 @@ Permission = Literal["read", "write"]
 KeySurface = Literal[
     "capsules", "workspaces", "openai", "rooms", "projects", "facts", "graphs", "scopes", "stores", "mem0", "account"
 ]
+KEY_SURFACES: tuple[KeySurface, ...] = get_args(KeySurface)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,11 @@ class Reach:
     def whole(self) -> bool:
         return self == Reach()
 
+    @property
+    def nothing(self) -> bool:
+        """Of an owner or admin who has yet to set up the second factor that this server asks of them."""
+        return self.surfaces is not None and not self.surfaces
+
     def require_write(self) -> None:
         if self.permission != "write":
             raise Forbidden("This key may only read: use one that may write.", code="read_only_key")
@@ -43,6 +49,9 @@ class Principal:
 
     `user_id` is None for a service key that named no user: it then speaks for the account alone. And for work that
     nobody in particular caused.
+
+    `acting`: a service key that named the user. It may what is a user's with their memories, and no more: neither
+    their place in the account or on the server comes with the name, nor the right to change how they sign in.
     """
 
     account: int
@@ -50,6 +59,7 @@ class Principal:
     user_id: str | None
     role: Role = "member"
     is_admin: bool = False
+    acting: bool = False
     via: Via
     credential_id: str | None = None
     rate: Rate = Rate()

@@ -22,18 +22,27 @@ AS $$
           JOIN spaces p ON p.account = s.account AND (p.space = s.space OR p.part_of = s.space)) END
 $$;
 
+-- Whether an owner or admin signs in by a password alone.
+CREATE OR REPLACE FUNCTION lacks_factor(u users) RETURNS boolean
+    LANGUAGE sql STABLE
+AS $$
+    SELECT (u.role = 'owner' OR u.is_admin)
+       AND NOT EXISTS (SELECT FROM second_factors f
+                        WHERE f.account = u.account AND f.user_id = u.id AND f.confirmed_at IS NOT NULL)
+$$;
+
 -- Whose is this credential, while it is good? `prefix` is the part of it that is not secret; the caller compares the
 -- hash. `stale`: its last use is worth writing down again. With it come the requests a minute that the plan allows.
 CREATE OR REPLACE FUNCTION credential_holder(kind text, wanted text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, secret_hash bytea, stale boolean,
-                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz)
+                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz, lacks_factor boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, k.id, u.id, coalesce(u.role, 'member'), coalesce(u.is_admin, false),
            p.key_per_minute, p.account_per_minute, k.secret_hash,
            coalesce(k.last_used_at < now() - interval '1 minute', true),
-           k.permission, k.surfaces, key_spaces(k), k.expires_at
+           k.permission, k.surfaces, key_spaces(k), k.expires_at, false
       FROM keys k
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -43,7 +52,7 @@ AS $$
        AND (k.user_id IS NULL OR u.erased_at IS NULL)
     UNION ALL
     SELECT a.account, a.id, s.id, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute, s.secret_hash,
-           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL
+           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL, lacks_factor(u)
       FROM sessions s
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -51,40 +60,46 @@ AS $$
      WHERE kind = 'session' AND s.prefix = wanted AND s.expires_at > now() AND u.erased_at IS NULL
 $$;
 
--- The user of a token that we signed ourselves, as long as the credential it was minted with is good.
+-- The user of a token that we signed ourselves, as long as the credential it was minted with is good. `acting`: that
+-- was a service key, which named them.
 CREATE OR REPLACE FUNCTION token_holder(wanted_user text, minted_with text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, permission text, surfaces text[], spaces bigint[],
-                   expires_at timestamptz)
+                   expires_at timestamptz, lacks_factor boolean, acting boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
-           c.permission, c.surfaces, c.spaces, c.expires_at
+           c.permission, c.surfaces, c.spaces, c.expires_at, c.lacks_factor, c.acting
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      CROSS JOIN LATERAL (
-        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at FROM keys k
+        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at, false AS lacks_factor,
+               k.user_id IS NULL AS acting
+          FROM keys k
          WHERE k.account = u.account AND k.id = minted_with AND k.revoked_at IS NULL
            AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR k.user_id = u.id)
         UNION ALL
-        SELECT 'write', NULL, NULL, NULL FROM sessions s
+        SELECT 'write', NULL, NULL, NULL, lacks_factor(u), false FROM sessions s
          WHERE s.account = u.account AND s.id = minted_with AND s.user_id = u.id AND s.expires_at > now()) c
      WHERE u.id = wanted_user AND u.erased_at IS NULL
 $$;
 
--- Somebody whom a foreign issuer vouches for: by the subject that the operator noted, else by their address.
-CREATE OR REPLACE FUNCTION subject_holder(wanted text, address text)
+-- Somebody whom a foreign issuer vouches for: by the subject that is noted; else, as long as none is, by their address.
+CREATE OR REPLACE FUNCTION subject_holder(issuer text, wanted text, address text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
-                   key_per_minute int, account_per_minute int)
+                   key_per_minute int, account_per_minute int, by_subject boolean, bound boolean, accepted boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute
+    SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
+           u.subject IS NOT NULL, u.subject_issuer IS NOT NULL, u.accepted_at IS NOT NULL
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
-     WHERE (u.subject = wanted OR (address <> '' AND u.email = address)) AND u.erased_at IS NULL
-     ORDER BY u.subject IS NOT DISTINCT FROM wanted DESC
+     WHERE u.erased_at IS NULL
+       AND (u.subject = wanted AND coalesce(u.subject_issuer, issuer) = issuer
+            OR u.subject IS NULL AND address <> '' AND u.email = address)
+     ORDER BY u.subject IS NULL
      LIMIT 1
 $$;
 
--- Which account do this link, address or id belong to?
+-- Which account do this link, address or id belong to? And which is the first admin's?
 CREATE OR REPLACE FUNCTION account_of(kind text, value text) RETURNS int
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
@@ -94,6 +109,8 @@ AS $$
         WHEN 'subject' THEN (SELECT account FROM users WHERE subject = value)
         WHEN 'user'    THEN (SELECT account FROM users WHERE id = value)
         WHEN 'account' THEN (SELECT account FROM accounts WHERE id = value)
+        WHEN 'admin'   THEN (SELECT account FROM users WHERE is_admin AND erased_at IS NULL
+                              ORDER BY created_at, id LIMIT 1)
     END
 $$;
 
@@ -337,6 +354,8 @@ BEGIN
     DELETE FROM memories m WHERE m.account = here AND m.user_id = wanted AND m.kind <> 'node'
     RETURNING m.space, 'memory'::text, m.id;
     UPDATE memories SET user_id = NULL WHERE account = here AND user_id = wanted;  -- graphs are the account's
+    UPDATE spaces SET created_by = NULL WHERE account = here AND created_by = wanted;
+    UPDATE edges SET created_by = NULL WHERE account = here AND created_by = wanted;
     RETURN QUERY
     DELETE FROM documents d WHERE d.account = here AND d.created_by = wanted
     RETURNING d.space, 'document'::text, d.id;
