@@ -61,6 +61,8 @@ def main() -> int:
     print("\n".join(["", *judge.table(found.phases), ""]))
     print(f"{found.acknowledged} writes of the well-behaved client were acknowledged, {len(found.lost)} of them lost.")
     print(f"{time.monotonic() - begun:.0f} s. Attackers and client ran on the processors of the server.")
+    if judge.broken(found.phases[0], found.phases[0]):
+        print("The quiet phase was not quiet: something else runs on this machine, and the figures say little.")
     print("\n".join(["", "Broken:", *(f"- {each}" for each in broken)] if broken else ["", "All promises held."]))
     return 1 if broken else 0
 
