@@ -66,6 +66,7 @@ class Victim:
     """What is whose: ids by the name of a path parameter, and every string that nobody else may see."""
 
     auth: dict[str, str]
+    operator: dict[str, str]  # for the control of the console, which no account's owner sees
     session: str
     objects: dict[str, str]
     fresh: dict[str, str]  # for the control: what can be used only once
@@ -80,6 +81,7 @@ class Attacker:
     known: frozenset[str] = field(default_factory=frozenset[str])
     is_user: bool = True
     session: str | None = None
+    limited: bool = False  # a key of the victim's own that was made for another space
 
     def knocks_with_nothing(self, path: str) -> bool:
         """Whether there is no credential of theirs that would be looked at there."""
@@ -106,8 +108,14 @@ PROBES: dict[str, Probe] = {
         json={"email": "olga@example.org", "password": "wrong"},
         control={"json": {"email": "olga@example.org", "password": PASSWORD}},
     ),
+    "POST /auth/accept": Probe(json={"account_id": "{account_id}"}),
     "POST /auth/password": Probe(
         json={"new": "a new long password"}, control={"json": {"current": PASSWORD, "new": PASSWORD}}
+    ),
+    "POST /auth/totp": Probe(json={"password": "wrong"}, control={"json": {"password": PASSWORD}}),
+    "POST /auth/totp/confirm": Probe(json={"code": "12345"}),
+    "POST /auth/totp/disable": Probe(
+        json={"password": "wrong", "code": "12345"}, control={"json": {"password": PASSWORD, "code": "12345"}}
     ),
     "POST /login": Probe(
         data={"email": "olga@example.org", "password": "wrong"},
@@ -152,11 +160,15 @@ PROBES: dict[str, Probe] = {
     "PATCH /x_console/api/users/{user_id}": Probe(json={"quota_bytes": 0}, control={"json": {"quota_bytes": None}}),
 }
 # The right answer to the control where it is not a success: the only owner can't be erased, no worker runs here, and a
-# few capsules make no map. No language model is set up: what would be relayed to one is refused.
+# few capsules make no map. No app shows the code that is sent. No language model is set up: what would be relayed to
+# one is refused.
 EXPECTED = {
+    "POST /auth/totp/confirm": {400},
+    "POST /auth/totp/disable": {400},
     "DELETE /v1/users/{user_id}": {409},
     "GET /readyz": {200, 503},
     "GET /v1/memory/capsules/constellation": {409},
+    "POST /auth/accept": {401},  # no foreign issuer is set up here
     "POST /v1/chat/completions": {503},
     "POST /v1/responses": {503},
     "POST /v1/embeddings": {503},
@@ -349,6 +361,7 @@ LAST = (
     "DELETE /v1/agents/{slug}",
     "DELETE /v1/keys/{key_id}",
     "DELETE /v1/sessions/{session_id}",
+    "DELETE /v1/sessions",
     "POST /auth/password",
     "POST /auth/logout",
     "POST /logout",
@@ -375,8 +388,10 @@ async def make_victim(services: Services, world: World) -> Victim:
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
+    ops = await make_person(services, "ops@example.net", is_admin=True)
     return Victim(
         auth=olga.auth,
+        operator=ops.auth,
         session=login.token,
         objects={
             "user_id": olga.user.id,
@@ -566,6 +581,17 @@ async def make_former_member(services: Services, world: World, workspace_id: str
     return rita
 
 
+async def make_limited(services: Services, world: World) -> Attacker:
+    """The victim's own key, for one workspace of hers in which there is nothing."""
+    olga = world.owner
+    place = await workspaces.create(services, olga.principal, name="elsewhere")
+    _, secret = await keys.create_key(services, olga.principal, name="for elsewhere", spaces=[place.id])
+    known = frozenset({olga.principal.account_id, olga.user.id, olga.user.email})
+    return Attacker(
+        name="a key for another space", headers={"Authorization": f"Bearer {secret}"}, known=known, limited=True
+    )
+
+
 async def make_attackers(services: Services, world: World, victim: Victim) -> list[Attacker]:
     _, foreign_service = await keys.create_key(services, world.stranger.principal, name="robot", service=True)
     service = {"Authorization": f"Bearer {foreign_service}"}
@@ -599,6 +625,7 @@ async def make_attackers(services: Services, world: World, victim: Victim) -> li
             known=frozenset({world.owner.principal.account_id}),
             session=cookie[world.member.user.id],
         ),
+        await make_limited(services, world),
         Attacker(name="nobody", headers={}),
     ]  # fmt: skip
 
@@ -633,7 +660,9 @@ async def walk(app: FastAPI, services: Services, world: World, database: str) ->
 async def attack(
     app: FastAPI, label: str, method: str, path: str, victim: Victim, attacker: Attacker
 ) -> list[str]:  # fmt: skip
-    of_account = bool(attacker.known) and "X-Keepstone-User" not in attacker.headers
+    if attacker.limited and path in {"/v1/me", "/v1/agents", "/v1/agents/{slug}"} and method == "GET":
+        return []  # one's own name, and what is the account's and in no space
+    of_account = bool(attacker.known) and "X-Keepstone-User" not in attacker.headers and not attacker.limited
     if of_account and path.startswith(OF_ACCOUNT):
         return []
     async with http(app, address="192.0.2.50") as client:
@@ -656,7 +685,7 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
     """
     if attacker.knocks_with_nothing(path) and label != "GET /auth/once/{token}":
         return {401}
-    if "/x_console/" in label or (path.startswith(OF_USERS) and not attacker.is_user):
+    if attacker.limited or "/x_console/" in label or (path.startswith(OF_USERS) and not attacker.is_user):
         return {403, 404}
     return {404}
 
@@ -673,7 +702,8 @@ async def control(app: FastAPI, label: str, method: str, path: str, victim: Vict
     probe = replace(probe, **probe.control)
     async with http(app) as client:
         objects = victim.objects | victim.fresh
-        answer = await send(client, method, path, objects, victim.auth, victim.session, probe)
+        auth = victim.operator if path.startswith("/x_console/api/") else victim.auth
+        answer = await send(client, method, path, objects, auth, victim.session, probe)
     good = answer.status_code in EXPECTED.get(label, set(range(200, 400)))
     return [] if good else [f"{label}: the victim's own request gets {answer.status_code}: {answer.text[:200]}"]
 

@@ -9,6 +9,7 @@ from jwt import PyJWKClient
 
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import Tracer
+from keepstone.offload import Offload
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.llm import LanguageModel
 from keepstone.providers.parsing import Parser
@@ -32,6 +33,7 @@ class Services:
     upstream: Upstream | None
     embeddings_upstream: Upstream | None
     parser: Parser
+    offload: Offload
     tokenizer: Tokenizer
     working: RedisWorking | None
     queue: Queue
@@ -39,6 +41,7 @@ class Services:
     throttle: Throttle
     rates: Rates
     replies: Replies
+    notes: Replies  # what was told to the audit trail a moment ago, and is not told again
     metrics: Metrics
     tracer: Tracer
     hasher: PasswordHasher

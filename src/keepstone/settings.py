@@ -130,8 +130,9 @@ class Settings:
         (), "Web origins that may call the API from a browser, comma-separated.", _origins
     )
     trusted_proxies: tuple[str, ...] = _setting(
-        ("127.0.0.1", "::1"),
-        "Addresses whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated.",
+        (),
+        "Addresses of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated. "
+        "Nobody's, unless they are named.",
         _names,
     )
     database_url: str | None = _setting(
@@ -169,6 +170,12 @@ class Settings:
     llm_base_url: str | None = _setting(None, "Its address, if it is not the provider's own.", _url)
     llm_api_key: str | None = _setting(None, "Its key.")
     llm_model: str | None = _setting(None, "Which model. Default: the provider's small one.")
+    llm_models: tuple[str, ...] = _setting(
+        (),
+        "Models that clients of the proxy may name, comma-separated, `*` for any letters: `gpt-4o*,o3-mini`. "
+        "`KEEPSTONE_LLM_MODEL` and `KEEPSTONE_EMBEDDINGS_MODEL` always may. Unset: whichever the key opens.",
+        _names,
+    )
     inject_relevance: float = _setting(
         0.25, "How relevant a memory has to be, from 0 to 1, to be put before the model at the start of a turn.", _share
     )
@@ -181,7 +188,9 @@ class Settings:
     worker: bool = _setting(
         True, "Run background jobs inside the server. Off: start `keepstone worker` beside it.", _flag
     )
-    worker_concurrency: int = _setting(4, "Background jobs that run at the same time.", _at_least(1))
+    worker_concurrency: int = _setting(
+        4, "Background jobs that run at the same time, shared between lanes.", _at_least(1)
+    )
     shutdown_seconds: int = _setting(
         20, "How long open requests and running jobs may take to finish on stop.", _at_least(1)
     )
@@ -202,7 +211,29 @@ class Settings:
         None, "Where whoever has reached a limit of their plan is sent. Default: `/pricing` of this server.", _url
     )
     max_body_bytes: int = _setting(32 * 1024 * 1024, "Largest request body that is taken, in bytes.", _at_least(1))
-    session_days: int = _setting(30, "How long a browser stays signed in.", _at_least(1))
+    max_bodies_bytes: int = _setting(
+        256 * 1024 * 1024,
+        "Bytes that the bodies of all requests together may hold, counting what is made of them; then others get 503. "
+        "One account gets at most half.",
+        _at_least(1),
+    )
+    max_connections: int = _setting(
+        500,
+        "Connections that may be open at once. Then those that wait for a client's request are closed.",
+        _at_least(1),
+    )
+    request_seconds: int = _setting(
+        20,
+        "How long a client may take to send the headers of a request, and to go on with its body; then 408.",
+        _at_least(1),
+    )
+    session_days: int = _setting(30, "How long a browser stays signed in at most.", _at_least(1))
+    session_idle_days: int = _setting(14, "How long a browser stays signed in that is not used.", _at_least(1))
+    require_totp: bool = _setting(
+        False,
+        "Owners and admins have to set up a second factor: until then, what they sign in to opens nothing else.",
+        _flag,
+    )
     jwt_secret: str | None = _setting(
         None,
         "Secret that signs the server's own JWTs. Default: made once, kept in `KEEPSTONE_HOME`. Several servers on one "

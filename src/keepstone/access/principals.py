@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from keepstone.access.audit import note
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
@@ -13,7 +14,7 @@ from keepstone.errors import NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.ids import is_id
 from keepstone.model.plan import Rate
-from keepstone.model.principal import Principal, Via
+from keepstone.model.principal import Principal, Reach, Via
 from keepstone.services import Services
 from keepstone.store import holders, keys, sessions, users
 from keepstone.store.db import Connection
@@ -26,12 +27,16 @@ _LONGEST_DELAY = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What came with a request. `on_behalf_of` is whom a service key speaks for: an id or an e-mail address."""
+    """What came with a request. Of `sessions` the first that is good counts. `on_behalf_of` is whom a service key
+    speaks for: an id or an e-mail address. `route` and `object_id` are what it asks for, as the audit trail tells it.
+    """
 
     authorization: str | None = None
-    session: str | None = None
+    sessions: tuple[str, ...] = ()
     on_behalf_of: str | None = None
     address: str = ""
+    route: str = ""
+    object_id: str | None = None
 
 
 async def authenticate(services: Services, credentials: Credentials) -> Principal:
@@ -48,21 +53,35 @@ async def authenticate(services: Services, credentials: Credentials) -> Principa
             await asyncio.sleep(min(wait, _LONGEST_DELAY))
             raise RateLimited("Too many wrong credentials from this address.", retry_after=wait) from None
         raise
-    return await act_for(services, principal, credentials.on_behalf_of)
+    return await act_for(
+        services, principal, credentials.on_behalf_of, route=credentials.route, object_id=credentials.object_id
+    )
 
 
-async def act_for(services: Services, principal: Principal, user: str | None) -> Principal:
+async def act_for(
+    services: Services, principal: Principal, user: str | None, *, route: str = "", object_id: str | None = None
+) -> Principal:
     """The same caller as one of the account's users, named by id or e-mail address; without a name as themselves.
 
-    Only a service key can be somebody else. To a user's credential anybody else does not exist.
+    Only a service key can be somebody else, which stands in the audit trail, reads included. To a user's credential
+    anybody else does not exist.
     """
-    if user is None:
-        return principal
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        acted_for = await find_user(conn, user)
-    if principal.user_id not in {None, acted_for.id}:
-        raise NotFound(_NO_USER)
-    return replace(principal, user_id=acted_for.id, role=acted_for.role, is_admin=acted_for.is_admin)
+    before = principal
+    if user is not None:
+        async with services.db.transaction(account_scope(principal)) as conn:
+            acted_for = await find_user(conn, user)
+        if principal.user_id not in {None, acted_for.id}:
+            raise NotFound(_NO_USER)
+        if principal.user_id is None:
+            principal = _acting(principal, acted_for.id)
+    if principal.acting and (route or not before.acting):
+        await note(services, principal, "acting.use", object_id or principal.user_id, route=route or None)
+    return principal
+
+
+def _acting(principal: Principal, user_id: str | None) -> Principal:
+    """Somebody else's name alone: what they may in the account and on the server does not come with it."""
+    return replace(principal, user_id=user_id, role="member", is_admin=False, acting=True)
 
 
 async def find_user(conn: Connection, user: str) -> User:
@@ -107,9 +126,13 @@ async def _principal(services: Services, credentials: Credentials) -> Principal:
             raise Unauthenticated("Send the header 'Authorization: Bearer' with an API key or a token.")
         if text.startswith("ck_"):
             return await _of_secret(services, "key", text)
-        return _of_holder(await token_holder(services, text), via="jwt")
-    if credentials.session is not None:
-        return await _of_secret(services, "session", credentials.session)
+        return _of_holder(services, await token_holder(services, text), via="jwt")
+    for session in credentials.sessions:
+        try:
+            return await _of_secret(services, "session", session)
+        except Unauthenticated:
+            if session == credentials.sessions[-1]:
+                raise
     raise Unauthenticated("Sign in, or send the header 'Authorization: Bearer' with an API key or a token.")
 
 
@@ -126,17 +149,31 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
             if kind == "key"
             else "This session is over: sign in again."
         )
-    principal = _of_holder(holder, via=kind)
+    principal = _of_holder(services, holder, via=kind)
     if holder.stale:
-        touch = keys.touch if kind == "key" else sessions.touch
-        async with services.db.transaction(account_scope(principal.account)) as conn:
-            await touch(conn, holder.credential_id)
+        settings = services.settings
+        async with services.db.transaction(account_scope(principal)) as conn:
+            if kind == "key":
+                await keys.touch(conn, holder.credential_id)
+            else:
+                await sessions.touch(
+                    conn, holder.credential_id, days=settings.session_days, idle_days=settings.session_idle_days
+                )
     return principal
 
 
-def _of_holder(holder: Holder, *, via: Via) -> Principal:
+def _of_holder(services: Services, holder: Holder, *, via: Via) -> Principal:
     rate = Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute)
-    return Principal(
+    reach = Reach(
+        permission=holder.permission,
+        surfaces=None if holder.surfaces is None else frozenset(holder.surfaces),
+        spaces=None if holder.spaces is None else frozenset(holder.spaces),
+    )
+    if holder.lacks_factor and services.settings.require_totp:
+        reach = Reach(surfaces=frozenset())
+    principal = Principal(
         account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
-        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate,
+        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate, reach=reach,
+        credential_expires_at=holder.expires_at,
     )  # fmt: skip
+    return _acting(principal, holder.user_id) if holder.acting else principal

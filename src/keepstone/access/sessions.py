@@ -8,7 +8,8 @@ from keepstone.access.emails import plain_email
 from keepstone.access.passwords import hash_password, verify_password
 from keepstone.access.principals import operator_in, principal_of
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_user
+from keepstone.access.require import require_self, require_user
+from keepstone.access.second_factor import check_second_step, of_ticket
 from keepstone.access.secrets import new_secret, parse_secret
 from keepstone.errors import Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
@@ -36,13 +37,17 @@ class Browser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
+    """`expires_at` is when it ends however much it is used."""
+
     user: User
     token: str
     expires_at: datetime
 
 
-async def log_in(services: Services, *, email: str, password: str, browser: Browser) -> Login:
-    """A new session for the right password; whoever keeps guessing waits longer and longer."""
+async def log_in(services: Services, *, email: str, password: str, browser: Browser, code: str | None = None) -> Login:
+    """A new session for the right password and, where there is a second factor, the right code; whoever keeps guessing
+    waits longer and longer.
+    """
     email = plain_email(email)
     by_email, by_address = f"login:{email}", f"login-from:{browser.address}"
     wait = max(
@@ -58,6 +63,16 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
         raise Unauthenticated("E-mail address or password is wrong.")
     services.throttle.forgive(by_email, all_of_them=True)
     services.throttle.forgive(by_address)
+    return await _second_step(services, user, code, browser)
+
+
+async def log_in_with_code(services: Services, *, ticket: str, code: str, browser: Browser) -> Login:
+    """The second step on its own: `ticket` is from the first."""
+    return await _second_step(services, await of_ticket(services, ticket), code, browser)
+
+
+async def _second_step(services: Services, user: User, code: str | None, browser: Browser) -> Login:
+    await check_second_step(services, user, code)
     async with services.db.transaction(account_scope(user.account)) as conn:
         return await _start(services, conn, user, browser, "session.login")
 
@@ -97,19 +112,20 @@ async def log_out(services: Services, principal: Principal) -> None:
     """End the session that this call came with. Other credentials are not touched."""
     if principal.via != "session" or principal.credential_id is None:
         return
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await store.delete(conn, principal.credential_id)
         await record(conn, principal, "session.logout", principal.credential_id)
 
 
 async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[LoginSession]:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await store.page(conn, user_id, page)
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    require_self(principal)
+    async with services.db.transaction(account_scope(principal)) as conn:
         session = await store.get(conn, session_id)
         if session is None or session.user_id != principal.user_id:
             raise NotFound("There is no such session.")
@@ -117,10 +133,21 @@ async def end_session(services: Services, principal: Principal, session_id: str)
         await record(conn, principal, "session.end", session_id)
 
 
+async def end_other_sessions(services: Services, principal: Principal) -> None:
+    """All of the user's, but for the one that this call came with."""
+    require_self(principal)
+    user_id = require_user(principal)
+    keep = principal.credential_id if principal.via == "session" else None
+    async with services.db.transaction(account_scope(principal)) as conn:
+        await store.delete_others(conn, user_id, keep=keep)
+        await record(conn, principal, "session.end_others", user_id)
+
+
 async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
     """Set the password; every other session of the user ends. An existing password has to be shown first."""
+    require_self(principal)
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         stored = await users.password_hash(conn, user_id)
     guesses = f"password:{user_id}"
     wait = services.throttle.wait(guesses, free=_FREE_BY_EMAIL)
@@ -131,7 +158,7 @@ async def change_password(services: Services, principal: Principal, *, current: 
         raise Invalid("The current password is not right.")
     password_hash = await hash_password(services.hasher, new)
     keep = principal.credential_id if principal.via == "session" else None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await users.update(conn, user_id, password_hash=password_hash)
         await store.delete_others(conn, user_id, keep=keep)
         await record(conn, principal, "user.password", user_id)
@@ -151,7 +178,9 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     secret = new_secret("cs")
     session_id = new_id("ses")
     now = services.clock()
-    expires_at = now + timedelta(days=services.settings.session_days)
+    settings = services.settings
+    ends_at = now + timedelta(days=settings.session_days)
+    expires_at = min(ends_at, now + timedelta(days=settings.session_idle_days))
     await store.insert(
         conn, session_id, user_id=user.id, prefix=secret.prefix, secret_hash=secret.hash, expires_at=expires_at,
         address=browser.address, user_agent=browser.user_agent,
@@ -159,4 +188,4 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     await users.update(conn, user.id, last_login_at=now)
     principal = principal_of(user, account_id="", via="session", credential_id=session_id)
     await record(conn, principal, action, session_id)
-    return Login(user=user, token=secret.text, expires_at=expires_at)
+    return Login(user=user, token=secret.text, expires_at=ends_at)

@@ -47,7 +47,7 @@ async def usage(
     credential_id = None if sees_all or user_id is not None else principal.credential_id
     since, until = _range(services, since, until)
     now = services.clock()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         account, plan = await accounts.get(conn), await plans.of_account(conn)
         standing = await ledger.standing(conn, month_of(now))
         if account is None or plan is None or standing is None:
@@ -113,4 +113,5 @@ def _month(standing: ledger.AccountStanding, now: datetime) -> Month:
         tokens_out=standing.tokens_out,
         queries_left=None if standing.monthly_queries is None else max(0, standing.monthly_queries - standing.queries),
         credits_left=left,
+        tokens_left=standing.tokens_left,
     )

@@ -59,7 +59,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         source_chat_id=new.chat_id, source_message_id=new.message_id, metadata=new.metadata,
     )  # fmt: skip
     prepared = await shelf.prepare(services, CAPSULES, capsule)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, new.project_id)
         prepared = prepared.moved(space=(await hold_vault(conn, principal)).space)
         known = await shelf.twins(conn, CAPSULES, prepared.memory)
@@ -72,7 +72,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
 
 
 async def get(services: Services, principal: Principal, capsule_id: str) -> Capsule:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         [kept] = await _finder(principal, capsule_id)(conn)
         capsule = CAPSULES.live(kept)
         await memories.touch(conn, capsule.id)
@@ -83,7 +83,7 @@ async def list_capsules(
     services: Services, principal: Principal, wanted: store.CapsuleFilter, page: PageRequest
 ) -> Page[Capsule]:
     """The newest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, wanted.project_id)
         vault = await look_into_vault(conn, principal)
         return await store.page(conn, vault.space, wanted, page)
@@ -91,7 +91,7 @@ async def list_capsules(
 
 async def list_put_away(services: Services, principal: Principal, page: PageRequest, *, cold: bool) -> Page[Capsule]:
     """What is in the trash, or in the cold tier."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await page_of(conn, principal, "cold" if cold else "trash", page)
 
 
@@ -147,13 +147,16 @@ async def history(services: Services, principal: Principal, capsule_id: str) -> 
 async def make_title(services: Services, principal: Principal, content_md: str) -> str:
     """By the language model when there is one and it answers, else from the text."""
     made = await try_model(services, principal, lambda model: title_by_model(model, content_md))
-    return (title_of(content_md) or UNTITLED) if made is None else made
+    if made is not None:
+        return made
+    return await services.offload.run(len(content_md), title_of, content_md) or UNTITLED
 
 
 async def suggest_name(services: Services, principal: Principal, content_md: str) -> tuple[str, list[str]]:
     """What to call it: a title, by the language model when there is one, and tags from the text."""
     require_user(principal)
-    return await make_title(services, principal, content_md), tags(content_md)
+    about = await services.offload.run(len(content_md), tags, content_md)
+    return await make_title(services, principal, content_md), about
 
 
 async def curate(
@@ -163,7 +166,8 @@ async def curate(
     is one and the caller asks.
     """
     require_user(principal)
-    segments = engine.curate(said)
+    size = sum(len(message.text) for message in said)
+    segments = await services.offload.run(size, engine.curate, said)
     if refined:
         judged = await try_model(services, principal, lambda model: engine.refine(model, segments))
         segments = segments if judged is None else judged

@@ -86,7 +86,7 @@ async def save(
         metadata={"synthesized": True, "verbatim": text} if new.synthesize else {},
     )  # fmt: skip
     prepared = await shelf.prepare(services, CHAT_MEMORIES, memory)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if chat_id is not None:
             _, workspace = await hold_chat(conn, principal, chat_id, needs="member")
         else:
@@ -195,15 +195,15 @@ def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool
 
 
 async def _essence(services: Services, principal: Principal, text: str) -> str:
-    model = metered(services, principal)
+    model = await metered(services, principal)
     if model is not None:
         return await extract.synthesize_by_model(model, text)
-    return extract.synthesize(text)
+    return await services.offload.run(len(text), extract.synthesize, text)
 
 
 async def _summary(services: Services, principal: Principal, text: str) -> str | None:
     """By the language model when there is one, else from the text."""
-    model = metered(services, principal)
+    model = await metered(services, principal)
     if model is not None:
         return await title_by_model(model, text)
     return extract.summary(text)

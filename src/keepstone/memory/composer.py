@@ -12,7 +12,8 @@ from keepstone.access.meter import try_model
 from keepstone.access.principals import act_for
 from keepstone.engine import lookup
 from keepstone.engine.gather import NOTES, SearchPlace
-from keepstone.engine.pack import begins_at, own_words
+from keepstone.engine.pack import begins_at
+from keepstone.engine.quotation import own_words
 from keepstone.engine.summarise import RoomLine, summarise
 from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.memory.audience import Audience, dm_audience, room_audience
@@ -160,7 +161,9 @@ async def _compact(
     if not content or count(content) > 1.5 * share:
         # So that what was compacted before is not lost, and the whole stays within its share.
         most = max(_LEAST, min(_SUMMARY, 3 * share))
-        content = await asyncio.to_thread(summarise, [*_lines_of(before), *lines], most=most)
+        whole = [*_lines_of(before), *lines]
+        size = sum(len(line.text) for line in whole)
+        content = await services.offload.run(size, summarise, whole, most=most)
     async with services.db.transaction(audience.scope) as conn:
         await rooms.hold(conn, audience.room.space)
         now = await summaries.compaction(conn, audience.room.space, _view(audience))

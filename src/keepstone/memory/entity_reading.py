@@ -14,7 +14,7 @@ from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.sentences import lowered
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -84,4 +84,6 @@ async def _extracted(services: Services, principal: Principal, text: str) -> lis
     extracted = None
     if text.strip():
         extracted = await try_model(services, principal, lambda model: extract.extract_by_model(model, text, "tool"))
-    return extract.extract_said(text) if extracted is None else extracted
+    if extracted is not None:
+        return extracted
+    return await services.offload.run(len(text), extract.extract_said, text)

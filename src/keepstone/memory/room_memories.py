@@ -15,7 +15,7 @@ from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, inside, job_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.engine.takeaways.decisions import revises
 from keepstone.engine.takeaways.messages import Takeaway, is_landmark, takeaways, takeaways_by_model
 from keepstone.errors import Conflict, NotFound
@@ -58,7 +58,7 @@ async def remember(
         user_id=name if place == "profile" else None, run_id=f"{place}:{name}", visibility="shared",
     )  # fmt: skip
     prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = await _shared_space(conn, principal, place, name)
         if agent is not None:
             await find_agent(conn, agent)
@@ -75,7 +75,7 @@ async def list_shared(
     services: Services, principal: Principal, name: str, page: PageRequest, *, place: Shared
 ) -> Page[RoomMemory]:
     """What agents know of a user, or of a project."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         parts = await rooms.with_parts(conn, [await _shared_space(conn, principal, place, name)])
         return await _page(conn, principal, parts, page)
 
@@ -147,7 +147,9 @@ async def _takeaways(
         services, worker_for(account, message.user), room=room.id,
         ask=lambda model: takeaways_by_model(model, message.name, text, people),
     )  # fmt: skip
-    return takeaways(message.name, text, people) if kept is None else kept
+    if kept is not None:
+        return kept
+    return await services.offload.run(len(text), takeaways, message.name, text, people)
 
 
 async def _give(services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway]) -> None:
@@ -229,8 +231,10 @@ async def _shared_space(conn: Connection, principal: Principal, place: Shared, n
         await require_project(conn, principal, name)
     elif name != require_user(principal):
         raise NotFound("There is no such user.")
-    [space] = await rooms.named(conn, place, [name])
-    return space
+    spaces = await rooms.named(conn, place, [name])
+    if not spaces:  # this key does not reach it
+        raise NotFound("There is no such user." if place == "profile" else "There is no such project.")
+    return spaces[0]
 
 
 async def _page(conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest) -> Page[RoomMemory]:

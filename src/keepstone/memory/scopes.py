@@ -12,8 +12,9 @@ from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.answer import answer
+from keepstone.engine.cutting import Source
 from keepstone.engine.gather import SearchPlace
-from keepstone.engine.index import Source, TalkSession, in_place, passages_of
+from keepstone.engine.index import TalkSession, in_place, passages_of
 from keepstone.engine.pack import Evidence, context, depends, quoted
 from keepstone.engine.question import Question
 from keepstone.engine.rank import named
@@ -74,8 +75,8 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
         Source(kind="message", id=message.id, text=message.text, at=message.at, speaker=message.speaker)
         for message in messages
     ]
-    passages = await passages_of(sources, services.embedders.active, visibility=_VISIBILITY)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    passages = await passages_of(services, sources, visibility=_VISIBILITY)
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
         await enter(conn, space_scope(principal, space))
         stored = await message_store.insert(conn, space, messages, visibility=_VISIBILITY)
@@ -153,16 +154,16 @@ async def ask(
         asked = await lookup.ask(services, wanted, _survey(services, principal, scope_id, "ask", call_id))
         if asked.place.empty:
             return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0)
+        model = await metered(services, principal)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=ASK_LIMIT)
             # A model judges by itself what is in the evidence; without one the features of the search have to. By
             # terms alone they can't tell much, and what was found shares a word with the question.
-            judged = services.llm is not None or matches.degraded is not None
+            judged = model is not None or matches.degraded is not None
             speaks_of_it = judged or matches.answerable >= ABSTAIN_BELOW
             evidence = await _evidence(conn, matches.hits if speaks_of_it else [])
         close_to_best = [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
         text = quoted(close_to_best[:QUOTED], max_tokens=max_tokens)
-        model = metered(services, principal)
         if model is not None and evidence:
             answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
             text = answered.text or ""
@@ -177,10 +178,10 @@ async def ask(
 
 async def _survey(services: Services, principal: Principal, scope_id: str, action: str, call_id: str) -> SearchPlace:
     """The scope. If anything was ever said in it, the caller must be able to pay for the action."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         named_space = await candidates.find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
         if named_space is None or not named_space[1].passages:
-            return SearchPlace(scope=account_scope(principal.account), size=candidates.NOTHING)
+            return SearchPlace(scope=account_scope(principal), size=candidates.NOTHING)
         await begin(services, conn, action, call_id)
     space, size = named_space
     return SearchPlace(scope=space_scope(principal, space), size=size)

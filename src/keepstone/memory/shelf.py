@@ -14,8 +14,9 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.engine import dedup
+from keepstone.engine.cutting import Source
 from keepstone.engine.embed import embed_first_passage, store_first_vector
-from keepstone.engine.index import Source, passages_of
+from keepstone.engine.index import passages_of
 from keepstone.engine.lookup import nearest
 from keepstone.engine.search import Hit
 from keepstone.errors import Conflict
@@ -45,7 +46,7 @@ async def prepare(services: Services, kind: Kind[MemoryT], memory: MemoryT, *, e
     for text in kind.indexed(memory):
         # Not by its date: nobody who looks for a word wants all that was kept in a month of that name.
         source = Source(kind="memory", id=memory.id, text=text, at=memory.created_at, dated=False)
-        made = await passages_of([source], services.embedders.active, visibility=memory.visibility)
+        made = await passages_of(services, [source], visibility=memory.visibility)
         cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
     return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
 
@@ -187,14 +188,14 @@ async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[Memory
 
 
 async def get(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> MemoryT:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         [memory] = await find(conn)
         return kind.live(memory)
 
 
 async def history(services: Services, principal: Principal, find: Finder[MemoryT]) -> tuple[MemoryT, list[Version]]:
     """The memory, whatever its state, and every version of it, the latest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         [memory] = await find(conn)
         return memory, await memories.versions(conn, Version, memory.id)
 
@@ -214,7 +215,7 @@ async def change_all(
 ) -> list[MemoryT]:  # fmt: skip
     """All of them or none."""
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             before = [kind.live(memory) for memory in await find(conn)]
         edited = [(memory, edit(memory)) for memory in before]
         if all(old == new for old, new in edited):
@@ -224,7 +225,7 @@ async def change_all(
             None if old == new else await prepare_change(services, kind, old, replace(new, updated_at=now))
             for old, new in edited
         ]
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             current = [kind.live(memory) for memory in await held(conn, find)]
             if [memory.version for memory in current] != [memory.version for memory in before]:
                 continue  # somebody was faster: what they changed stays in the history
@@ -236,7 +237,7 @@ async def change_all(
 
 async def trash(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> None:
     """Into the trash, for 30 days: all of them or none."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         gone = await held(conn, find)
         if any(memory.deleted_at is not None for memory in gone):
             raise kind.not_found()
@@ -256,11 +257,11 @@ async def restore(
         return memory
 
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             [memory] = await find(conn)
             before = away(memory)
         prepared = await prepare(services, kind, edit(before))
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             [current] = await held(conn, find)
             if away(current).version != before.version:
                 continue

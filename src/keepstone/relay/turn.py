@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import SearchPlace
-from keepstone.engine.pack import own_words, remembered
+from keepstone.engine.pack import remembered
+from keepstone.engine.quotation import own_words
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat
@@ -95,7 +96,7 @@ async def _place(
     services: Services, principal: Principal, workspace_id: str | None, chat_id: str | None, said: str
 ) -> _TurnPlace:
     """Where the turn takes place, and how much is remembered there; with what the user said, kept, if it is a chat."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         message: ChatMessage | None = None
         if chat_id is None:
             workspace = await workspaces.find(conn, principal, workspace_id)

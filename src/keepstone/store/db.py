@@ -18,10 +18,13 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Params, QueryNoTemplate
 from psycopg.rows import class_row
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
+from keepstone.errors import Forbidden
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
+from keepstone.nesting import load_stored
 from keepstone.store.faults import CONNECTION_FAULTS, meaning
 
 APP_ROLE = "keepstone_app"
@@ -38,6 +41,8 @@ Row = TypeVar("Row")
 # Any connection, also one that has no scope and never gets one: an operator's or a test's.
 AnyConnection = psycopg.AsyncConnection[Any]
 Query = QueryNoTemplate
+
+set_json_loads(load_stored)
 
 NOW = sql.SQL("now()")
 Forms = tuple[tuple[str, LiteralString], ...]
@@ -95,7 +100,14 @@ class Database:
             # Together in one message; the pool commits or rolls back when it gets the connection back.
             await conn.execute(b"BEGIN;" + _set(scope))
             conn.account = scope.account
-            yield conn
+            try:
+                yield conn
+            except psycopg.errors.InsufficientPrivilege:
+                if scope.within is None:
+                    raise
+                raise Forbidden(
+                    "This key reaches only the spaces that it was made for: it makes no other.", code="outside_key"
+                ) from None
 
     @asynccontextmanager
     async def unscoped(self) -> AsyncGenerator[Connection]:
@@ -132,8 +144,10 @@ def _set(scope: ReadScope) -> bytes:
     """Numbers and three known words, so nothing has to be quoted."""
     spaces = ",".join(str(int(space)) for space in scope.spaces)
     visibilities = ",".join(_VISIBILITIES.intersection(scope.visibilities))
+    within = "" if scope.within is None else f"{{{','.join(str(int(space)) for space in scope.within)}}}"
     return (
         f"SET LOCAL keepstone.account = '{int(scope.account)}';"
+        f"SET LOCAL keepstone.within = '{within}';"
         f"SET LOCAL keepstone.spaces = '{{{spaces}}}';"
         f"SET LOCAL keepstone.visibilities = '{{{visibilities}}}'"
     ).encode()

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from keepstone.access.rates import admit
+from keepstone.engine.quotation import quote
 from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, QuotaExceeded, RateLimited
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import GraphRecall
@@ -22,7 +23,6 @@ from keepstone.services import Services
 from keepstone.surfaces.mcp import graph_arguments as given
 from keepstone.surfaces.mcp import graph_tools
 from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
-from keepstone.surfaces.mcp.quotation import quote
 
 MOST_GRAPHS = 200
 # By their names in the protocol of these tools; others keep their own.
@@ -49,6 +49,8 @@ async def ask(
 
     async def work() -> Answer:
         await admit(services, principal)
+        if not graph_tools.GRAPH.tools[name]["annotations"]["readOnlyHint"]:
+            principal.reach.require_write()
         return await _TOOLS[name](services, principal, given.read(name, raw))
 
     return await answered(work(), _refusal, request_id=request_id)

@@ -3,15 +3,16 @@
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from keepstone import __version__
 from keepstone.services import Services
 from keepstone.store import health
-from keepstone.surfaces.http.caller import Used, operator
+from keepstone.surfaces.http.caller import Used, measured
+from keepstone.surfaces.http.router import Router
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 
 class Alive(BaseModel):
@@ -50,7 +51,7 @@ async def readyz(services: Used, response: Response) -> Ready:
     return ready
 
 
-@router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(operator)], response_class=Response)
+@router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(measured)], response_class=Response)
 async def metrics(request: Request, services: Used) -> Response:
     state = await health.look(services.db, services.queue)
     for status, count in state.jobs.items():

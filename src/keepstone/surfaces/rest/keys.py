@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
 from keepstone.model.credential import ApiKey, AuditLine, LoginSession
+from keepstone.model.principal import KeySurface, Permission
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, PageOut, Paging, Time, Wire, fields_of, show_page
 
-router = APIRouter(prefix="/v1", tags=["keys"])
+router = Router(prefix="/v1", tags=["keys"])
 
 
 class KeyIn(Wire):
@@ -20,9 +21,25 @@ class KeyIn(Wire):
         False
     )
     expires_at: Annotated[Time | None, Field(description="Never, if left out.")] = None
+    permission: Annotated[Permission, Field(description="`read`: it changes nothing.")] = "write"
+    surfaces: Annotated[
+        list[KeySurface] | None, Field(max_length=20, description="What it opens. All, if left out.")
+    ] = None
+    spaces: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=300)]] | None,
+        Field(
+            max_length=100,
+            description="Where it reaches: ids of workspaces, rooms, graphs and projects, `scope:NAME`, `store:NAME`, "
+            "`capsules`. Everywhere, if left out.",
+        ),
+    ] = None
 
 
-class KeyOut(fields_of(ApiKey, "id name user_id prefix created_at expires_at last_used_at revoked_at")):
+class KeyOut(
+    fields_of(ApiKey, "id name user_id prefix created_at expires_at last_used_at revoked_at permission surfaces spaces")
+):
+    surfaces: list[KeySurface] | None = Field(description="What it opens; null: all.")
+    spaces: list[str] | None = Field(description="Where it reaches; null: everywhere.")
     user_id: str | None = Field(description="null for a service key.")
     prefix: str = Field(description="How the key begins after `ck_`, to tell it from others.")
 
@@ -60,5 +77,6 @@ async def list_sessions(services: Used, principal: Caller, page: Paging) -> Page
     return show_page(await sessions.list_sessions(services, principal, page), show)
 
 
+_keys.remove("/sessions", sessions.end_other_sessions, "end_other_sessions", "Sign all of them out but this one")
 _keys.remove("/sessions/{session_id:ses}", sessions.end_session, "end_session", "Sign one of them out")
 _lines.page("/audit", audit.list_lines, "list_audit", "Who did what, the newest first; for an owner the whole account")

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
@@ -16,9 +16,10 @@ from keepstone.errors import Malformed
 from keepstone.model.plan import PLAN_NAME, Month, Plan, Spent
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import malformed
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of
 
-router = APIRouter(prefix="/v1", tags=["usage"])
+router = Router(prefix="/v1", tags=["usage"])
 
 
 def _only_a_day(value: Any) -> Any:
@@ -58,22 +59,28 @@ class RowOut(SpentOut):
 
 
 class LimitsOut(
-    fields_of(Plan, "name capacity_bytes monthly_queries monthly_credits key_per_minute account_per_minute")
+    fields_of(
+        Plan, "name capacity_bytes monthly_queries monthly_credits monthly_tokens key_per_minute account_per_minute"
+    )
 ):
     """null: no limit."""
 
     capacity_bytes: int | None = Field(description="Of each user.")
     monthly_credits: int | None = Field(description="What the credits are raised to each month; null: they are not.")
+    monthly_tokens: int | None = Field(description="That language models read and write.")
     key_per_minute: int | None = Field(description="Requests with one key.")
     account_per_minute: int | None = Field(description="Requests of the whole account.")
 
 
-class MonthOut(fields_of(Month, "month resets_at queries credits tokens_in tokens_out queries_left credits_left")):
+class MonthOut(
+    fields_of(Month, "month resets_at queries credits tokens_in tokens_out queries_left credits_left tokens_left")
+):
     """Of the whole account, whoever asks: its limits are."""
 
     month: date = Field(description="Its first day.")
     queries_left: int | None = Field(description="null: not limited.")
     credits_left: int | None = Field(description="null: not counted.")
+    tokens_left: int | None = Field(description="Of language models; null: not limited.")
 
 
 class AccountUsageOut(Shown):
@@ -86,7 +93,7 @@ class AccountUsageOut(Shown):
     truncated: bool = Field(description="There are more rows: ask for fewer days at once.")
 
 
-class OfferOut(fields_of(Plan, "name price capacity_bytes monthly_queries monthly_credits")):
+class OfferOut(fields_of(Plan, "name price capacity_bytes monthly_queries monthly_credits monthly_tokens")):
     """A plan as a price page shows it. null: no limit."""
 
     price: str = Field(description="Such as `$10/mo`.")
