@@ -25,7 +25,7 @@ from keepstone.store import (
     vectors,
     workspaces,
 )
-from keepstone.store.db import enter
+from keepstone.store.db import enter, take_time
 from keepstone.store.lanes import EMBEDDING, FIRST, HOUSEKEEPING, READING, Lane
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
@@ -81,6 +81,7 @@ def register_tasks(services: Services) -> None:
 async def erase_user(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
     async with services.db.transaction(account_scope(account)) as conn:
+        await take_time(conn)
         places = await rooms.everywhere(conn) if services.working else []
         traces = await users.erase_traces(conn, user_id)
         await enter(conn, job_scope(account, *{space for space, _, _ in traces}))
