@@ -4,7 +4,7 @@ for any more is stopped.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
 
 import httpx
@@ -104,7 +104,7 @@ async def test_a_request_whose_client_has_gone_is_cancelled_with_its_statement(
     async def call() -> None:
         given = iter([{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}])
 
-        async def receive() -> dict[str, object]:
+        async def receive() -> Mapping[str, object]:
             message = next(given, None)
             if message is None:
                 await gone.wait()

@@ -96,8 +96,8 @@ class _Budget:
         self._searches_left -= operator in {"contains", "icontains"}
         if self._searches_left < 0:
             raise Invalid(
-                f"filters has more than {MOST_SEARCHES} comparisons with 'contains' or 'icontains', and each reads every "
-                "text: ask for less at once, or search with a query."
+                f"filters has more than {MOST_SEARCHES} comparisons with 'contains' or 'icontains', and each reads all "
+                "texts: ask for less at once, or search with a query."
             )
 
 
