@@ -15,7 +15,7 @@ from keepstone.model.message import NewPassage
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder, Embedding
 from keepstone.services import Services
-from keepstone.store import passages, vectors
+from keepstone.store import passages, spaces, vectors
 from keepstone.store.db import Connection
 from keepstone.store.passages import Pending
 
@@ -142,6 +142,7 @@ async def _close(
     results = await asyncio.gather(*work, return_exceptions=True)
     faults = [result for result in results if isinstance(result, BaseException)]
     async with services.db.transaction(scope) as conn:
+        await spaces.keep_still(conn, space)  # else a vector could be added to a passage that is just being deleted
         for (embedder, wanted), made in zip(gaps, results, strict=True):
             if not isinstance(made, BaseException):
                 numbers = [item.passage for item in wanted]

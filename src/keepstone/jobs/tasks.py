@@ -8,24 +8,21 @@ import procrastinate
 
 from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index
-from keepstone.memory import capsule_views, room_memories, room_summaries
+from keepstone.memory import capsule_views, erasure, room_memories, room_summaries
 from keepstone.memory.distil import distil
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
 from keepstone.store import (
-    accounts,
     entities,
     items,
     memories,
     passages,
-    rooms,
     sessions,
     spaces,
     users,
     vectors,
     workspaces,
 )
-from keepstone.store.db import enter
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `keepstone jobs` shows it.
@@ -70,16 +67,7 @@ def register_tasks(services: Services) -> None:
 
 async def erase_user(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
-    async with services.db.transaction(account_scope(account)) as conn:
-        places = await rooms.everywhere(conn) if services.working else []
-        traces = await users.erase_traces(conn, user_id)
-        await enter(conn, job_scope(account, *{space for space, _, _ in traces}))
-        for source_kind in {kind for _, kind, _ in traces}:
-            await passages.delete(conn, source_kind, [source for _, kind, source in traces if kind == source_kind])
-        await users.delete_erased(conn, user_id)
-        await accounts.delete_abandoned(conn)
-    if services.working is not None:
-        await services.working.forget(account, places)
+    await erasure.erase(services, account, user_id)
 
 
 async def read_space(services: Services, account: int, space: int) -> None:

@@ -138,7 +138,9 @@ async def close_turn(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
                 created_at=services.clock(), metadata=metadata,
             )  # fmt: skip
-            await store.say(conn, workspace.space, turn.chat_id, message, speaker="assistant")
+            await store.say(
+                conn, workspace.space, turn.chat_id, message, speaker="assistant", sent_by=principal.user_id
+            )
             reply_id = message.id
         last = turn.message_id or await store.last_said(conn, turn.chat_id)
         if tools and last is not None:
@@ -181,7 +183,7 @@ async def keep_calls(
         for position, call in enumerate(own)
     ]  # fmt: skip
     async with workspaces.inside(services, principal, turn.workspace_id) as (conn, workspace):
-        await tool_calls.insert(conn, workspace.space, kept)
+        await tool_calls.insert(conn, workspace.space, kept, principal.user_id)
 
 
 async def calls_beside(
