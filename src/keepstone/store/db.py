@@ -18,11 +18,11 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Params, QueryNoTemplate
 from psycopg.rows import class_row
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
-from keepstone.errors import Unavailable
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
+from keepstone.store.faults import CONNECTION_FAULTS, meaning
 
 APP_ROLE = "keepstone_app"
 WORKER_ROLE = "keepstone_worker"
@@ -79,6 +79,7 @@ class Database:
     def __init__(self, conninfo: str, *, owner: str, size: int = 10, wait_seconds: float = 5) -> None:
         """`conninfo` is that of keepstone_app, `owner` that of the owner of the tables."""
         self._owner = owner
+        self._size, self._lent = size, 0
         self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
     async def open(self) -> None:
@@ -101,12 +102,17 @@ class Database:
         """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
         try:
             async with self._pool.connection() as conn:
+                self._lent += 1
                 try:
                     yield conn
                 finally:
+                    self._lent -= 1
                     conn.account = None
-        except (psycopg.OperationalError, PoolTimeout, PoolClosed) as fault:
-            raise Unavailable("The database is not answering. Try again.", retry_after=1) from fault
+        except (psycopg.Error, *CONNECTION_FAULTS) as fault:
+            error = meaning(fault, all_lent=self._lent >= self._size)
+            if error is None:
+                raise
+            raise error from fault
 
     @asynccontextmanager
     async def as_owner(self) -> AsyncGenerator[Connection]:

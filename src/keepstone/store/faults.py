@@ -1,0 +1,76 @@
+"""What a fault of the database means to whoever asked: one table, by SQLSTATE or its class (the first two characters).
+
+What is not in it is a mistake of ours and stays as it is, which a surface answers with 500. "Try again" is said only
+where trying again can help.
+"""
+
+from collections.abc import Callable, Mapping
+
+import psycopg
+from psycopg_pool import PoolClosed, PoolTimeout
+
+from keepstone.errors import KeepstoneError, TooLarge, Unavailable
+
+CONNECTION_FAULTS = (PoolTimeout, PoolClosed)
+
+
+def _away() -> KeepstoneError:
+    return Unavailable("The database is not answering. Try again.", retry_after=1)
+
+
+def _busy() -> KeepstoneError:
+    return Unavailable("All connections to the database are in use. Try again.", code="database_busy", retry_after=1)
+
+
+def _collided() -> KeepstoneError:
+    return Unavailable("Somebody else changed the same just now. Try again.", code="collision", retry_after=1)
+
+
+def _too_slow() -> KeepstoneError:
+    return Unavailable("The database stopped this because it took too long. Ask for less at once.", code="timeout")
+
+
+def _disk_full() -> KeepstoneError:
+    return Unavailable("The database's disk is full: tell whoever runs this server.", code="disk_full", retry_after=60)
+
+
+def _no_memory() -> KeepstoneError:
+    return Unavailable("The database is out of memory. Try again later.", code="out_of_memory", retry_after=30)
+
+
+def _broken_files() -> KeepstoneError:
+    return Unavailable("The database can't use its files: tell whoever runs this server.", code="database_fault")
+
+
+def _too_long() -> KeepstoneError:
+    return TooLarge("A name, a key or a word in it is longer than can be looked up: make it shorter.")
+
+
+_MEANING: Mapping[str, Callable[[], KeepstoneError]] = {
+    "08": _away,  # the connection
+    "57P": _away,  # shut down, crashed, starting
+    "53300": _busy,
+    "53": _no_memory,
+    "53100": _disk_full,
+    "40": _collided,  # deadlock, serialization
+    "55P03": _collided,  # lock_timeout
+    "57014": _too_slow,  # statement_timeout, or cancelled
+    "25P03": _too_slow,  # idle_in_transaction_session_timeout
+    "54": _too_long,  # a limit of Postgres, such as the size of an index entry
+    "58": _broken_files,
+}
+
+
+def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | None:
+    """The error of ours that it stands for; None where the mistake is ours. `all_lent`: every connection is in use."""
+    if isinstance(fault, CONNECTION_FAULTS):
+        return _busy() if all_lent else _away()
+    if not isinstance(fault, psycopg.Error):
+        return None
+    if fault.sqlstate is None:  # nothing came from the server
+        return _away() if isinstance(fault, psycopg.OperationalError) else None
+    for length in (5, 3, 2):
+        make = _MEANING.get(fault.sqlstate[:length])
+        if make:
+            return make()
+    return None
