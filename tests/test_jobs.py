@@ -328,5 +328,5 @@ async def test_a_space_that_cant_be_read_does_not_keep_the_others_waiting(servic
     with pytest.raises(UpstreamError):
         await embed_pending(services)
     services.embedders.active = ()
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         assert len(await passages.pending_spaces(conn)) == 2

@@ -97,7 +97,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) ->
     app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
     return Services(
         settings=settings,
-        db=Database(app, owner=conninfo, size=settings.database_pool),
+        db=Database(app, owner=conninfo, worker=worker, size=settings.database_pool),
         embedders=Embedders(),
         llm=make_model(settings),
         upstream=make_upstream(settings),

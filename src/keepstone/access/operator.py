@@ -47,14 +47,14 @@ async def account_number(services: Services, account_id: str) -> int:
 
 async def residents(services: Services) -> list[Resident]:
     """Everybody on this server."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return await accounts.everybody(conn)
 
 
 async def residents_page(services: Services, page: PageRequest, *, beginning: str | None) -> Page[Resident]:
     """The same in pages; with `beginning`, those whose address begins so."""
     wanted = beginning.strip().lower() if beginning else None
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         people = await accounts.everybody(conn, beginning=wanted or None, after=page.after, limit=page.limit + 1)
     return cut_page(people, page, lambda person: (person.created_at, person.user_id))
 
@@ -107,7 +107,7 @@ async def set_quota(services: Services, user_id: str, quota_bytes: int | None) -
 
 
 async def resident(services: Services, user_id: str) -> Resident:
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         people = await accounts.everybody(conn, user_id=user_id)
     return require_found(next(iter(people), None), _NO_USER)
 

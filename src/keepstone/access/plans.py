@@ -64,7 +64,7 @@ async def put_plan(services: Services, plan: Plan) -> Plan:
     """Make it, or make it this. It holds from the next request on, for everybody who is on it."""
     if re.fullmatch(PLAN_NAME, plan.name) is None:
         raise Invalid("A plan's name is of a-z, 0-9, - and _, begins with a letter or digit and has up to 63 of them.")
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         await store.put(conn, plan)
     log.info("plan set", extra={"plan": plan.name})
     return plan

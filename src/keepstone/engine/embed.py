@@ -115,7 +115,7 @@ async def has_passages(services: Services) -> bool:
 
 async def await_vectors(services: Services) -> int:
     """Let everything wait that an embedder in use has not seen: stored before it was there, or under another one."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return sum([await passages.await_vectors_of(conn, embedder.name) for embedder in services.embedders.active])
 
 

@@ -109,7 +109,7 @@ async def sum_up_rooms(services: Services) -> None:
 
 async def embed_pending(services: Services) -> None:
     """What was left over: stored while no embedder was there. What a job of its own reads is left to that."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         pending = await passages.pending_spaces(conn)
 
     async def read_unless_busy(account: int, space: int) -> None:
@@ -121,13 +121,13 @@ async def embed_pending(services: Services) -> None:
 
 async def forget_expired_logins(services: Services) -> None:
     """Remove sessions and one-time links that are over."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         await sessions.forget_expired(conn)
 
 
 async def purge_expired_items(services: Services) -> None:
     """Remove the items of stores whose time is over."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         expired = await items.expired(conn, services.clock())
     for account, space in expired:
         async with services.db.transaction(job_scope(account, space)) as conn:
@@ -144,7 +144,7 @@ async def remove_old_jobs(services: Services) -> None:
 
 async def purge_memories(services: Services) -> None:
     """Remove what has been in the trash or the cold tier for 30 days."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         await memories.purge(conn, TRASH_DAYS)
         await workspaces.purge(conn, TRASH_DAYS)
         await entities.purge(conn)
@@ -152,7 +152,7 @@ async def purge_memories(services: Services) -> None:
 
 async def drop_unused_indexes(services: Services) -> None:
     """Remove the indexes of spaces that are gone."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         names = await vectors.unused_indexes(conn)
     async with services.db.as_owner() as owner:
         await vectors.drop_indexes(owner, names)
@@ -162,7 +162,7 @@ async def send_digests(services: Services) -> None:
     """One job for everybody who wants the week by e-mail, if there is a mail server."""
     if services.settings.smtp_url is None:
         return
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         receivers = await users.digest_receivers(conn)
     for account, user_id in receivers:
         async with services.db.transaction(account_scope(account)) as conn:

@@ -66,7 +66,7 @@ async def sum_up_thread(services: Services, account: int, space: int, thread_id:
 async def due_rooms(services: Services) -> list[tuple[int, int]]:
     """Account and space of the rooms where a session, a day or a week is over and has no summary yet."""
     now = services.clock()
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         candidates = await rooms.unsummarised(conn, now, silence=SILENCE)
     return [(room.account, room.space) for room in candidates if _is_due(room, now)]
 
