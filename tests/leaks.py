@@ -80,6 +80,7 @@ class Attacker:
     known: frozenset[str] = field(default_factory=frozenset[str])
     is_user: bool = True
     session: str | None = None
+    limited: bool = False  # a key of the victim's own that was made for another space
 
     def knocks_with_nothing(self, path: str) -> bool:
         """Whether there is no credential of theirs that would be looked at there."""
@@ -566,6 +567,17 @@ async def make_former_member(services: Services, world: World, workspace_id: str
     return rita
 
 
+async def make_limited(services: Services, world: World) -> Attacker:
+    """The victim's own key, for one workspace of hers in which there is nothing."""
+    olga = world.owner
+    place = await workspaces.create(services, olga.principal, name="elsewhere")
+    _, secret = await keys.create_key(services, olga.principal, name="for elsewhere", spaces=[place.id])
+    known = frozenset({olga.principal.account_id, olga.user.id, olga.user.email})
+    return Attacker(
+        name="a key for another space", headers={"Authorization": f"Bearer {secret}"}, known=known, limited=True
+    )
+
+
 async def make_attackers(services: Services, world: World, victim: Victim) -> list[Attacker]:
     _, foreign_service = await keys.create_key(services, world.stranger.principal, name="robot", service=True)
     service = {"Authorization": f"Bearer {foreign_service}"}
@@ -599,6 +611,7 @@ async def make_attackers(services: Services, world: World, victim: Victim) -> li
             known=frozenset({world.owner.principal.account_id}),
             session=cookie[world.member.user.id],
         ),
+        await make_limited(services, world),
         Attacker(name="nobody", headers={}),
     ]  # fmt: skip
 
@@ -633,7 +646,9 @@ async def walk(app: FastAPI, services: Services, world: World, database: str) ->
 async def attack(
     app: FastAPI, label: str, method: str, path: str, victim: Victim, attacker: Attacker
 ) -> list[str]:  # fmt: skip
-    of_account = bool(attacker.known) and "X-Keepstone-User" not in attacker.headers
+    if attacker.limited and path in {"/v1/me", "/v1/agents", "/v1/agents/{slug}"} and method == "GET":
+        return []  # one's own name, and what is the account's and in no space
+    of_account = bool(attacker.known) and "X-Keepstone-User" not in attacker.headers and not attacker.limited
     if of_account and path.startswith(OF_ACCOUNT):
         return []
     async with http(app, address="192.0.2.50") as client:
@@ -656,7 +671,7 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
     """
     if attacker.knocks_with_nothing(path) and label != "GET /auth/once/{token}":
         return {401}
-    if "/x_console/" in label or (path.startswith(OF_USERS) and not attacker.is_user):
+    if attacker.limited or "/x_console/" in label or (path.startswith(OF_USERS) and not attacker.is_user):
         return {403, 404}
     return {404}
 

@@ -34,5 +34,5 @@ async def record(
 async def list_lines(services: Services, principal: Principal, page: PageRequest) -> Page[AuditLine]:
     """The newest first: the whole account's for its owner, one's own for everybody else."""
     user_id = None if principal.role == "owner" else require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await store.page(conn, user_id, page)

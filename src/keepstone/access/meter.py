@@ -203,7 +203,7 @@ async def note_tokens(
         tokens_out=max(0, tokens_out), details=details,
     )  # fmt: skip
     try:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             await ledger.take(conn, line)
     except (KeepstoneError, DatabaseError) as fault:
         log.warning("tokens not noted", extra=describe(fault))

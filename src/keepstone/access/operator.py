@@ -79,7 +79,7 @@ async def set_allowance(
         of_user["is_admin"] = admin
     if subject is not None:
         of_user["subject"] = subject or None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if subject:
             await _free(conn, subject, user)
         await accounts.allow(conn, month_of(services.clock()), plan=plan, credit_count=credit_count)

@@ -13,7 +13,7 @@ from keepstone.errors import NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.ids import is_id
 from keepstone.model.plan import Rate
-from keepstone.model.principal import Principal, Via
+from keepstone.model.principal import Principal, Reach, Via
 from keepstone.services import Services
 from keepstone.store import holders, keys, sessions, users
 from keepstone.store.db import Connection
@@ -58,7 +58,7 @@ async def act_for(services: Services, principal: Principal, user: str | None) ->
     """
     if user is None:
         return principal
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         acted_for = await find_user(conn, user)
     if principal.user_id not in {None, acted_for.id}:
         raise NotFound(_NO_USER)
@@ -129,14 +129,20 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
     principal = _of_holder(holder, via=kind)
     if holder.stale:
         touch = keys.touch if kind == "key" else sessions.touch
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             await touch(conn, holder.credential_id)
     return principal
 
 
 def _of_holder(holder: Holder, *, via: Via) -> Principal:
     rate = Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute)
+    reach = Reach(
+        permission=holder.permission,
+        surfaces=None if holder.surfaces is None else frozenset(holder.surfaces),
+        spaces=None if holder.spaces is None else frozenset(holder.spaces),
+    )
     return Principal(
         account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
-        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate,
+        is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate, reach=reach,
+        credential_expires_at=holder.expires_at,
     )  # fmt: skip

@@ -97,19 +97,19 @@ async def log_out(services: Services, principal: Principal) -> None:
     """End the session that this call came with. Other credentials are not touched."""
     if principal.via != "session" or principal.credential_id is None:
         return
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await store.delete(conn, principal.credential_id)
         await record(conn, principal, "session.logout", principal.credential_id)
 
 
 async def list_sessions(services: Services, principal: Principal, page: PageRequest) -> Page[LoginSession]:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await store.page(conn, user_id, page)
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         session = await store.get(conn, session_id)
         if session is None or session.user_id != principal.user_id:
             raise NotFound("There is no such session.")
@@ -120,7 +120,7 @@ async def end_session(services: Services, principal: Principal, session_id: str)
 async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
     """Set the password; every other session of the user ends. An existing password has to be shown first."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         stored = await users.password_hash(conn, user_id)
     guesses = f"password:{user_id}"
     wait = services.throttle.wait(guesses, free=_FREE_BY_EMAIL)
@@ -131,7 +131,7 @@ async def change_password(services: Services, principal: Principal, *, current: 
         raise Invalid("The current password is not right.")
     password_hash = await hash_password(services.hasher, new)
     keep = principal.credential_id if principal.via == "session" else None
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await users.update(conn, user_id, password_hash=password_hash)
         await store.delete_others(conn, user_id, keep=keep)
         await record(conn, principal, "user.password", user_id)

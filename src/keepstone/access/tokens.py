@@ -48,7 +48,7 @@ async def mint_token(services: Services, principal: Principal) -> Token:
         "iat": services.clock(),
         "exp": expires_at,
     }
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await record(conn, principal, "token.mint", principal.user_id)
     text = jwt.encode(claims, services.jwt_secret, algorithm=_OWN_ALGORITHM)
     return Token(text=text, expires_at=expires_at, expires_in=int(lifetime.total_seconds()))

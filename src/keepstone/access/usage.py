@@ -47,7 +47,7 @@ async def usage(
     credential_id = None if sees_all or user_id is not None else principal.credential_id
     since, until = _range(services, since, until)
     now = services.clock()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         account, plan = await accounts.get(conn), await plans.of_account(conn)
         standing = await ledger.standing(conn, month_of(now))
         if account is None or plan is None or standing is None:

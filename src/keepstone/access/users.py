@@ -76,7 +76,7 @@ async def add_user(
 
 
 async def get_account(services: Services, principal: Principal) -> Account:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return require_found(await accounts.get(conn), "This account is gone.")
 
 
@@ -87,7 +87,7 @@ async def update_account(
     if timezone is not None:
         _check_timezone(timezone)
     given = {"name": name, "named_by": principal.user_id if name is not None else None, "timezone": timezone}
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await accounts.update(conn, **{field: value for field, value in given.items() if value is not None})
         await record(conn, principal, "account.update", principal.account_id)
     return await get_account(services, principal)
@@ -95,7 +95,7 @@ async def update_account(
 
 async def list_users(services: Services, principal: Principal, page: PageRequest) -> Page[User]:
     """All of the account for its owner; to everybody else only they themselves are there."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if principal.role != "owner":
             me = await store.get(conn, require_user(principal))
             return Page(items=[me] if me else [], next_cursor=None)
@@ -104,7 +104,7 @@ async def list_users(services: Services, principal: Principal, page: PageRequest
 
 async def get_user(services: Services, principal: Principal, user_id: str) -> User:
     _see(principal, user_id)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await _existing(conn, user_id)
 
 
@@ -113,7 +113,7 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
     _see(principal, user_id)
     if "timezone" in changes:
         _check_timezone(changes["timezone"])
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         user = await _existing(conn, user_id)
         if "role" in changes and changes["role"] != user.role:
             require_owner(principal)
@@ -129,7 +129,7 @@ async def erase_user(services: Services, principal: Principal, user_id: str) -> 
     With the last user of an account the account goes too. While others are in it, one of them has to be its owner.
     """
     _see(principal, user_id)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         user = await _existing(conn, user_id)
         if await store.count(conn) > 1:
             await _keep_an_owner(conn, user)

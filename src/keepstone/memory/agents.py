@@ -22,7 +22,7 @@ async def create(
         slug=slug, name=name, context_window=context_window, instructions=instructions, created_by=principal.user_id,
         created_at=now, updated_at=now,
     )  # fmt: skip
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if not await store.insert(conn, agent):
             raise Conflict(f"There is an agent {slug} in this account already: change it, or take another slug.")
         await record(conn, principal, "agent.create", slug)
@@ -30,18 +30,18 @@ async def create(
 
 
 async def list_agents(services: Services, principal: Principal, page: PageRequest) -> Page[Agent]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await store.page(conn, page)
 
 
 async def get(services: Services, principal: Principal, slug: str) -> Agent:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await find_agent(conn, slug)
 
 
 async def update(services: Services, principal: Principal, slug: str, changes: dict[str, Any]) -> Agent:
     """By whoever made it, or an owner of the account."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         _require_maker(principal, await find_agent(conn, slug))
         known = {name: value for name, value in changes.items() if value is not None}
         if known:
@@ -52,7 +52,7 @@ async def update(services: Services, principal: Principal, slug: str, changes: d
 
 async def delete(services: Services, principal: Principal, slug: str) -> None:
     """It answers nowhere any more. What it remembered stays where it is; made again, it is there again."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         _require_maker(principal, await find_agent(conn, slug))
         await store.update(conn, slug, deleted_at=services.clock())
         await record(conn, principal, "agent.delete", slug)

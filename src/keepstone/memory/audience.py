@@ -65,7 +65,7 @@ async def room_audience(services: Services, principal: Principal, room_id: str, 
 
 async def dm_audience(services: Services, principal: Principal, agent: str, project_id: str | None) -> Audience:
     """What an agent may read to answer the caller alone."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, project_id)
         room = await find_dm(conn, principal, agent)
         me = await rooms.people(conn, [str(principal.user_id)])

@@ -36,7 +36,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
     if not others:
         raise Invalid("Name at least one capsule besides the one to merge into.")
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             await look_into_vault(conn, principal)
             parts = await memories.by_ids(conn, store.SHAPE, [into, *others])
         if len(parts) <= len(others):
@@ -44,7 +44,7 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
         now = services.clock()
         joined = replace(_joined(parts[into], [parts[name] for name in others]), updated_at=now)
         prepared = await shelf.prepare(services, CAPSULES, joined)
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             await hold_vault(conn, principal)
             if await memories.by_ids(conn, store.SHAPE, [into, *others]) != parts:
                 continue  # somebody was faster
@@ -67,10 +67,11 @@ def _joined(target: Capsule, parts: Sequence[Capsule]) -> Capsule:
 async def export(services: Services, principal: Principal) -> AsyncGenerator[str]:
     """The archive, piece by piece: the account, every capsule with its history, and what keys there are, no secret."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         user, account = await users.get(conn, user_id), await accounts.get(conn)
         if user is None or account is None:
             raise NotFound("There is no such user.")
+        await look_into_vault(conn, principal)  # refused before the first piece, where this key does not reach it
         mine = await keys.page(conn, user_id, PageRequest(limit=10_000), with_service=False)
         shared = await projects.page(conn, user_id, PageRequest(limit=10_000))
         await record(conn, principal, "capsule.export", user_id)
@@ -84,6 +85,7 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
             {"id": key.id, "name": key.name, "prefix": key.prefix, "created_at": key.created_at,
              "expires_at": key.expires_at, "revoked_at": key.revoked_at}
             for key in mine.items
+            if principal.reach.whole
         ],
         "projects": [{"id": project.id, "name": project.name} for project in shared.items],
     }  # fmt: skip
@@ -104,7 +106,7 @@ async def _kept(services: Services, principal: Principal, state: State) -> Async
     """Capsules with their history, a page at a time: no transaction is open while somebody reads slowly."""
     request = PageRequest(limit=_PAGE)
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             capsules = await page_of(conn, principal, state, request)
             shown = [
                 _archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules.items
@@ -134,7 +136,7 @@ async def import_capsules(
         for capsule, versions in archived
     ]  # fmt: skip
     imported = 0
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = (await hold_vault(conn, principal)).space
         for prepared, versions in read:
             await require_project(conn, principal, prepared.memory.project_id)

@@ -101,7 +101,7 @@ async def _by_meaning(
 async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:
     """The caller's vault, and which of its capsules are meant."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, wanted.project_id)
         vault = await candidates.find_and_survey(conn, kind="vault", name=user_id, owner=user_id)
         if vault is None:

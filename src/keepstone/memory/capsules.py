@@ -59,7 +59,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         source_chat_id=new.chat_id, source_message_id=new.message_id, metadata=new.metadata,
     )  # fmt: skip
     prepared = await shelf.prepare(services, CAPSULES, capsule)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, new.project_id)
         prepared = prepared.moved(space=(await hold_vault(conn, principal)).space)
         known = await shelf.twins(conn, CAPSULES, prepared.memory)
@@ -72,7 +72,7 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
 
 
 async def get(services: Services, principal: Principal, capsule_id: str) -> Capsule:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         [kept] = await _finder(principal, capsule_id)(conn)
         capsule = CAPSULES.live(kept)
         await memories.touch(conn, capsule.id)
@@ -83,7 +83,7 @@ async def list_capsules(
     services: Services, principal: Principal, wanted: store.CapsuleFilter, page: PageRequest
 ) -> Page[Capsule]:
     """The newest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, wanted.project_id)
         vault = await look_into_vault(conn, principal)
         return await store.page(conn, vault.space, wanted, page)
@@ -91,7 +91,7 @@ async def list_capsules(
 
 async def list_put_away(services: Services, principal: Principal, page: PageRequest, *, cold: bool) -> Page[Capsule]:
     """What is in the trash, or in the cold tier."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await page_of(conn, principal, "cold" if cold else "trash", page)
 
 

@@ -86,7 +86,7 @@ async def save(
         metadata={"synthesized": True, "verbatim": text} if new.synthesize else {},
     )  # fmt: skip
     prepared = await shelf.prepare(services, CHAT_MEMORIES, memory)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if chat_id is not None:
             _, workspace = await hold_chat(conn, principal, chat_id, needs="member")
         else:

@@ -38,7 +38,7 @@ async def list_chats(
     services: Services, principal: Principal, page: PageRequest, *, workspace_id: str | None, deleted: bool = False
 ) -> Page[Chat]:
     """Of this workspace, or of all that the caller is in; the newest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if workspace_id is None:
             places = list((await workspaces.all_of(conn, principal)).values())
         else:
@@ -112,7 +112,7 @@ async def restore(services: Services, principal: Principal, chat_id: str) -> Cha
 
 async def list_messages(services: Services, principal: Principal, chat_id: str, page: PageRequest) -> Page[ChatMessage]:
     """In the order in which they were said."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await find_chat(conn, principal, chat_id)
         messages = await store.messages(conn, chat_id, beyond=number_in(page) or 0, limit=page.limit + 1)
     return cut_page(messages, page, lambda message: (message.created_at, str(message.seq)))

@@ -91,7 +91,7 @@ async def add(services: Services, principal: Principal, new: NewMemories) -> lis
     prepared = await _prepare(services, principal, new, texts)
     if not prepared:
         return []
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = await spaces.hold(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
         await entities.describe(conn, space, new.ids)
         await enter(conn, space_scope(principal, space))
@@ -205,13 +205,13 @@ async def restore(services: Services, principal: Principal, memory_id: str) -> E
 
 async def list_entities(services: Services, principal: Principal) -> Sequence[Entity]:
     """Everybody for whom something is remembered."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await entities.known(conn, principal.user_id)
 
 
 async def delete_all(services: Services, principal: Principal, wanted: Filter) -> int:
     """Everything that passes, into the trash. Returns how many that were."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         places = await entities.matching(conn, principal.user_id, wanted)
         return await _empty(conn, services, principal, places, wanted)
 
@@ -220,7 +220,7 @@ async def delete_entity(services: Services, principal: Principal, kind: EntityTy
     """Everything that is remembered for it, into the trash. It is there as long as something of it is, in the trash
     too.
     """
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         places = await entities.of_entity(conn, principal.user_id, kind, name)
         if not places:
             raise NotFound("There are no memories of this entity.")

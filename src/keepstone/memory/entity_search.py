@@ -58,7 +58,7 @@ async def list_memories(
 ) -> tuple[Sequence[EntityMemory], int]:
     """The newest first, and how many there are in all."""
     now = services.clock()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         spaces = await _enter(conn, principal, wanted.filter)
         items = await store.page(conn, spaces, wanted, now, limit=limit, offset=offset)
         return items, await store.count(conn, spaces, wanted, now)
@@ -68,7 +68,7 @@ async def list_trash(
     services: Services, principal: Principal, wanted: Filter, *, limit: int, offset: int
 ) -> Sequence[EntityMemory]:
     """What was deleted of somebody, and can be brought back."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         spaces = await _enter(conn, principal, wanted)
         return await store.in_trash(conn, spaces, limit=limit, offset=offset)
 
@@ -84,7 +84,7 @@ async def _survey(
     services: Services, principal: Principal, wanted: EntityFilter, now: datetime, few: int
 ) -> SearchPlace:  # fmt: skip
     """The spaces in which something can pass, and what in them does."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await meter.begin(services, conn, "memory_recall")
         spaces = await _enter(conn, principal, wanted.filter)
         place = await lookup.survey(conn, space_scope(principal, *spaces))

@@ -87,7 +87,7 @@ async def _survey(
     """The graph, how large it is, and what in it passes the filter. What no longer holds is only for who asks for an
     earlier time.
     """
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await meter.begin(services, conn, "memory_recall")
         graph = await find_graph(conn, principal, graph_id)
         spaces = [graph.space, graph.history] if wanted.as_of else [graph.space]

@@ -51,7 +51,7 @@ class Stored:
 
 async def create_graph(services: Services, principal: Principal, *, name: str) -> Graph:
     graph_id = new_id("graph")
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await store.create(conn, graph_id, name, default=False, by=principal.user_id)
         await record(conn, principal, "graph.create", graph_id)
         return await find_graph(conn, principal, graph_id)
@@ -61,8 +61,9 @@ async def list_graphs(
     services: Services, principal: Principal, page: PageRequest, *, deleted: bool = False
 ) -> Page[Graph]:
     """The account's, the newest first; among them the default one, made when it was not there."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await _default(conn)
+    async with services.db.transaction(account_scope(principal)) as conn:
+        if principal.reach.spaces is None:
+            await _default(conn)
         return await store.page(conn, page, deleted=deleted)
 
 
@@ -81,7 +82,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
 
 
 async def restore_graph(services: Services, principal: Principal, graph_id: str) -> Graph:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         graph = await store.get(conn, graph_id, deleted=True)
         if graph is None or not restorable(graph.deleted_at, services.clock()):
             raise no_graph()
@@ -287,7 +288,7 @@ async def inside(
     services: Services, principal: Principal, graph_id: str | None, *, lock: bool = False
 ) -> AsyncGenerator[tuple[Connection, Graph]]:
     """A transaction in the graph; with `lock` nobody else changes anything in it until the end."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         graph = await find_graph(conn, principal, graph_id)
         if lock:
             await spaces.lock(conn, [graph.space])

@@ -18,7 +18,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
     """Its maker is its first member."""
     user_id = require_user(principal)
     project_id = new_id("proj")
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = await spaces.ensure(conn, kind="project", name=project_id, title=name, named_by=user_id)
         await workspaces.put_member(conn, space, user_id, "owner")
         await record(conn, principal, "project.create", project_id)
@@ -29,7 +29,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
 
 async def list_projects(services: Services, principal: Principal, page: PageRequest) -> Page[Project]:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await store.page(conn, user_id, page)
 
 

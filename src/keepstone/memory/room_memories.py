@@ -58,7 +58,7 @@ async def remember(
         user_id=name if place == "profile" else None, run_id=f"{place}:{name}", visibility="shared",
     )  # fmt: skip
     prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = await _shared_space(conn, principal, place, name)
         if agent is not None:
             await find_agent(conn, agent)
@@ -75,7 +75,7 @@ async def list_shared(
     services: Services, principal: Principal, name: str, page: PageRequest, *, place: Shared
 ) -> Page[RoomMemory]:
     """What agents know of a user, or of a project."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         parts = await rooms.with_parts(conn, [await _shared_space(conn, principal, place, name)])
         return await _page(conn, principal, parts, page)
 
@@ -231,8 +231,10 @@ async def _shared_space(conn: Connection, principal: Principal, place: Shared, n
         await require_project(conn, principal, name)
     elif name != require_user(principal):
         raise NotFound("There is no such user.")
-    [space] = await rooms.named(conn, place, [name])
-    return space
+    spaces = await rooms.named(conn, place, [name])
+    if not spaces:  # this key does not reach it
+        raise NotFound("There is no such user." if place == "profile" else "There is no such project.")
+    return spaces[0]
 
 
 async def _page(conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest) -> Page[RoomMemory]:

@@ -71,7 +71,7 @@ async def create(
     """Whoever makes it is in it, and owns it."""
     user_id = require_user(principal)
     room_id = new_id("room")
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, project_id)
         space = await store.create(conn, room_id, name, project_id, user_id)
         await member_store.put_member(conn, space, user_id, "owner")
@@ -90,14 +90,14 @@ async def list_rooms(
     services: Services, principal: Principal, page: PageRequest, *, deleted: bool = False
 ) -> Page[Described]:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         rooms = await store.page(conn, user_id, page, deleted=deleted)
         described = [await _described(conn, room) for room in rooms.items]
         return Page(items=described, next_cursor=rooms.next_cursor)
 
 
 async def get(services: Services, principal: Principal, room_id: str) -> Described:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await _described(conn, await find_room(conn, principal, room_id))
 
 
@@ -118,7 +118,7 @@ async def delete(services: Services, principal: Principal, room_id: str) -> None
 
 async def restore(services: Services, principal: Principal, room_id: str) -> Described:
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         room = await store.get(conn, room_id, user_id, deleted=True)
         if room is None:
             raise _not_found()
@@ -180,7 +180,7 @@ async def say(
 ) -> Utterance:
     """As oneself or as an agent that is there: in a room, or with `alone` in the direct messages with that agent."""
     principal = await act_for(services, principal, new.user)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         room = await (find_dm(conn, principal, place, make=True) if alone else find_room(conn, principal, place))
         if new.agent is not None and new.agent not in ([place] if alone else await store.agents(conn, room.space)):
             raise NotFound("There is no such agent in this room.")
@@ -206,7 +206,7 @@ async def list_messages(
 
 async def working(services: Services, principal: Principal, place: str) -> list[Utterance]:
     """The last 50 that were said, in order."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         room = await find_place(conn, principal, place)
     return await recent_messages(services, principal, room)
 
@@ -275,6 +275,8 @@ async def find_dm(conn: Connection, principal: Principal, agent: str, *, make: b
     user_id = require_user(principal)
     known = await find_agent(conn, agent)
     room = await store.get_dm(conn, user_id, agent)
+    if room is None and principal.reach.spaces is not None:
+        raise NotFound("A key that is for some spaces alone reaches no direct messages.")
     if room is None and make:
         await store.ensure_dm(conn, user_id, agent)
         room = await store.get_dm(conn, user_id, agent)

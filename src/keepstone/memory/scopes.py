@@ -75,7 +75,7 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
         for message in messages
     ]
     passages = await passages_of(sources, services.embedders.active, visibility=_VISIBILITY)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
         await enter(conn, space_scope(principal, space))
         stored = await message_store.insert(conn, space, messages, visibility=_VISIBILITY)
@@ -177,10 +177,10 @@ async def ask(
 
 async def _survey(services: Services, principal: Principal, scope_id: str, action: str, call_id: str) -> SearchPlace:
     """The scope. If anything was ever said in it, the caller must be able to pay for the action."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         named_space = await candidates.find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
         if named_space is None or not named_space[1].passages:
-            return SearchPlace(scope=account_scope(principal.account), size=candidates.NOTHING)
+            return SearchPlace(scope=account_scope(principal), size=candidates.NOTHING)
         await begin(services, conn, action, call_id)
     space, size = named_space
     return SearchPlace(scope=space_scope(principal, space), size=size)

@@ -187,14 +187,14 @@ async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[Memory
 
 
 async def get(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> MemoryT:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         [memory] = await find(conn)
         return kind.live(memory)
 
 
 async def history(services: Services, principal: Principal, find: Finder[MemoryT]) -> tuple[MemoryT, list[Version]]:
     """The memory, whatever its state, and every version of it, the latest first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         [memory] = await find(conn)
         return memory, await memories.versions(conn, Version, memory.id)
 
@@ -214,7 +214,7 @@ async def change_all(
 ) -> list[MemoryT]:  # fmt: skip
     """All of them or none."""
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             before = [kind.live(memory) for memory in await find(conn)]
         edited = [(memory, edit(memory)) for memory in before]
         if all(old == new for old, new in edited):
@@ -224,7 +224,7 @@ async def change_all(
             None if old == new else await prepare_change(services, kind, old, replace(new, updated_at=now))
             for old, new in edited
         ]
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             current = [kind.live(memory) for memory in await held(conn, find)]
             if [memory.version for memory in current] != [memory.version for memory in before]:
                 continue  # somebody was faster: what they changed stays in the history
@@ -236,7 +236,7 @@ async def change_all(
 
 async def trash(services: Services, principal: Principal, kind: Kind[MemoryT], find: Finder[MemoryT]) -> None:
     """Into the trash, for 30 days: all of them or none."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         gone = await held(conn, find)
         if any(memory.deleted_at is not None for memory in gone):
             raise kind.not_found()
@@ -256,11 +256,11 @@ async def restore(
         return memory
 
     while True:
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             [memory] = await find(conn)
             before = away(memory)
         prepared = await prepare(services, kind, edit(before))
-        async with services.db.transaction(account_scope(principal.account)) as conn:
+        async with services.db.transaction(account_scope(principal)) as conn:
             [current] = await held(conn, find)
             if away(current).version != before.version:
                 continue

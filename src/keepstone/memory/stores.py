@@ -91,7 +91,7 @@ class _Place:
 
 
 async def list_stores(services: Services, principal: Principal, page: PageRequest) -> Page[Store]:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         return await store.stores(conn, principal.user_id, page)
 
 
@@ -139,7 +139,7 @@ async def list_namespaces(
 
 async def list_trash(services: Services, principal: Principal, name: str, page: PageRequest) -> Page[Item]:
     """Deleted last first."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         space = await _enter(conn, principal, name)
         if space is None:
             return Page(items=[], next_cursor=None)
@@ -151,7 +151,7 @@ async def history(
 ) -> Page[ItemVersion]:
     """Every version, the latest first; also of what is in the trash."""
     before = number_in(page)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         item = await _kept(conn, services, principal, name, namespace, key)
         versions = await memories.versions(conn, ItemVersion, item.id, before=before, limit=page.limit + 1)
     return cut_page(versions, page, lambda version: (version.changed_at, str(version.version)))
@@ -168,7 +168,7 @@ async def restore(
     if_version: int | None = None,
 ) -> Item:
     """What was deleted, or what an item was before: as another version, so that nothing is lost by it."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         item = await _kept(conn, services, principal, name, namespace, key)
         if item.deleted_at is not None and not restorable(item.deleted_at, services.clock()):
             raise ITEMS.not_found()
@@ -230,7 +230,7 @@ async def _prepare_search(services: Services, principal: Principal, name: str, a
 
 
 async def _survey(services: Services, principal: Principal, name: str) -> SearchPlace:
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         named = await candidates.find_and_survey(conn, kind=KIND, name=name, owner=principal.user_id)
     space, size = named or (0, candidates.NOTHING)
     return SearchPlace(scope=space_scope(principal, space), size=size)
@@ -243,7 +243,7 @@ async def _run(
     services: Services, principal: Principal, name: str, prepared: Sequence[_Prepared], *, few: int = lookup.FEW
 ) -> list[Outcome]:
     outcomes = list[Outcome]()
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         if any(isinstance(operation, _Put) for operation in prepared):
             space = await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)
             await enter(conn, space_scope(principal, space))

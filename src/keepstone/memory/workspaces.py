@@ -35,7 +35,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Work
     """Its maker owns it."""
     user_id = require_user(principal)
     workspace_id = new_id("ws")
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await store.create(conn, workspace_id, name, user_id)
         await record(conn, principal, "workspace.create", workspace_id)
         return _existing(await store.get(conn, workspace_id, user_id))
@@ -46,8 +46,9 @@ async def list_workspaces(
 ) -> Page[Workspace]:
     """The caller's, the newest first; among them the default one, made when it was not there."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
-        await default_workspace(conn, principal)
+    async with services.db.transaction(account_scope(principal)) as conn:
+        if principal.reach.spaces is None:
+            await default_workspace(conn, principal)
         workspaces = await (store.in_trash if deleted else store.of_user)(conn, user_id)
     workspaces = sorted(workspaces, key=_position, reverse=True)
     rest = [workspace for workspace in workspaces if page.after is None or _position(workspace) < page.after]
@@ -78,7 +79,7 @@ async def delete(services: Services, principal: Principal, workspace_id: str) ->
 async def restore(services: Services, principal: Principal, workspace_id: str) -> Workspace:
     """Back out of the trash."""
     user_id = require_user(principal)
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         workspace = await store.get(conn, workspace_id, user_id)
         if workspace is None or not restorable(workspace.deleted_at, services.clock()):
             raise NotFound("There is no such workspace in the trash.")
@@ -129,7 +130,7 @@ async def inside(
     services: Services, principal: Principal, workspace_id: str | None, *, needs: Role = "viewer"
 ) -> AsyncGenerator[tuple[Connection, Workspace]]:
     """A transaction in the workspace, if the caller is in it and may do that."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         yield conn, await find(conn, principal, workspace_id, needs=needs)
 
 

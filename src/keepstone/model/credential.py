@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from keepstone.model.principal import KeySurface, Permission
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """`user_id` is None for a service key: it belongs to the account and names a user with each call."""
+    """`user_id` is None for a service key: it belongs to the account and names a user with each call. `surfaces` and
+    `spaces` are what it is limited to; None is no limit. A space is a kind, a colon and a name.
+    """
 
     account: int
     id: str
@@ -18,6 +22,9 @@ class ApiKey:
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
+    permission: Permission = "write"
+    surfaces: list[KeySurface] | None = None
+    spaces: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

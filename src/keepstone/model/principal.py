@@ -1,13 +1,40 @@
 """Who is calling, and what they may see now."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
+from keepstone.errors import Forbidden
 from keepstone.model.plan import Rate
 
 Via = Literal["key", "session", "jwt", "cli", "job", "webhook"]
 Role = Literal["owner", "member"]
 Visibility = Literal["public", "shared", "private"]
+Permission = Literal["read", "write"]
+# What a key can be limited to: the ways in, by what is kept behind them.
+KeySurface = Literal[
+    "capsules", "workspaces", "openai", "rooms", "projects", "facts", "graphs", "scopes", "stores", "mem0", "account"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far a credential reaches of what its user may; without limits, all of it.
+
+    `spaces` are the numbers of those that it was limited to, with their parts.
+    """
+
+    permission: Permission = "write"
+    surfaces: frozenset[KeySurface] | None = None
+    spaces: frozenset[int] | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self == Reach()
+
+    def require_write(self) -> None:
+        if self.permission != "write":
+            raise Forbidden("This key may only read: use one that may write.", code="read_only_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +53,8 @@ class Principal:
     via: Via
     credential_id: str | None = None
     rate: Rate = Rate()
+    reach: Reach = Reach()
+    credential_expires_at: datetime | None = None  # of a key, or of a token that was minted with one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +62,11 @@ class ReadScope:
     """The account, the spaces in it and the visibilities that a transaction may touch.
 
     `access.readscope` makes it, the store hands it to the database, and row-level security holds every statement to
-    it. Without spaces it reaches the account's own records and no memory.
+    it. Without spaces it reaches the account's own records and no memory. `within` is what a key is limited to: spaces
+    that are not in it, or part of one that is, are not there. None is no limit.
     """
 
     account: int
     spaces: tuple[int, ...] = ()
     visibilities: tuple[Visibility, ...] = ()
+    within: frozenset[int] | None = None

@@ -97,7 +97,7 @@ async def begin(
     if mode == "research":
         results = await find(services, principal, turn.workspace_id, content, limit=_RESULTS)
         sources += [f"[{item.id}] {defused(item.title or item.type)}: {defused(item.text)}" for item in results.items]
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         await find_chat(conn, principal, chat_id)
         message = await find_message(conn, chat_id, turn.message_id or "")
     return Begun(

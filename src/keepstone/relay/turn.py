@@ -95,7 +95,7 @@ async def _place(
     services: Services, principal: Principal, workspace_id: str | None, chat_id: str | None, said: str
 ) -> _TurnPlace:
     """Where the turn takes place, and how much is remembered there; with what the user said, kept, if it is a chat."""
-    async with services.db.transaction(account_scope(principal.account)) as conn:
+    async with services.db.transaction(account_scope(principal)) as conn:
         message: ChatMessage | None = None
         if chat_id is None:
             workspace = await workspaces.find(conn, principal, workspace_id)

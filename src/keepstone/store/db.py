@@ -20,6 +20,7 @@ from psycopg.abc import Params, QueryNoTemplate
 from psycopg.rows import class_row
 from psycopg_pool import AsyncConnectionPool
 
+from keepstone.errors import Forbidden
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.store.faults import CONNECTION_FAULTS, meaning
@@ -95,7 +96,14 @@ class Database:
             # Together in one message; the pool commits or rolls back when it gets the connection back.
             await conn.execute(b"BEGIN;" + _set(scope))
             conn.account = scope.account
-            yield conn
+            try:
+                yield conn
+            except psycopg.errors.InsufficientPrivilege:
+                if scope.within is None:
+                    raise
+                raise Forbidden(
+                    "This key reaches only the spaces that it was made for: it makes no other.", code="outside_key"
+                ) from None
 
     @asynccontextmanager
     async def unscoped(self) -> AsyncGenerator[Connection]:
@@ -146,8 +154,10 @@ def _set(scope: ReadScope) -> bytes:
     """Numbers and three known words, so nothing has to be quoted."""
     spaces = ",".join(str(int(space)) for space in scope.spaces)
     visibilities = ",".join(_VISIBILITIES.intersection(scope.visibilities))
+    within = "" if scope.within is None else f"{{{','.join(str(int(space)) for space in scope.within)}}}"
     return (
         f"SET LOCAL keepstone.account = '{int(scope.account)}';"
+        f"SET LOCAL keepstone.within = '{within}';"
         f"SET LOCAL keepstone.spaces = '{{{spaces}}}';"
         f"SET LOCAL keepstone.visibilities = '{{{visibilities}}}'"
     ).encode()

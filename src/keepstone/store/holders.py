@@ -1,9 +1,10 @@
 """Whose is a credential? Asked before there is an account, so through functions that answer nothing else."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import LiteralString
 
-from keepstone.model.principal import Role
+from keepstone.model.principal import KeySurface, Permission, Role
 from keepstone.store.db import Connection, fetch_one
 
 
@@ -17,6 +18,10 @@ class Holder:
     is_admin: bool
     key_per_minute: int | None
     account_per_minute: int | None
+    permission: Permission = "write"
+    surfaces: list[KeySurface] | None = None
+    spaces: list[int] | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,15 @@
 """API keys: the public prefix finds the row, the hash of the secret decides."""
 
+from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from keepstone.model.credential import ApiKey
 from keepstone.model.page import Page, PageRequest
-from keepstone.store.db import Connection, fetch_one, fetch_page, insert_row, touch_row
+from keepstone.store.db import Connection, fetch_one, fetch_page, fetch_rows, insert_row, touch_row
 
 _KEY: LiteralString = """
-    SELECT account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at FROM keys
+    SELECT account, id, user_id, created_by, name, prefix, created_at, expires_at, last_used_at, revoked_at,
+           permission, surfaces, spaces FROM keys
      WHERE account = %(account)s
 """
 
@@ -28,6 +30,24 @@ async def page(conn: Connection, user_id: str | None, page: PageRequest, *, with
 
 async def touch(conn: Connection, key_id: str) -> None:
     await touch_row(conn, "keys", key_id, "last_used_at")
+
+
+async def known_spaces(conn: Connection, names: Sequence[str], user_id: str | None) -> set[str]:
+    """Which of these are there for the user, each a kind, a colon and a name; without a user, in the account."""
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT named FROM unnest(%(names)s::text[]) named
+          JOIN spaces s ON s.account = %(account)s AND s.kind = split_part(named, ':', 1)
+                       AND s.name = substr(named, strpos(named, ':') + 1) AND s.deleted_at IS NULL
+         WHERE %(user)s::text IS NULL OR s.owner = %(user)s
+            OR (s.owner IS NULL AND s.kind = 'graph')
+            OR EXISTS (SELECT FROM members m
+                        WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s)
+        """,
+        {"names": list(names), "user": user_id},
+    )
+    return {name for (name,) in rows}
 
 
 async def revoke(conn: Connection, key_id: str) -> None:

@@ -8,16 +8,32 @@ AS $$
     SELECT * FROM plans WHERE name IN (wanted, 'free') ORDER BY name = wanted DESC LIMIT 1
 $$;
 
+-- The spaces that a key is limited to, with their parts; null is no limit, and none is none. What it names is a kind and
+-- a name; what belongs to somebody counts when it is the key's user, and for a service key whoever it is.
+CREATE OR REPLACE FUNCTION key_spaces(k keys) RETURNS bigint[]
+    LANGUAGE sql STABLE
+AS $$
+    SELECT CASE WHEN k.spaces IS NOT NULL THEN ARRAY(
+        SELECT p.space
+          FROM unnest(k.spaces) named
+          JOIN spaces s ON s.account = k.account AND s.kind = split_part(named, ':', 1)
+                       AND s.name = substr(named, strpos(named, ':') + 1)
+                       AND (s.owner IS NULL OR k.user_id IS NULL OR s.owner = k.user_id)
+          JOIN spaces p ON p.account = s.account AND (p.space = s.space OR p.part_of = s.space)) END
+$$;
+
 -- Whose is this credential, while it is good? `prefix` is the part of it that is not secret; the caller compares the
 -- hash. `stale`: its last use is worth writing down again. With it come the requests a minute that the plan allows.
 CREATE OR REPLACE FUNCTION credential_holder(kind text, wanted text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
-                   key_per_minute int, account_per_minute int, secret_hash bytea, stale boolean)
+                   key_per_minute int, account_per_minute int, secret_hash bytea, stale boolean,
+                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, k.id, u.id, coalesce(u.role, 'member'), coalesce(u.is_admin, false),
            p.key_per_minute, p.account_per_minute, k.secret_hash,
-           coalesce(k.last_used_at < now() - interval '1 minute', true)
+           coalesce(k.last_used_at < now() - interval '1 minute', true),
+           k.permission, k.surfaces, key_spaces(k), k.expires_at
       FROM keys k
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -27,7 +43,7 @@ AS $$
        AND (k.user_id IS NULL OR u.erased_at IS NULL)
     UNION ALL
     SELECT a.account, a.id, s.id, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute, s.secret_hash,
-           s.last_used_at < now() - interval '1 minute'
+           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL
       FROM sessions s
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -38,19 +54,21 @@ $$;
 -- The user of a token that we signed ourselves, as long as the credential it was minted with is good.
 CREATE OR REPLACE FUNCTION token_holder(wanted_user text, minted_with text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
-                   key_per_minute int, account_per_minute int)
+                   key_per_minute int, account_per_minute int, permission text, surfaces text[], spaces bigint[],
+                   expires_at timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute
+    SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
+           c.permission, c.surfaces, c.spaces, c.expires_at
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
+     CROSS JOIN LATERAL (
+        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at FROM keys k
+         WHERE k.account = u.account AND k.id = minted_with AND k.revoked_at IS NULL
+           AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR k.user_id = u.id)
+        UNION ALL
+        SELECT 'write', NULL, NULL, NULL FROM sessions s
+         WHERE s.account = u.account AND s.id = minted_with AND s.user_id = u.id AND s.expires_at > now()) c
      WHERE u.id = wanted_user AND u.erased_at IS NULL
-       AND (EXISTS (SELECT FROM keys k
-                     WHERE k.account = u.account AND k.id = minted_with AND k.revoked_at IS NULL
-                       AND (k.expires_at IS NULL OR k.expires_at > now())
-                       AND (k.user_id IS NULL OR k.user_id = u.id))
-         OR EXISTS (SELECT FROM sessions s
-                     WHERE s.account = u.account AND s.id = minted_with AND s.user_id = u.id
-                       AND s.expires_at > now()))
 $$;
 
 -- Somebody whom a foreign issuer vouches for: by the subject that the operator noted, else by their address.

@@ -50,14 +50,19 @@ DECLARE
     in_space constant text := in_account || ' AND space = ANY (current_setting(''keepstone.spaces'')::bigint[])';
     -- No index leads with the visibility, so this is asked for every row: as text, it takes half the time of an array.
     in_sight constant text := in_space || ' AND strpos(current_setting(''keepstone.visibilities''), visibility) > 0';
+    -- The spaces that a key is limited to; empty is no limit. A part has the readers of the space that it is part of.
+    within constant text := 'nullif(current_setting(''keepstone.within'', true), '''')::bigint[]';
+    reached constant text := in_account || format(' AND (%1$s IS NULL OR space = ANY (%1$s))', within);
+    part_reached constant text :=
+        in_account || format(' AND (%1$s IS NULL OR space = ANY (%1$s) OR part_of = ANY (%1$s))', within);
     rules constant jsonb := jsonb_build_object(
         -- the account's own records
         'accounts', in_account, 'users', in_account, 'keys', in_account, 'sessions', in_account,
         'one_time_links', in_account, 'audit', in_account, 'usage_ledger', in_account, 'queries', in_account,
         'vector_sets', in_account, 'usage_months', in_account, 'billing_events', in_account,
         -- the places: needed to work out a read scope
-        'spaces', in_account, 'members', in_account, 'agents', in_account, 'rooms', in_account,
-        'room_agents', in_account, 'entities', in_account,
+        'spaces', part_reached, 'members', reached, 'agents', in_account, 'rooms', reached,
+        'room_agents', reached, 'entities', reached,
         -- what is kept in a place
         'messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
         'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'document_versions', in_sight,

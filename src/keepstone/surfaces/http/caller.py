@@ -13,6 +13,7 @@ from keepstone.access.sessions import Browser, Login
 from keepstone.errors import NotFound, Unauthenticated
 from keepstone.model.principal import Principal
 from keepstone.services import Services
+from keepstone.surfaces.http.permits import permit
 
 COOKIE = "session"
 # Below this only a browser's session is good, as the dashboard's own calls have it. The same operations take any
@@ -44,6 +45,7 @@ def services_of(request: Request) -> Services:
 async def caller(request: Request) -> Principal:
     """Who is calling, if they may again. Over MCP the tools ask that, to answer in its words."""
     principal = await _authenticated(request)
+    permit(request, principal.reach)
     path = request.url.path
     if path.startswith(_LIMITED) and not path.endswith("/mcp"):
         await admit(services_of(request), principal)

@@ -22,6 +22,7 @@ from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
 from keepstone.surfaces.mcp.quotation import quote
 from keepstone.surfaces.mcp.tool import CAPSULE_FIELDS, NAMED_FIELDS
 
+READS = frozenset({"search_memory", "get_memory"})
 _LOOKED_THROUGH = 100  # when more than one tag is wanted: the search itself knows one
 _ADVICE = {
     "conflict": "With forget_memory you can remove one of two that are the same.",
@@ -41,6 +42,8 @@ async def ask(
     async def work() -> dict[str, Any]:
         await admit(services, principal)
         arguments = read_arguments(raw)
+        if arguments.mode not in READS:
+            principal.reach.require_write()
         text, structured = await _do(services, principal, arguments)
         return result(text, {"mode": arguments.mode, **structured})
 

@@ -25,7 +25,7 @@ router = APIRouter(prefix="/v1", include_in_schema=False)
 Call = Callable[..., Awaitable[dict[str, Any]]]
 
 
-@router.post("/mcp")
+@router.post("/mcp", tags=["capsules"])
 async def mcp(request: Request, services: Used, principal: Caller) -> Response:
     async def call(_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return await conductor.ask(services, principal, arguments, request_id=request_id(request))
@@ -33,7 +33,7 @@ async def mcp(request: Request, services: Used, principal: Caller) -> Response:
     return await _exchange(request, services, CONDUCTOR, call)
 
 
-@router.post("/graph/mcp")
+@router.post("/graph/mcp", tags=["graphs"])
 async def graph_mcp(request: Request, services: Used, principal: Caller) -> Response:
     return await _exchange(
         request, services, GRAPH, partial(graph.ask, services, principal, request_id=request_id(request))

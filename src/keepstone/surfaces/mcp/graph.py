@@ -49,6 +49,8 @@ async def ask(
 
     async def work() -> Answer:
         await admit(services, principal)
+        if not graph_tools.GRAPH.tools[name]["annotations"]["readOnlyHint"]:
+            principal.reach.require_write()
         return await _TOOLS[name](services, principal, given.read(name, raw))
 
     return await answered(work(), _refusal, request_id=request_id)

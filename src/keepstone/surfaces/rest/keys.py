@@ -7,6 +7,7 @@ from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
 from keepstone.model.credential import ApiKey, AuditLine, LoginSession
+from keepstone.model.principal import KeySurface, Permission
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, PageOut, Paging, Time, Wire, fields_of, show_page
@@ -20,9 +21,25 @@ class KeyIn(Wire):
         False
     )
     expires_at: Annotated[Time | None, Field(description="Never, if left out.")] = None
+    permission: Annotated[Permission, Field(description="`read`: it changes nothing.")] = "write"
+    surfaces: Annotated[
+        list[KeySurface] | None, Field(max_length=20, description="What it opens. All, if left out.")
+    ] = None
+    spaces: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=300)]] | None,
+        Field(
+            max_length=100,
+            description="Where it reaches: ids of workspaces, rooms, graphs and projects, `scope:NAME`, `store:NAME`, "
+            "`capsules`. Everywhere, if left out.",
+        ),
+    ] = None
 
 
-class KeyOut(fields_of(ApiKey, "id name user_id prefix created_at expires_at last_used_at revoked_at")):
+class KeyOut(
+    fields_of(ApiKey, "id name user_id prefix created_at expires_at last_used_at revoked_at permission surfaces spaces")
+):
+    surfaces: list[KeySurface] | None = Field(description="What it opens; null: all.")
+    spaces: list[str] | None = Field(description="Where it reaches; null: everywhere.")
     user_id: str | None = Field(description="null for a service key.")
     prefix: str = Field(description="How the key begins after `ck_`, to tell it from others.")
 

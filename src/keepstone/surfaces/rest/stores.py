@@ -256,6 +256,8 @@ async def list_item_namespaces(
 @router.post("/{store}/batch", summary="Several operations in one transaction, in their order")
 async def run_batch(services: Used, principal: Caller, store: StoreName, body: BatchIn) -> BatchOut:
     operations = [_read(_OPERATIONS[operation.op], operation) for operation in body.operations]
+    if any(isinstance(operation, item.Put | item.Delete) for operation in operations):
+        principal.reach.require_write()
     outcomes = await stores.run(services, principal, store, operations)
     return BatchOut(results=[_shown(outcome) for outcome in outcomes])
 

@@ -1,0 +1,66 @@
+"""What a limited key may call: the one place that says it, from the route table, for every route there is.
+
+A route's tag says which surface it is of, its method whether it writes. A new route writes unless it is a GET or stands
+among `READS`; one with a tag that is not known here is for credentials without limits alone.
+"""
+
+from collections.abc import Mapping
+
+from fastapi import Request
+
+from keepstone.errors import Forbidden
+from keepstone.model.principal import KeySurface, Reach
+
+SURFACES: Mapping[str, KeySurface] = {
+    "capsules": "capsules",
+    "workspaces": "workspaces",
+    "chats": "workspaces",
+    "chat memory": "workspaces",
+    "documents": "workspaces",
+    "openai": "openai",
+    "rooms": "rooms",
+    "projects": "projects",
+    "facts": "facts",
+    "graphs": "graphs",
+    "scopes": "scopes",
+    "stores": "stores",
+    "mem0": "mem0",
+    **dict.fromkeys(("account", "keys", "usage", "auth", "console", "health"), "account"),
+}
+# They take a body and change nothing that a person keeps. What MCP and a batch do depends on the body: each asks there.
+READS = frozenset(
+    {
+        "recall", "ask", "make_title", "curate", "compose", "compose_direct", "recall_nodes", "search_items",
+        "list_item_namespaces", "run_batch", "embeddings", "mem0_search", "mem0_list", "mem0_trash", "mcp", "graph_mcp",
+    }
+)  # fmt: skip
+# Whoever has a credential may know whose it is, and make a token that reaches as far.
+OPEN = frozenset({"me", "token", "logout", "logout_form"})
+# What a key may change of the account although it is limited: keys that reach no further than itself.
+_KEYS = frozenset({"create_key", "revoke_key"})
+# In no space, and the whole account's.
+_AGENTS = frozenset({"create_agent", "change_agent", "delete_agent"})
+
+
+def permit(request: Request, reach: Reach) -> None:
+    """Let the request pass if the key it came with may call this route."""
+    route = request.scope.get("route")
+    name, tags = getattr(route, "name", ""), getattr(route, "tags", ())
+    if reach.whole or name in OPEN:
+        return
+    surface = next((SURFACES[tag] for tag in tags if tag in SURFACES), None)
+    if reach.surfaces is not None and surface not in reach.surfaces:
+        raise Forbidden(
+            f"This key is for {', '.join(sorted(reach.surfaces))} alone: use one that may do this too.",
+            code="outside_key",
+        )
+    if writes(request.method, name):
+        reach.require_write()
+    of_account = surface == "account" and writes(request.method, name) and name not in _KEYS
+    of_no_space = reach.spaces is not None and (surface == "account" or name in _AGENTS)
+    if surface is None or of_account or of_no_space:
+        raise Forbidden("A key that is limited can't do this: use one without limits, or sign in.", code="outside_key")
+
+
+def writes(method: str, name: str) -> bool:
+    return method not in {"GET", "HEAD", "OPTIONS"} and name not in READS
