@@ -48,7 +48,7 @@ NOBODYS = {
     "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
     "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
-    "users.role", "users.timezone", "vector_sets.model", "vector_sets.state",
+    "users.role", "users.timezone", "keys.permission", "keys.surfaces", "vector_sets.model", "vector_sets.state",
     # ids and numbers
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
     "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
@@ -300,9 +300,9 @@ async def test_nothing_is_left_of_somebody_who_was_erased(
         max_ = replace(max_, principal=replace(max_.principal, role="owner"))
         async with http(make_app(made)) as client:
             await call(client, max_.auth, "PATCH", "/account", json={"name": CANARY})
-            service_key = {"name": CANARY, "service": True}
-            await call(client, max_.auth, "POST", "/keys", json=service_key, expect=201)
             await fill_own(client, made, max_)
+            service_key = {"name": CANARY, "service": True, "spaces": [f"scope:{CANARY}"]}
+            await call(client, max_.auth, "POST", "/keys", json=service_key, expect=201)
             things = await fill_workspace(client, made, database, olga, max_)
             things |= await fill_room(client, made, olga, max_) | await fill_graph(client, olga, max_)
             await run_until_empty(made)

@@ -20,6 +20,7 @@ CALLABLE = {
     "scope_spaces": {APP_ROLE},
     "scope_visibilities": {APP_ROLE},
     "plan_named": {APP_ROLE},
+    "room_of": {APP_ROLE},
     "passes": {APP_ROLE},
     "passing_nodes": {APP_ROLE},
     "entity_places": {APP_ROLE},
@@ -47,6 +48,8 @@ CALLABLE = {
     "purge_entities": {WORKER_ROLE},
     "forget_expired_logins": {WORKER_ROLE},
     "empty_spaces": set[str](),
+    "key_spaces": set[str](),
+    "used_bytes": set[str](),
     "place_fact": set[str](),
 }
 
@@ -63,7 +66,6 @@ CLIMBING = [
     "ALTER TABLE keepstone.messages OWNER TO {self}",
     "DROP POLICY scope ON keepstone.messages",
     "CREATE POLICY all_of_it ON keepstone.messages USING (true)",
-    "GRANT ALL ON keepstone.messages TO {self}",
     "TRUNCATE keepstone.messages",
     "DROP TABLE keepstone.messages",
     "CREATE TABLE keepstone.mine (x int)",

@@ -198,6 +198,7 @@ async def _say(
     conn: Connection, services: Services, principal: Principal, space: int, chat_id: str, said: str
 ) -> ChatMessage:
     """The chat is held."""
+    services.disk.require_room()
     if len(said.encode()) > LARGEST:
         message = "has more than 256 KB: upload long texts as files"
         raise Malformed(f"The message {message}.", fields={"content": message})

@@ -104,6 +104,35 @@ AS $$
     SELECT EXISTS (SELECT FROM users)
 $$;
 
+-- What somebody keeps that counts: capsules, stores, scopes, and what mem0's clients keep for entities of theirs.
+CREATE OR REPLACE FUNCTION used_bytes(of_account int, wanted text) RETURNS bigint
+    LANGUAGE sql STABLE
+AS $$
+    SELECT coalesce(sum(s.size_bytes), 0)::bigint FROM spaces s
+     WHERE s.account = of_account AND s.owner = wanted AND s.kind IN ('vault', 'store', 'scope', 'entity')
+$$;
+
+-- How much somebody of the transaction's account may keep (null: no limit) and how much they do. As the owner, because a
+-- key that is limited to some spaces sees no others. Where there is a limit, whoever comes next waits for this one.
+CREATE OR REPLACE FUNCTION room_of(wanted text) RETURNS TABLE (allowed bigint, used bigint, cold_tier boolean)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+DECLARE
+    here constant int := scope_account();
+BEGIN
+    SELECT coalesce(u.quota_bytes, p.capacity_bytes), u.cold_tier INTO allowed, cold_tier
+      FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
+     WHERE u.account = here AND u.id = wanted;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF allowed IS NOT NULL THEN
+        PERFORM FROM users u WHERE u.account = here AND u.id = wanted FOR NO KEY UPDATE;
+    END IF;
+    used := used_bytes(here, wanted);
+    RETURN NEXT;
+END $$;
+
 -- For the operator: who is here, in the order in which they came, and how much they keep. No memory, no secret. Null is
 -- everybody: `beginning` is that of their address, `wanted` an id, `came` and `last` whom the page before ended with.
 CREATE OR REPLACE FUNCTION all_users(beginning text, wanted text, came timestamptz, last text, most int)
@@ -113,11 +142,10 @@ CREATE OR REPLACE FUNCTION all_users(beginning text, wanted text, came timestamp
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.id, a.plan, a.credits, u.id, u.email, u.role, u.is_admin, u.quota_bytes,
-           coalesce(u.quota_bytes, p.capacity_bytes), coalesce(v.size_bytes, 0), u.created_at, u.last_login_at
+           coalesce(u.quota_bytes, p.capacity_bytes), used_bytes(u.account, u.id), u.created_at, u.last_login_at
       FROM users u
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
-      LEFT JOIN spaces v ON v.account = u.account AND v.kind = 'vault' AND v.owner = u.id AND v.name = u.id
      WHERE u.erased_at IS NULL
        AND (beginning IS NULL OR starts_with(u.email, beginning))
        AND (wanted IS NULL OR u.id = wanted)

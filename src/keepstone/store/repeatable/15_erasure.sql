@@ -55,6 +55,14 @@ BEGIN
     DELETE FROM procrastinate_jobs j
      WHERE (j.args ->> 'account')::int = here AND j.status <> 'doing'
        AND (j.args ->> 'user_id' = wanted OR (j.args ->> 'space')::bigint = ANY (going));
+    -- Keys that are limited to some places name them in words.
+    UPDATE keys k SET spaces = ARRAY(
+               SELECT n FROM unnest(k.spaces) n
+                WHERE NOT EXISTS (SELECT FROM spaces s
+                                   WHERE s.account = here AND s.space = ANY (going) AND n = s.kind || ':' || s.name)
+                   OR EXISTS (SELECT FROM spaces s WHERE s.account = here AND NOT s.space = ANY (going)
+                                                     AND n = s.kind || ':' || s.name))
+     WHERE k.account = here AND k.spaces IS NOT NULL;
     DELETE FROM spaces s WHERE s.account = here AND s.space = ANY (own);
     UPDATE members m SET role = 'owner'
       FROM (SELECT DISTINCT ON (o.space) o.space, o.user_id FROM members o
@@ -147,7 +155,7 @@ BEGIN
     gone := gone || ARRAY(SELECT c FROM unnest(changed) AS c
                            WHERE NOT EXISTS (SELECT FROM memory_versions v WHERE v.account = here AND v.memory_id = c));
     UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
-      FROM (SELECT m.space, count(*) AS number, sum(m.size_bytes) AS size FROM memories m
+      FROM (SELECT m.space, count(*) AS number, sum(m.kept_bytes) AS size FROM memories m
              WHERE m.account = here AND m.id = ANY (gone) AND m.deleted_at IS NULL AND m.cold_at IS NULL
              GROUP BY 1) g
      WHERE s.account = here AND s.space = g.space;

@@ -15,7 +15,8 @@ DO $$
 DECLARE
     one record;
     asked_by_requests constant text[] := ARRAY[
-        'scope_account', 'scope_spaces', 'scope_visibilities', 'plan_named', 'passes', 'passing_nodes', 'entity_places',
+        'scope_account', 'scope_spaces', 'scope_visibilities', 'plan_named', 'room_of', 'passes', 'passing_nodes',
+        'entity_places',
         -- before an account is known
         'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
         -- a number or yes and no, for /readyz and the start

@@ -13,7 +13,7 @@ from keepstone.access.sessions import Browser, Login
 from keepstone.errors import NotFound, Unauthenticated
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.surfaces.http.permits import permit
+from keepstone.surfaces.http.permits import permit, require_disk
 
 COOKIE = "session"
 # Below this only a browser's session is good, as the dashboard's own calls have it. The same operations take any
@@ -46,6 +46,7 @@ async def caller(request: Request) -> Principal:
     """Who is calling, if they may again. Over MCP the tools ask that, to answer in its words."""
     principal = await _authenticated(request)
     permit(request, principal.reach)
+    require_disk(request, services_of(request).disk)
     path = request.url.path
     if path.startswith(_LIMITED) and not path.endswith("/mcp"):
         await admit(services_of(request), principal)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from fastapi import Request
 
+from keepstone.disk import Disk
 from keepstone.errors import Forbidden
 from keepstone.model.principal import KeySurface, Reach
 
@@ -34,6 +35,8 @@ READS = frozenset(
         "list_item_namespaces", "run_batch", "embeddings", "mem0_search", "mem0_list", "mem0_trash", "mcp", "graph_mcp",
     }
 )  # fmt: skip
+# They make room.
+FREEING = frozenset({"delete_all"})
 # Whoever has a credential may know whose it is, and make a token that reaches as far.
 OPEN = frozenset({"me", "token", "logout", "logout_form"})
 # What a key may change of the account although it is limited: keys that reach no further than itself.
@@ -60,6 +63,17 @@ def permit(request: Request, reach: Reach) -> None:
     of_no_space = reach.spaces is not None and (surface == "account" or name in _AGENTS)
     if surface is None or of_account or of_no_space:
         raise Forbidden("A key that is limited can't do this: use one without limits, or sign in.", code="outside_key")
+
+
+def require_disk(request: Request, disk: Disk) -> None:
+    """Let the request pass if it stores nothing, or there is room for it: a deletion, a change of the account and a
+    model's turn always do. What the latter keeps, and what MCP and a batch do, asks for itself.
+    """
+    route = request.scope.get("route")
+    name, tags = getattr(route, "name", ""), getattr(route, "tags", ())
+    small = any(SURFACES.get(tag) in {"account", "openai"} for tag in tags)
+    if request.method != "DELETE" and writes(request.method, name) and not small and name not in FREEING:
+        disk.require_room()
 
 
 def writes(method: str, name: str) -> bool:
