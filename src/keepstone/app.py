@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -23,9 +23,11 @@ from keepstone.runtime import open_all, open_postgres, open_services
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.surfaces.chat import routes as chat
+from keepstone.surfaces.http.bodies import LimitedBody
 from keepstone.surfaces.http.caller import BROWSER, LinkOver, SignIn
+from keepstone.surfaces.http.connections import BoundedProtocol, Connections
 from keepstone.surfaces.http.errors import ErrorOut, install_error_handlers
-from keepstone.surfaces.http.guards import LimitedBody, Observed, OwnHost
+from keepstone.surfaces.http.guards import Observed, OwnHost
 from keepstone.surfaces.mcp import endpoint as mcp
 from keepstone.surfaces.mem0 import routes as mem0
 from keepstone.surfaces.openai import endpoint as openai
@@ -123,7 +125,7 @@ def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None 
         app.add_middleware(
             CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
         )
-    app.add_middleware(LimitedBody, limit=settings.max_body_bytes)
+    app.add_middleware(LimitedBody, settings=settings)
     app.add_middleware(OwnHost, settings=settings)
     app.add_middleware(Observed, metrics=services.metrics, tracer=services.tracer)
     return app
@@ -139,7 +141,7 @@ async def serve(settings: Settings, announce: Callable[[Settings, Welcome], None
         ):
             welcomed = await welcome(services)
             app = make_app(services, postgres_restarts=(lambda: supervisor.restarts) if supervisor else None)
-            server = _Server(_uvicorn_config(app, settings))
+            server = _Server(server_config(app, settings))
             _stop_on_signal(server)
             loader = asyncio.create_task(_load_embedders(services), name="load embedders")
             worker = asyncio.create_task(run_worker(services), name="worker") if settings.worker else None
@@ -188,14 +190,18 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _uvicorn_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="off",
-        proxy_headers=True,
+        http=partial(  # pyright: ignore[reportArgumentType]  a class, as far as uvicorn calls it
+            BoundedProtocol, connections=Connections(settings.max_connections, settings.request_seconds)
+        ),
+        ws="none",
+        proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
         timeout_graceful_shutdown=settings.shutdown_seconds,
         timeout_keep_alive=75,

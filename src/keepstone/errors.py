@@ -8,6 +8,7 @@ KeepstoneError
 ├── NotFound           not there, or not the caller's: nobody learns which
 ├── Conflict           the state of things does not permit it now
 ├── TooLarge           more bytes than are taken
+├── TooSlow            it did not come in the time that it was given
 ├── QuotaExceeded      the plan's capacity or monthly limit is used up
 ├── PaymentRequired    not enough credits; nothing was charged
 ├── RateLimited        too many, too fast
@@ -75,6 +76,10 @@ class Conflict(KeepstoneError):
 
 class TooLarge(KeepstoneError):
     code = "too_large"
+
+
+class TooSlow(KeepstoneError):
+    code = "request_timeout"
 
 
 class QuotaExceeded(KeepstoneError):

@@ -130,8 +130,9 @@ class Settings:
         (), "Web origins that may call the API from a browser, comma-separated.", _origins
     )
     trusted_proxies: tuple[str, ...] = _setting(
-        ("127.0.0.1", "::1"),
-        "Addresses whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated.",
+        (),
+        "Addresses of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated. "
+        "Nobody's, unless they are named.",
         _names,
     )
     database_url: str | None = _setting(
@@ -208,6 +209,22 @@ class Settings:
         None, "Where whoever has reached a limit of their plan is sent. Default: `/pricing` of this server.", _url
     )
     max_body_bytes: int = _setting(32 * 1024 * 1024, "Largest request body that is taken, in bytes.", _at_least(1))
+    max_bodies_bytes: int = _setting(
+        256 * 1024 * 1024,
+        "Bytes that the bodies of all requests together may hold, counting what is made of them; then others get 503. "
+        "One account gets at most half.",
+        _at_least(1),
+    )
+    max_connections: int = _setting(
+        500,
+        "Connections that may be open at once. Then those that wait for a client's request are closed.",
+        _at_least(1),
+    )
+    request_seconds: int = _setting(
+        20,
+        "How long a client may take to send the headers of a request, and to go on with its body; then 408.",
+        _at_least(1),
+    )
     session_days: int = _setting(30, "How long a browser stays signed in.", _at_least(1))
     jwt_secret: str | None = _setting(
         None,

@@ -26,10 +26,12 @@ _LONGEST_DELAY = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What came with a request. `on_behalf_of` is whom a service key speaks for: an id or an e-mail address."""
+    """What came with a request. Of `sessions` the first that is good counts. `on_behalf_of` is whom a service key
+    speaks for: an id or an e-mail address.
+    """
 
     authorization: str | None = None
-    session: str | None = None
+    sessions: tuple[str, ...] = ()
     on_behalf_of: str | None = None
     address: str = ""
 
@@ -108,8 +110,12 @@ async def _principal(services: Services, credentials: Credentials) -> Principal:
         if text.startswith("ck_"):
             return await _of_secret(services, "key", text)
         return _of_holder(await token_holder(services, text), via="jwt")
-    if credentials.session is not None:
-        return await _of_secret(services, "session", credentials.session)
+    for session in credentials.sessions:
+        try:
+            return await _of_secret(services, "session", session)
+        except Unauthenticated:
+            if session == credentials.sessions[-1]:
+                raise
     raise Unauthenticated("Sign in, or send the header 'Authorization: Bearer' with an API key or a token.")
 
 

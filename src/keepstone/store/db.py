@@ -18,11 +18,13 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Params, QueryNoTemplate
 from psycopg.rows import class_row
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from keepstone.errors import Forbidden
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
+from keepstone.nesting import load_stored
 from keepstone.store.faults import CONNECTION_FAULTS, meaning
 
 APP_ROLE = "keepstone_app"
@@ -39,6 +41,8 @@ Row = TypeVar("Row")
 # Any connection, also one that has no scope and never gets one: an operator's or a test's.
 AnyConnection = psycopg.AsyncConnection[Any]
 Query = QueryNoTemplate
+
+set_json_loads(load_stored)
 
 NOW = sql.SQL("now()")
 Forms = tuple[tuple[str, LiteralString], ...]

@@ -2,18 +2,19 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import Field
 
 from keepstone.memory import chats
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Routes
 from keepstone.surfaces.http.wire import Time, Wire, fields_of
 
-router = APIRouter(prefix="/chats", tags=["chats"])
-of_chat = APIRouter(tags=["chats"])
+router = Router(prefix="/chats", tags=["chats"])
+of_chat = Router(tags=["chats"])
 
 Title = Annotated[str, Field(max_length=255)]
 WorkspaceId = Annotated[str, Field(pattern=r"^ws_[a-z0-9]{24}$")]

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Response, UploadFile
+from fastapi import Query, Response, UploadFile
 from pydantic import Field
 
 from keepstone.errors import Malformed
@@ -12,10 +12,11 @@ from keepstone.model.document import Chunk, Document, DocumentVersion, Kind
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
 from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse_unstorable
 
-router = APIRouter(prefix="/workspaces/{workspace_id:ws}", tags=["documents"])
+router = Router(prefix="/workspaces/{workspace_id:ws}", tags=["documents"])
 
 FileName = Annotated[str, Field(min_length=1, max_length=255)]
 MediaType = Annotated[str, Field(pattern=r"^[a-z0-9.+-]{1,80}/[a-z0-9.+-]{1,80}$")]

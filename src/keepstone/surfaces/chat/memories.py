@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from keepstone.memory import chat_memories, workspace_search
@@ -11,12 +11,13 @@ from keepstone.memory.workspace_search import WorkspaceResult
 from keepstone.model.chat import LARGEST, ChatMemory, Distillation
 from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Routes
 from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse
 
 # The routes of one chat, below its id; and those of a workspace.
-of_chat = APIRouter(tags=["chat memory"])
-of_workspace = APIRouter(prefix="/workspaces/{workspace_id:ws}", tags=["chat memory"])
+of_chat = Router(tags=["chat memory"])
+of_workspace = Router(prefix="/workspaces/{workspace_id:ws}", tags=["chat memory"])
 
 Content = Annotated[str, Field(min_length=1, max_length=LARGEST)]
 Category = Annotated[str, Field(max_length=255, description="Any label; preference, fact, instruction, decision …")]

@@ -9,7 +9,6 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
-from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -22,9 +21,10 @@ from keepstone.services import Services
 from keepstone.surfaces.chat.chats import MessageOut
 from keepstone.surfaces.chat.memories import MemoryOut
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Wire
 
-of_chat = APIRouter(tags=["chats"])
+of_chat = Router(tags=["chats"])
 
 
 class SayIn(Wire):

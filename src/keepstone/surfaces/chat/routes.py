@@ -3,12 +3,11 @@
 What is below one chat is `/chat/api/{chat_id}/…` and `/v1/chats/{chat_id}/…`; `/v1/{chat_id}/…` is the same.
 """
 
-from fastapi import APIRouter
-
 from keepstone.surfaces.chat import chats, documents, memories, messages, workspaces
 from keepstone.surfaces.http.caller import BROWSER
+from keepstone.surfaces.http.router import Router
 
-router = APIRouter()
+router = Router()
 
 for _prefix in (BROWSER, "/v1"):
     for _part in (workspaces.router, chats.router, memories.of_workspace, documents.router):

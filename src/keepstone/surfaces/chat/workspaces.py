@@ -2,16 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.memory import workspaces
 from keepstone.model.workspace import Member, Role, Workspace
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Routes
 from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 
-router = APIRouter(tags=["workspaces"])
+router = Router(tags=["workspaces"])
 
 
 class WorkspaceIn(Wire):

@@ -1,6 +1,7 @@
 """The caller of a request as a principal, and the services of the app that answers it."""
 
 import ipaddress
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response, Security
@@ -10,12 +11,13 @@ from keepstone.access.principals import Credentials, authenticate
 from keepstone.access.rates import admit
 from keepstone.access.require import require_admin
 from keepstone.access.sessions import Browser, Login
-from keepstone.errors import NotFound, Unauthenticated
+from keepstone.errors import Malformed, NotFound, Unauthenticated
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.http.permits import permit, require_disk
 
-COOKIE = "session"
+# Ours is looked at first: whatever else runs on this host name sets `session` too, and would sign people out.
+OWN_COOKIE, COOKIE = COOKIES = ("keepstone_session", "session")
 # Below this only a browser's session is good, as the dashboard's own calls have it. The same operations take any
 # credential under /v1.
 BROWSER = "/chat/api"
@@ -23,6 +25,8 @@ BROWSER = "/chat/api"
 
 # Where the requests a minute of a plan hold.
 _LIMITED = ("/v1/", "/v2/", "/v3/", f"{BROWSER}/")
+_MCP = {"/v1/mcp", "/v1/graph/mcp"}
+_LONGEST_NAME = 255
 
 
 class SignIn(Unauthenticated):
@@ -43,28 +47,39 @@ def services_of(request: Request) -> Services:
 
 
 async def caller(request: Request) -> Principal:
-    """Who is calling, if they may again. Over MCP the tools ask that, to answer in its words."""
-    principal = await _authenticated(request)
-    permit(request, principal.reach)
-    require_disk(request, services_of(request).disk)
-    path = request.url.path
-    if path.startswith(_LIMITED) and not path.endswith("/mcp"):
-        await admit(services_of(request), principal)
-    return principal
+    """Who is calling, if they may again: settled once. Over MCP the tools ask the latter, to answer in its words."""
+    state = request.scope["state"]
+    if "principal" not in state:
+        principal = await _authenticated(request)
+        permit(request, principal.reach)
+        require_disk(request, services_of(request).disk)
+        path = request.url.path
+        if path.startswith(_LIMITED) and path not in _MCP:
+            await admit(services_of(request), principal)
+        state["principal"] = principal
+    return state["principal"]
 
 
 async def _authenticated(request: Request) -> Principal:
-    headers, session, address = request.headers, request.cookies.get(COOKIE), client_address(request)
+    headers, address = request.headers, client_address(request)
+    given = map(request.cookies.get, COOKIES)
+    sessions = tuple(dict.fromkeys(session for session in given if session))
+    on_behalf_of = headers.get("x-keepstone-user")
+    if on_behalf_of is not None and len(on_behalf_of) > _LONGEST_NAME:
+        problem = f"has more than {_LONGEST_NAME} characters"
+        raise Malformed(
+            f"X-Keepstone-User {problem}.", details=[{"path": "header.x-keepstone-user", "message": problem}]
+        )
     if not request.url.path.startswith(f"{BROWSER}/"):
         credentials = Credentials(
             authorization=headers.get("authorization"),
-            session=session,
-            on_behalf_of=headers.get("x-keepstone-user"),
+            sessions=sessions,
+            on_behalf_of=on_behalf_of,
             address=address,
         )
         return await authenticate(services_of(request), credentials)
     try:
-        return await authenticate(services_of(request), Credentials(session=session, address=address))
+        return await authenticate(services_of(request), Credentials(sessions=sessions, address=address))
     except Unauthenticated as fault:
         if "application/json" in headers.get("accept", ""):
             raise
@@ -77,7 +92,9 @@ async def _described_caller(
     cookie: Annotated[Any, Security(_cookie)],  # noqa: ARG001
     x_keepstone_user: Annotated[  # noqa: ARG001
         str | None,
-        Header(max_length=255, description="With a service key: the user it speaks for, by id or e-mail address."),
+        Header(
+            max_length=_LONGEST_NAME, description="With a service key: the user it speaks for, by id or e-mail address."
+        ),
     ] = None,
 ) -> Principal:
     return await caller(request)
@@ -106,15 +123,22 @@ def browser_of(request: Request) -> Browser:
 
 
 def set_session_cookie(response: Response, request: Request, login: Login) -> None:
-    response.set_cookie(
-        COOKIE,
-        login.token,
-        path="/",
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https" or (services_of(request).settings.public_url or "").startswith("https:"),
-        expires=login.expires_at,
-    )
+    for name in (COOKIE, OWN_COOKIE):
+        response.set_cookie(
+            name,
+            login.token,
+            path="/",
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https"
+            or (services_of(request).settings.public_url or "").startswith("https:"),
+            expires=login.expires_at,
+        )
+
+
+def delete_session_cookie(response: Response) -> None:
+    for name in COOKIES:
+        response.delete_cookie(name, path="/")
 
 
 async def _services(request: Request) -> Services:
@@ -124,3 +148,6 @@ async def _services(request: Request) -> Services:
 
 Used = Annotated[Services, Depends(_services)]
 Caller = Annotated[Principal, Depends(_described_caller)]
+
+# What a route asks of its caller, settled by the headers alone, before anything else of the request is read.
+SETTLED_FIRST: Mapping[Any, Callable[[Request], Awaitable[Any]]] = {_described_caller: caller, operator: operator}

@@ -23,6 +23,7 @@ STATUS: Mapping[type[errors.KeepstoneError], int] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.TooSlow: 408,
     errors.TooLarge: 413,
     errors.QuotaExceeded: 429,
     errors.RateLimited: 429,
@@ -35,8 +36,16 @@ STATUS: Mapping[type[errors.KeepstoneError], int] = {
 FRAMEWORK: Mapping[int, tuple[str, str]] = {
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address does not take this method."),
-    413: ("too_large", "The request is larger than this server takes (KEEPSTONE_MAX_BODY_BYTES)."),
 }
+
+
+class BodyRefused(HTTPException):
+    """A fault that was met while a body was read. In this form, because the framework lets no other through there."""
+
+    def __init__(self, fault: errors.KeepstoneError) -> None:
+        status, headers = status_and_headers(fault)
+        super().__init__(status, fault.message, headers)
+        self.fault = fault
 
 
 class ErrorBody(BaseModel):
@@ -77,6 +86,8 @@ def status_and_headers(fault: errors.KeepstoneError) -> tuple[int, dict[str, str
         headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after or 1)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
+    if status == 408:
+        headers["Connection"] = "close"  # the rest of it may still come, and is no request
     return status, headers
 
 
@@ -118,6 +129,8 @@ async def _malformed(request: Request, fault: Exception) -> JSONResponse:
 async def _framework_error(request: Request, fault: Exception) -> JSONResponse:
     if not isinstance(fault, HTTPException):
         raise fault
+    if isinstance(fault, BodyRefused):
+        return error_response(request, fault.fault)
     if fault.status_code == 400:  # what the framework says of a body that is not even JSON text
         details = [{"path": "body", "message": "not JSON in UTF-8, or nested too deeply"}]
         return error_response(request, errors.Malformed("The body can't be read as JSON.", details=details))

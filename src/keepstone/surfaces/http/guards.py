@@ -1,5 +1,5 @@
-"""What stands before every request, as plain ASGI: a request id and a log line, the Host and Origin checks, the limit
-on bodies. None of them looks into a body or logs a path; the route's template is enough.
+"""What stands before every request, as plain ASGI: a request id and a log line, the Host and Origin checks; the limits
+on bodies are in `bodies.py`. None of them looks into a body or logs a path; the route's template is enough.
 """
 
 import ipaddress
@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -154,33 +153,6 @@ class OwnHost:
         except ValueError:
             return False
         return True
-
-
-class LimitedBody:
-    """Refuses a body over the limit: at once when its length is announced, else when it gets there."""
-
-    def __init__(self, app: ASGIApp, limit: int) -> None:
-        self._app = app
-        self._limit = limit
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        seen = 0
-        announced = Headers(scope=scope).get("content-length", "0")
-
-        async def receive_limited() -> Message:
-            nonlocal seen
-            if announced.isdecimal() and int(announced) > self._limit:
-                raise HTTPException(413)
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._limit:
-                raise HTTPException(413)
-            return message
-
-        await self._app(scope, receive_limited, send)
 
 
 def _template(scope: MutableMapping[str, Any]) -> str:

@@ -114,7 +114,7 @@ Paging = Annotated[PageRequest, Depends(page_request)]
 def refuse_unstorable(value: Any, path: Sequence[str | int]) -> None:
     """NUL and lone surrogates are no text, and NaN is no number; say so here instead of letting the database."""
     if isinstance(value, str):
-        if "\0" in value or any(0xD800 <= ord(letter) <= 0xDFFF for letter in value if letter > "\ud7ff"):
+        if not _is_storable(value):
             where = ".".join(map(str, path)) or "the value"
             raise ValueError(f"{where} holds a NUL character or half a surrogate pair: remove it")
     elif isinstance(value, float):
@@ -127,6 +127,15 @@ def refuse_unstorable(value: Any, path: Sequence[str | int]) -> None:
     elif isinstance(value, list):
         for index, item in enumerate(cast("list[Any]", value)):
             refuse_unstorable(item, (*path, index))
+
+
+def _is_storable(text: str) -> bool:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return False
+    return "\0" not in text
 
 
 def refuse(name: str, value: str | None) -> None:

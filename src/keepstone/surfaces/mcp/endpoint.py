@@ -5,22 +5,44 @@ GET and DELETE, by which a client would listen or end a session, answer 405: the
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from keepstone.errors import Malformed
 from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import request_id
+from keepstone.surfaces.http.router import GuardedRoute, Router
 from keepstone.surfaces.mcp import conductor, graph
 from keepstone.surfaces.mcp.answer import Offer
 from keepstone.surfaces.mcp.graph_tools import GRAPH
 from keepstone.surfaces.mcp.tool import CONDUCTOR
 
-router = APIRouter(prefix="/v1", include_in_schema=False)
+_INVALID_REQUEST = -32600
+
+
+class McpRoute(GuardedRoute):
+    """A route that says in the protocol's words that a body can't be taken; who may not call learns it from HTTP."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except Malformed as fault:
+                error = {"code": _INVALID_REQUEST, "message": fault.message}
+                return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)
+
+        return answered
+
+
+router = Router(prefix="/v1", include_in_schema=False, route_class=McpRoute)
 
 Call = Callable[..., Awaitable[dict[str, Any]]]
 

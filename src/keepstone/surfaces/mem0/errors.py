@@ -7,18 +7,18 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import Field
 
 from keepstone import errors
 from keepstone.surfaces.http.errors import ErrorOut, error_response, malformed
+from keepstone.surfaces.http.router import GuardedRoute
 
 
 class Mem0ErrorOut(ErrorOut):
     detail: str | None = Field(default=None, description="The message once more; not where there is no such address.")
 
 
-class Mem0Route(APIRoute):
+class Mem0Route(GuardedRoute):
     """A route of which every error says in `detail` what to do."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, cast, get_args
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.datastructures import URL
 
 from keepstone.access.users import get_user
@@ -25,13 +25,14 @@ from keepstone.model.entity import (
 )
 from keepstone.model.principal import Principal
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import refuse, refuse_unstorable
 from keepstone.surfaces.mem0 import wire
 from keepstone.surfaces.mem0.errors import Mem0ErrorOut, Mem0Route
 from keepstone.surfaces.mem0.filters import check_id, of_ids, read_filters, read_moment
 
-router = APIRouter(
+router = Router(
     tags=["mem0"],
     route_class=Mem0Route,
     responses={

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
 
 from keepstone.errors import Invalid, NotFound
@@ -14,6 +14,7 @@ from keepstone.model.ids import pattern
 from keepstone.relay.dialects.values import as_list, dumped, read_object
 from keepstone.relay.requests import ClientRequest, UseOfMemory, forward, relay, speaker
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.openai.client import while_there
 from keepstone.surfaces.openai.errors import OpenAIErrorOut, OpenAIRoute
 
@@ -33,7 +34,7 @@ def _answers(*, stream: bool = False) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": "As OpenAI describes it.", "content": content}}
 
 
-router = APIRouter(
+router = Router(
     prefix="/v1",
     tags=["openai"],
     route_class=OpenAIRoute,

@@ -7,7 +7,6 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
@@ -15,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from keepstone import errors
 from keepstone.relay.dialects.values import as_text, objects_in
 from keepstone.surfaces.http.errors import FRAMEWORK, malformed, status_and_headers
+from keepstone.surfaces.http.router import GuardedRoute
 
 _TYPES: Mapping[int, str] = {
     401: "invalid_request_error",
@@ -40,7 +40,7 @@ class OpenAIErrorOut(BaseModel):
     error: OpenAIErrorBody
 
 
-class OpenAIRoute(APIRoute):
+class OpenAIRoute(GuardedRoute):
     """A route of which every error is in that envelope."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.memory import agents
 from keepstone.model.room import Agent
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, Wire, fields_of
 
-router = APIRouter(prefix="/v1/agents", tags=["rooms"])
+router = Router(prefix="/v1/agents", tags=["rooms"])
 
 SLUG = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 Slug = Annotated[str, Field(pattern=SLUG, description="Lower-case letters, digits, - and _.")]

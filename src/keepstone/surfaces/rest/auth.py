@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
@@ -11,11 +11,20 @@ from keepstone.access.passwords import LONGEST, SHORTEST
 from keepstone.access.sessions import change_password, log_in, log_in_once, log_out
 from keepstone.access.tokens import mint_token
 from keepstone.errors import NotFound, Unauthenticated
-from keepstone.surfaces.http.caller import COOKIE, Caller, LinkOver, Used, browser_of, caller, set_session_cookie
+from keepstone.surfaces.http.caller import (
+    Caller,
+    LinkOver,
+    Used,
+    browser_of,
+    caller,
+    delete_session_cookie,
+    set_session_cookie,
+)
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Shown, Time, Wire
 from keepstone.surfaces.rest.users import UserOut
 
-router = APIRouter(prefix="/auth", tags=["auth"])
+router = Router(prefix="/auth", tags=["auth"])
 
 
 class LoginIn(Wire):
@@ -53,7 +62,7 @@ async def login(request: Request, response: Response, services: Used, body: Logi
 async def logout(request: Request, response: Response, services: Used) -> None:
     with suppress(Unauthenticated):  # a session that is over already is what was asked for
         await log_out(services, await caller(request))
-    response.delete_cookie(COOKIE, path="/")
+    delete_session_cookie(response)
 
 
 @router.get(

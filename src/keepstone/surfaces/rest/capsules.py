@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -15,10 +15,11 @@ from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule, Similar
 from keepstone.model.page import Page
 from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, fields_of, refuse, show_page
 
-router = APIRouter(prefix="/v1/memory", tags=["capsules"])
+router = Router(prefix="/v1/memory", tags=["capsules"])
 
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 Tags = Annotated[list[Tag], Field(max_length=50)]

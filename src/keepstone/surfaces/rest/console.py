@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
 from keepstone.access import operator as operations
@@ -13,10 +13,11 @@ from keepstone.model.ids import pattern
 from keepstone.model.plan import PLAN_NAME
 from keepstone.store.queue import JobRow, TaskCount
 from keepstone.surfaces.http.caller import Used, operator
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
 from keepstone.surfaces.rest import usage as usage_routes
 
-router = APIRouter(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
+router = Router(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
 
 
 class ResidentOut(Shown):

@@ -4,7 +4,7 @@ import json
 from decimal import Decimal
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
@@ -12,9 +12,10 @@ from keepstone.errors import Malformed
 from keepstone.memory import facts
 from keepstone.model.room import Fact, ScopeKind
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Time, fields_of, refuse_unstorable
 
-router = APIRouter(prefix="/v1/facts", tags=["facts"])
+router = Router(prefix="/v1/facts", tags=["facts"])
 
 LARGEST = 64 * 1024  # bytes of a value
 _DEEPEST = 100

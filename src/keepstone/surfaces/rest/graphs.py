@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import BaseModel, Field, model_validator
 
 from keepstone.errors import Malformed
@@ -13,6 +13,7 @@ from keepstone.model.graph import Graph, Node, NodeFilter
 from keepstone.model.ids import pattern
 from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import (
     Name,
@@ -28,7 +29,7 @@ from keepstone.surfaces.http.wire import (
     show_page,
 )
 
-router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
+router = Router(prefix="/v1/graphs", tags=["graphs"])
 
 DEFAULT = "default"
 NodeType = Annotated[str, Field(min_length=1, max_length=255)]

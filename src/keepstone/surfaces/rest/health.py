@@ -3,15 +3,16 @@
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from keepstone import __version__
 from keepstone.services import Services
 from keepstone.store import health
 from keepstone.surfaces.http.caller import Used, operator
+from keepstone.surfaces.http.router import Router
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 
 class Alive(BaseModel):
@@ -88,9 +89,8 @@ async def readiness(services: Services) -> Ready:
         details={"models": [embedder.name for embedder in services.embedders.active]},
     )
     space = services.disk.look()
-    disk = Part(
-        ok=space is None or space.state != "full", status="the database's own" if space is None else space.state
-    )
+    state_of_disk = "the database's own" if space is None else space.state
+    disk = Part(ok=state_of_disk != "full", status=state_of_disk)
     ready = database.ok and worker.ok and embedder.ok
     return Ready(
         status="ready" if ready else "not_ready",

@@ -2,17 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
 from keepstone.model.credential import ApiKey, AuditLine, LoginSession
 from keepstone.model.principal import KeySurface, Permission
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, PageOut, Paging, Time, Wire, fields_of, show_page
 
-router = APIRouter(prefix="/v1", tags=["keys"])
+router = Router(prefix="/v1", tags=["keys"])
 
 
 class KeyIn(Wire):

@@ -1,13 +1,12 @@
 """Projects."""
 
-from fastapi import APIRouter
-
 from keepstone.memory import projects
 from keepstone.model.project import Project
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, Wire, fields_of
 
-router = APIRouter(prefix="/v1", tags=["projects"])
+router = Router(prefix="/v1", tags=["projects"])
 
 
 class ProjectIn(Wire):

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import Field, model_validator
 
 from keepstone.memory import composer, room_memories, room_summaries, rooms
@@ -13,11 +13,12 @@ from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, RoomMemory, Summary, Thread, Tier, Utterance
 from keepstone.model.workspace import Member
 from keepstone.services import Services
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
 from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 from keepstone.surfaces.rest.agents import SLUG, Slug, plain
 
-router = APIRouter(prefix="/v1", tags=["rooms"])
+router = Router(prefix="/v1", tags=["rooms"])
 
 UserName = Annotated[str, Field(min_length=1, max_length=255, description="An id or e-mail address of the account.")]
 Text = Annotated[str, Field(min_length=1, max_length=LARGEST)]

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, Field
 
 from keepstone.engine.pack import Evidence
@@ -11,9 +11,10 @@ from keepstone.model.ids import new_id
 from keepstone.model.message import Message
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import chosen_request_id
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
 
-router = APIRouter(prefix="/v1", tags=["scopes"])
+router = Router(prefix="/v1", tags=["scopes"])
 
 ScopeId = Annotated[str, Field(min_length=1, max_length=255, description="Which conversation. The caller picks it.")]
 

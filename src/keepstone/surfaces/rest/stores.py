@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from keepstone.memory import stores
 from keepstone.model import item
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import PageOut, Paging, Time, Wire, fields_of, refuse, show_page
 
-router = APIRouter(prefix="/v1/stores", tags=["stores"])
+router = Router(prefix="/v1/stores", tags=["stores"])
 
 Asked = TypeVar("Asked", bound=item.Operation)
 

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
@@ -16,9 +16,10 @@ from keepstone.errors import Malformed
 from keepstone.model.plan import PLAN_NAME, Month, Plan, Spent
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import malformed
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of
 
-router = APIRouter(prefix="/v1", tags=["usage"])
+router = Router(prefix="/v1", tags=["usage"])
 
 
 def _only_a_day(value: Any) -> Any:

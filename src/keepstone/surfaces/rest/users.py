@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from keepstone.access import users
@@ -11,10 +10,11 @@ from keepstone.access.require import require_user
 from keepstone.model.account import Account, User
 from keepstone.model.principal import Role, Via
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Name, Shown, Wire, fields_of
 
-router = APIRouter(prefix="/v1", tags=["account"])
+router = Router(prefix="/v1", tags=["account"])
 
 
 class AccountOut(fields_of(Account, "id name plan credits timezone created_at")):

@@ -8,14 +8,15 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from keepstone.errors import NotFound, Unauthenticated
 from keepstone.surfaces.http.caller import caller
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.web.html import page
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 _APP = "app"
 _NONCE = "__nonce__"  # where `vite build` leaves a place for it

@@ -5,16 +5,17 @@ from types import SimpleNamespace
 from typing import Annotated
 from urllib.parse import parse_qs, urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from keepstone.access.sessions import log_in, log_out
 from keepstone.errors import KeepstoneError, RateLimited, Unauthenticated
-from keepstone.surfaces.http.caller import COOKIE, Used, browser_of, caller, set_session_cookie
+from keepstone.surfaces.http.caller import Used, browser_of, caller, delete_session_cookie, set_session_cookie
+from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.web.html import page, text
 from keepstone.surfaces.web.reference import reference
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 # Each in English and in Chinese.
@@ -119,7 +120,7 @@ async def logout_form(request: Request, services: Used) -> Response:
     response = RedirectResponse("/login", 303)
     with suppress(Unauthenticated):
         await log_out(services, await caller(request))
-    response.delete_cookie(COOKIE, path="/")
+    delete_session_cookie(response)
     return response
 
 
