@@ -21,7 +21,7 @@ from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
-from keepstone.runtime import make_disk, open_postgres
+from keepstone.runtime import open_postgres
 from keepstone.settings import Settings
 from keepstone.store import inspect
 from keepstone.store.db import AnyConnection, fetch_value
@@ -73,7 +73,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 async def _findings(settings: Settings) -> list[Finding]:
-    findings = [_python(), *_home(settings), _disk(settings)]
+    findings = [_python(), *_home(settings), disk_finding(settings)]
     if not settings.database_url and not data_folder(settings.home).exists():
         return [*findings, _programs(), _server(settings)]
     try:
@@ -112,7 +112,7 @@ def _home(settings: Settings) -> list[Finding]:
     return findings
 
 
-def _disk(settings: Settings) -> Finding:
+def disk_finding(settings: Settings) -> Finding:
     space = make_disk(settings).look()
     if space is None:
         return Finding("disk", "the database's own, which KEEPSTONE_DATABASE_URL leads to")

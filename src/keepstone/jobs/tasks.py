@@ -8,6 +8,7 @@ import procrastinate
 
 from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index
+from keepstone.jobs.patience import RETRY, RETRY_SOON
 from keepstone.memory import capsule_views, erasure, room_memories, room_summaries
 from keepstone.memory.distil import distil
 from keepstone.model.memory import TRASH_DAYS
@@ -25,10 +26,6 @@ from keepstone.store import (
 )
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
-# Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `keepstone jobs` shows it.
-RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
-# What is scheduled every few minutes waits no longer than for its next turn; an hour of failures is one failed job.
-RETRY_SOON = procrastinate.RetryStrategy(max_attempts=60, wait=60)
 
 
 def register_tasks(services: Services) -> None:

@@ -4,7 +4,7 @@ A route's tag says which surface it is of, its method whether it writes. A new r
 among `READS`; one with a tag that is not known here is for credentials without limits alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fastapi import Request
 
@@ -66,14 +66,18 @@ def permit(request: Request, reach: Reach) -> None:
 
 
 def require_disk(request: Request, disk: Disk) -> None:
-    """Let the request pass if it stores nothing, or there is room for it: a deletion, a change of the account and a
-    model's turn always do. What the latter keeps, and what MCP and a batch do, asks for itself.
-    """
+    """Let the request pass if it stores nothing, or there is room for it."""
     route = request.scope.get("route")
-    name, tags = getattr(route, "name", ""), getattr(route, "tags", ())
-    small = any(SURFACES.get(tag) in {"account", "openai"} for tag in tags)
-    if request.method != "DELETE" and writes(request.method, name) and not small and name not in FREEING:
+    if needs_disk(request.method, getattr(route, "name", ""), getattr(route, "tags", ())):
         disk.require_room()
+
+
+def needs_disk(method: str, name: str, tags: Sequence[str]) -> bool:
+    """A deletion makes room, and a change of the account takes next to none. What a model's turn keeps, and what MCP
+    and a batch do, asks for itself.
+    """
+    apart = any(SURFACES.get(tag) in {"account", "openai"} for tag in tags)
+    return method != "DELETE" and writes(method, name) and name not in FREEING and not apart
 
 
 def writes(method: str, name: str) -> bool:
