@@ -8,7 +8,7 @@ from keepstone.access.emails import plain_email
 from keepstone.access.passwords import hash_password, verify_password
 from keepstone.access.principals import operator_in, principal_of
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_user
+from keepstone.access.require import require_self, require_user
 from keepstone.access.secrets import new_secret, parse_secret
 from keepstone.errors import Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
@@ -109,6 +109,7 @@ async def list_sessions(services: Services, principal: Principal, page: PageRequ
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:
+    require_self(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         session = await store.get(conn, session_id)
         if session is None or session.user_id != principal.user_id:
@@ -119,6 +120,7 @@ async def end_session(services: Services, principal: Principal, session_id: str)
 
 async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
     """Set the password; every other session of the user ends. An existing password has to be shown first."""
+    require_self(principal)
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         stored = await users.password_hash(conn, user_id)

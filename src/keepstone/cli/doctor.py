@@ -21,7 +21,7 @@ from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
-from keepstone.runtime import open_postgres
+from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
 from keepstone.store import inspect
 from keepstone.store.db import AnyConnection, fetch_value

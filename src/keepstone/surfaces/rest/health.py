@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from keepstone import __version__
 from keepstone.services import Services
 from keepstone.store import health
-from keepstone.surfaces.http.caller import Used, operator
+from keepstone.surfaces.http.caller import Used, measured
 from keepstone.surfaces.http.router import Router
 
 router = Router(tags=["health"])
@@ -52,7 +52,7 @@ async def readyz(services: Used, response: Response) -> Ready:
     return ready
 
 
-@router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(operator)], response_class=Response)
+@router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(measured)], response_class=Response)
 async def metrics(request: Request, services: Used) -> Response:
     state = await health.look(services.db, services.queue)
     for status, count in state.jobs.items():
