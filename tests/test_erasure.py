@@ -48,7 +48,7 @@ NOBODYS = {
     "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
     "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
-    "users.role", "users.timezone", "keys.permission", "keys.surfaces", "vector_sets.model", "vector_sets.state",
+    "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer", "vector_sets.model", "vector_sets.state",
     # ids and numbers
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
     "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
