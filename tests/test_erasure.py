@@ -19,7 +19,7 @@ from procrastinate.jobs import Status
 from capsules import rows
 from conftest import PASSWORD, Person, World, http, make_person
 from fakes import FakeModel, WordEmbedder
-from keepstone.access import sessions
+from keepstone.access import second_factor, sessions
 from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.jobs import tasks
@@ -48,13 +48,15 @@ NOBODYS = {
     "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
     "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
-    "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer", "vector_sets.model", "vector_sets.state",
+    "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer",
+    "vector_sets.model", "vector_sets.state",
     # ids and numbers
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
     "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
     # digests and vectors
     "documents.sha256", "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
-    "sessions.secret_hash", "token_vectors.tokens", "documents.metadata", "memories.role", "statements.key",
+    "sessions.secret_hash", "second_factors.secret", "second_factors.recovery", "token_vectors.tokens",
+    "documents.metadata", "memories.role", "statements.key",
 }  # fmt: skip
 # Ids (of the collation "C") that are words of somebody's all the same.
 WORDS = {
@@ -93,7 +95,8 @@ async def columns(database: str) -> dict[str, list[tuple[str, bool]]]:
           FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
           LEFT JOIN pg_collation o ON o.oid = a.attcollation
          WHERE c.relnamespace = 'keepstone'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0
-           AND NOT a.attisdropped AND t.typname IN ('text', 'varchar', 'json', 'jsonb', '_text', 'bytea', '_jsonb')
+           AND NOT a.attisdropped
+           AND t.typname IN ('text', 'varchar', 'json', 'jsonb', '_text', 'bytea', '_bytea', '_jsonb')
          ORDER BY 1, 2
         """,
     )
@@ -113,6 +116,19 @@ async def where(database: str, *needles: str) -> set[str]:
             if await rows(database, f'{query} WHERE strpos(lower(t."{column}"::text), n) > 0) LIMIT 1', [wanted]):
                 found.add(f"{table}.{column}")
     return found
+
+
+async def naming_users(database: str) -> set[str]:
+    """The columns that refer to a user."""
+    listed = await rows(
+        database,
+        """
+        SELECT format('%s.%s', c.conrelid::regclass, a.attname)
+          FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[2]
+         WHERE c.contype = 'f' AND c.confrelid = 'users'::regclass
+        """,
+    )
+    return {name for (name,) in listed}
 
 
 def dump(database: str) -> str:
@@ -148,6 +164,7 @@ async def fill_own(client: httpx.AsyncClient, services: Services, max_: Person) 
     browser = sessions.Browser(address=f"192.0.2.1 {CANARY}", user_agent=CANARY)
     await sessions.log_in(services, email=max_.user.email, password=PASSWORD, browser=browser)
     await sessions.make_link(services, max_.user)
+    await second_factor.enrol(services, max_.principal, password=PASSWORD)
     project = (await call(client, auth, "POST", "/projects", json={"name": CANARY}, expect=201))["id"]
     for number in range(32):  # as many as a map needs
         body = {
@@ -322,6 +339,9 @@ async def test_nothing_is_left_of_somebody_who_was_erased(
                 f"the canary is not in {sorted(missing)}: let Max write something into it above, and look that"
                 " erase_traces (15_erasure.sql) removes it; or if nobody's words can stand there, add it to NOBODYS"
             )
+
+            unseen = await naming_users(database) - await where(database, max_.user.id)
+            assert not unseen, f"nothing of Max is in {sorted(unseen)}: let him do something above that writes there"
 
             await call(client, olga.auth, "DELETE", f"/users/{max_.user.id}", expect=204)
             await sum_up(made)

@@ -227,7 +227,13 @@ class Settings:
         "How long a client may take to send the headers of a request, and to go on with its body; then 408.",
         _at_least(1),
     )
-    session_days: int = _setting(30, "How long a browser stays signed in.", _at_least(1))
+    session_days: int = _setting(30, "How long a browser stays signed in at most.", _at_least(1))
+    session_idle_days: int = _setting(14, "How long a browser stays signed in that is not used.", _at_least(1))
+    require_totp: bool = _setting(
+        False,
+        "Owners and admins have to set up a second factor: until then, what they sign in to opens nothing else.",
+        _flag,
+    )
     jwt_secret: str | None = _setting(
         None,
         "Secret that signs the server's own JWTs. Default: made once, kept in `KEEPSTONE_HOME`. Several servers on one "

@@ -22,18 +22,27 @@ AS $$
           JOIN spaces p ON p.account = s.account AND (p.space = s.space OR p.part_of = s.space)) END
 $$;
 
+-- Whether an owner or admin signs in by a password alone.
+CREATE OR REPLACE FUNCTION lacks_factor(u users) RETURNS boolean
+    LANGUAGE sql STABLE
+AS $$
+    SELECT (u.role = 'owner' OR u.is_admin)
+       AND NOT EXISTS (SELECT FROM second_factors f
+                        WHERE f.account = u.account AND f.user_id = u.id AND f.confirmed_at IS NOT NULL)
+$$;
+
 -- Whose is this credential, while it is good? `prefix` is the part of it that is not secret; the caller compares the
 -- hash. `stale`: its last use is worth writing down again. With it come the requests a minute that the plan allows.
 CREATE OR REPLACE FUNCTION credential_holder(kind text, wanted text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, secret_hash bytea, stale boolean,
-                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz)
+                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz, lacks_factor boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, k.id, u.id, coalesce(u.role, 'member'), coalesce(u.is_admin, false),
            p.key_per_minute, p.account_per_minute, k.secret_hash,
            coalesce(k.last_used_at < now() - interval '1 minute', true),
-           k.permission, k.surfaces, key_spaces(k), k.expires_at
+           k.permission, k.surfaces, key_spaces(k), k.expires_at, false
       FROM keys k
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -43,7 +52,7 @@ AS $$
        AND (k.user_id IS NULL OR u.erased_at IS NULL)
     UNION ALL
     SELECT a.account, a.id, s.id, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute, s.secret_hash,
-           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL
+           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL, lacks_factor(u)
       FROM sessions s
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -56,18 +65,20 @@ $$;
 CREATE OR REPLACE FUNCTION token_holder(wanted_user text, minted_with text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, permission text, surfaces text[], spaces bigint[],
-                   expires_at timestamptz, acting boolean)
+                   expires_at timestamptz, lacks_factor boolean, acting boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
-           c.permission, c.surfaces, c.spaces, c.expires_at, c.acting
+           c.permission, c.surfaces, c.spaces, c.expires_at, c.lacks_factor, c.acting
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      CROSS JOIN LATERAL (
-        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at, k.user_id IS NULL AS acting FROM keys k
+        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at, false AS lacks_factor,
+               k.user_id IS NULL AS acting
+          FROM keys k
          WHERE k.account = u.account AND k.id = minted_with AND k.revoked_at IS NULL
            AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR k.user_id = u.id)
         UNION ALL
-        SELECT 'write', NULL, NULL, NULL, false FROM sessions s
+        SELECT 'write', NULL, NULL, NULL, lacks_factor(u), false FROM sessions s
          WHERE s.account = u.account AND s.id = minted_with AND s.user_id = u.id AND s.expires_at > now()) c
      WHERE u.id = wanted_user AND u.erased_at IS NULL
 $$;
