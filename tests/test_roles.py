@@ -49,6 +49,7 @@ CALLABLE = {
     "forget_expired_logins": {WORKER_ROLE},
     "empty_spaces": set[str](),
     "key_spaces": set[str](),
+    "lacks_factor": set[str](),
     "used_bytes": set[str](),
     "place_fact": set[str](),
 }

@@ -172,18 +172,18 @@ AS $$
 $$;
 
 -- For the operator: a plan, made or made anew.
-CREATE OR REPLACE FUNCTION put_plan(wanted text, capacity bigint, queries bigint, credits bigint, by_key int,
-                                    by_account int, place int, shown_price text) RETURNS void
+CREATE OR REPLACE FUNCTION put_plan(wanted text, capacity bigint, queries bigint, credits bigint, tokens bigint,
+                                    by_key int, by_account int, place int, shown_price text) RETURNS void
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    INSERT INTO plans (name, capacity_bytes, monthly_queries, monthly_credits, key_per_minute, account_per_minute,
-                       position, price)
-    VALUES (wanted, capacity, queries, credits, by_key, by_account, place, shown_price)
+    INSERT INTO plans (name, capacity_bytes, monthly_queries, monthly_credits, monthly_tokens, key_per_minute,
+                       account_per_minute, position, price)
+    VALUES (wanted, capacity, queries, credits, tokens, by_key, by_account, place, shown_price)
     ON CONFLICT (name) DO UPDATE
        SET capacity_bytes = excluded.capacity_bytes, monthly_queries = excluded.monthly_queries,
-           monthly_credits = excluded.monthly_credits, key_per_minute = excluded.key_per_minute,
-           account_per_minute = excluded.account_per_minute, position = excluded.position,
-           price = excluded.price
+           monthly_credits = excluded.monthly_credits, monthly_tokens = excluded.monthly_tokens,
+           key_per_minute = excluded.key_per_minute, account_per_minute = excluded.account_per_minute,
+           position = excluded.position, price = excluded.price
 $$;
 
 -- For the operator: what each account used in between. Numbers only.
