@@ -150,6 +150,12 @@ class Settings:
     database_statement_seconds: int = _setting(
         30, "How long the database works on one statement of a request; then it is stopped.", _at_least(1)
     )
+    disk_reserve_mb: int | None = _setting(
+        None,
+        "Megabytes of the data folder's disk that are kept back: with less, nothing more is stored. Default: 2 % of "
+        "the disk, at least 200 and at most 5120; 0: nothing is kept back.",
+        _at_least(0),
+    )
     redis_url: str | None = _setting(
         None,
         "A Redis for the working memory of rooms and for rate limits that several servers share; without it Postgres "
