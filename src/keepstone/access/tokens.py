@@ -5,8 +5,8 @@ minted with.
 """
 
 import asyncio
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
@@ -14,7 +14,7 @@ import jwt
 from keepstone.access.audit import record
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
-from keepstone.errors import Invalid, Unauthenticated, Unavailable
+from keepstone.errors import Invalid, Malformed, Unauthenticated, Unavailable
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import holders
@@ -33,25 +33,29 @@ class Token:
 
 
 async def mint_token(services: Services, principal: Principal) -> Token:
-    """A JWT for this caller, good for `KEEPSTONE_JWT_MINUTES`."""
+    """A JWT for this caller, good for `KEEPSTONE_JWT_MINUTES`, and no longer than what it was asked for with: a token
+    does not renew itself.
+    """
     if principal.user_id is None:
         raise Invalid("A token is a user's: name one of the account's users in X-Keepstone-User.")
     if principal.credential_id is None:
         raise Invalid("A foreign token can't be exchanged: sign in, or use an API key.")
-    lifetime = timedelta(minutes=services.settings.jwt_minutes)
-    expires_at = services.clock() + lifetime
+    now = services.clock()
+    expires_at = now + timedelta(minutes=services.settings.jwt_minutes)
+    if principal.credential_expires_at is not None:
+        expires_at = min(expires_at, principal.credential_expires_at)
     claims = {
         "iss": _ISSUER,
         "aud": _AUDIENCE,
         "sub": principal.user_id,
         "cid": principal.credential_id,
-        "iat": services.clock(),
+        "iat": now,
         "exp": expires_at,
     }
     async with services.db.transaction(account_scope(principal)) as conn:
         await record(conn, principal, "token.mint", principal.user_id)
     text = jwt.encode(claims, services.jwt_secret, algorithm=_OWN_ALGORITHM)
-    return Token(text=text, expires_at=expires_at, expires_in=int(lifetime.total_seconds()))
+    return Token(text=text, expires_at=expires_at, expires_in=round((expires_at - now).total_seconds()))
 
 
 async def token_holder(services: Services, text: str) -> Holder:
@@ -66,7 +70,7 @@ async def token_holder(services: Services, text: str) -> Holder:
         raise Unavailable("The issuer's signing keys can't be fetched. Try again.", retry_after=5) from None
     except jwt.ExpiredSignatureError:
         raise Unauthenticated("This token has expired: get a new one.") from None
-    except jwt.PyJWTError:
+    except (jwt.PyJWTError, Malformed, RecursionError):  # also what the database can't look for, such as NUL
         pass
     raise Unauthenticated("This token is not good here.")
 
@@ -86,7 +90,7 @@ async def _own(services: Services, text: str) -> Holder:
         holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")))
     if holder is None:
         raise Unauthenticated("The key or session behind this token is no longer good: sign in again.")
-    return holder
+    return _until(holder, claims)
 
 
 async def _foreign(services: Services, text: str) -> Holder:
@@ -101,4 +105,13 @@ async def _foreign(services: Services, text: str) -> Holder:
         holder = await holders.of_subject(conn, str(claims["sub"]), email)
     if holder is None:
         raise Unauthenticated("Nobody here is known under this token's subject.")
-    return holder
+    return _until(holder, claims)
+
+
+def _until(holder: Holder, claims: dict[str, Any]) -> Holder:
+    """Whatever is made with a token ends with it: keys, and other tokens."""
+    try:
+        end = datetime.fromtimestamp(int(claims["exp"]), UTC)
+    except (OverflowError, ValueError, OSError):
+        raise Unauthenticated("This token is not good here.") from None
+    return replace(holder, expires_at=min(filter(None, (end, holder.expires_at))))
