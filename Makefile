@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check coverage bench try-model build web lock openapi schema pictures clean
+.PHONY: serve test check coverage bench hold try-model build web lock openapi schema pictures clean
 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
@@ -32,6 +32,10 @@ coverage: $(VENV)/dev.ok $(WEB)
 
 bench: $(VENV)/dev.ok
 	$(BIN)/python -m bench $(BENCH)
+
+# Attacks on a server, and what somebody beside them notices. HOLD: further options, such as --seconds 5.
+hold: $(VENV)/dev.ok
+	$(BIN)/python -m bench.hold $(HOLD)
 
 # What it needs besides lies in $(VENV)/model: the locks know nothing of it.
 try-model: $(VENV)/dev.ok

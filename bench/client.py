@@ -15,9 +15,9 @@ WARM_UP = 10
 
 
 class Client:
-    def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, url: str, headers: dict[str, str] | None = None, patience: float = 600) -> None:
         parts = urlsplit(url)
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=600)
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=patience)
         self._headers = {"Content-Type": "application/json"} | (headers or {})
 
     def post(self, path: str, body: Any) -> Any:
@@ -29,12 +29,22 @@ class Client:
     def close(self) -> None:
         self._connection.close()
 
+    def answer(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """Status and body, whatever they are. After a fault the next call connects anew."""
+        try:
+            self._connection.request(method, path, body, self._headers | (headers or {}))
+            response = self._connection.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            raise
+
     def _call(self, method: str, path: str, body: bytes | None) -> Any:
-        self._connection.request(method, path, body, self._headers)
-        response = self._connection.getresponse()
-        content = response.read()
-        if response.status >= 400:
-            raise RuntimeError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
+        status, content = self.answer(method, path, body)
+        if status >= 400:
+            raise RuntimeError(f"{method} {path} answered {status}: {content[:300].decode(errors='replace')}")
         return json.loads(content)
 
 

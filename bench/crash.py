@@ -1,193 +1,195 @@
 """Kill -9 at random moments, and see whether anything that was acknowledged is lost.
 
-    python -m bench.crash --rounds 200 --seed 1
+    python -m bench.crash --rounds 1000 --seed 1
 
-A real `keepstone serve` takes writes from a few clients. Each round kills Keepstone or its Postgres, brings Keepstone
-back if it was the one, waits until it is ready, and looks for every write that was answered with 201.
+A real `keepstone serve` takes writes on nine surfaces at once. Each round kills Keepstone, its Postgres, or both with
+every process below them; brings Keepstone back if it was killed, waits until it is ready, and reads every write that
+was acknowledged word for word. What was not answered may be there or not, but not a part of it. At the end all writes
+of all rounds are read once more. A round takes about as long as the server takes to start.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import random
 import shutil
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+from bench.process import Keepstone
+from bench.writes import SURFACES, Answer, Fault, Places, Write, halves, missing, prepare, words
 
-VICTIMS = ("keepstone", "postgres")
-CLIENTS = 4
-LONGEST_ROUND = 1.0  # seconds of writing before the kill
-PATIENCE = 60.0
-
-
-class Keepstone:
-    """A server on one home, started as often as it takes."""
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._process: subprocess.Popen[str] | None = None
-        self.url = ""
-
-    def start(self) -> None:
-        with (self._home.with_name("stderr")).open("a") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "keepstone", "serve", "--port", "0"],
-                env=os.environ | {"KEEPSTONE_HOME": str(self._home), "KEEPSTONE_EMBEDDINGS_PROVIDER": "none"},
-                stdout=subprocess.PIPE, stderr=errors, text=True,
-            )  # fmt: skip
-        assert self._process.stdout
-        for line in self._process.stdout:
-            if "running at" in line:
-                self.url = line.split()[-1]
-                return
-        raise SystemExit(f"keepstone did not start:\n{self._home.with_name('stderr').read_text()[-2000:]}")
-
-    def kill(self) -> None:
-        assert self._process
-        assert self._process.stdout
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-
-    def stop(self) -> None:
-        assert self._process
-        self._process.terminate()
-        self._process.communicate()
-
-    def postgres(self) -> int | None:
-        try:
-            return int((self._home / "postgres" / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
-        except (FileNotFoundError, ValueError):
-            return None
-
-    @property
-    def auth(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {(self._home / 'owner-key').read_text().strip()}"}
+VICTIMS = ("keepstone", "postgres", "both")
+LONGEST_ROUND = 0.6  # seconds of writing before the kill
 
 
 @dataclass(slots=True)
 class Tally:
-    acknowledged: set[str] = field(default_factory=set[str])
-    unseen: set[str] = field(default_factory=set[str])  # acknowledged since the last look
-    lost: set[str] = field(default_factory=set[str])
+    """`unseen` and `unanswered` are those since the last look."""
+
+    acknowledged: list[Write] = field(default_factory=list[Write])
+    unseen: list[Write] = field(default_factory=list[Write])
+    unanswered: list[Write] = field(default_factory=list[Write])
+    lost: set[Write] = field(default_factory=set[Write])
+    halved: set[Write] = field(default_factory=set[Write])
+    statuses: Counter[int] = field(default_factory=Counter[int])
+    faults: list[str] = field(default_factory=list[str])  # answers that no kill explains
     seconds: dict[str, list[float]] = field(default_factory=lambda: {victim: [] for victim in VICTIMS})
+    rounds: list[float] = field(default_factory=list[float])
+
+    def take(self, write: Write, answer: Answer) -> None:
+        surface = SURFACES[write.surface]
+        self.statuses[answer.status] += 1
+        if answer.status == surface.acknowledged:
+            known = Write(write.surface, write.word, surface.named(answer.json))
+            self.acknowledged.append(known)
+            self.unseen.append(known)
+            return
+        self.unanswered.append(write)
+        if answer.status != 503:
+            self.faults.append(f"{write.surface}: {answer.status} {answer.body[:300].decode(errors='replace')}")
+
+    @property
+    def broken(self) -> bool:
+        return bool(self.lost or self.halved or self.faults)
 
     def report(self) -> dict[str, object]:
         killed = {victim: seconds for victim, seconds in self.seconds.items() if seconds}
         return {
-            "rounds": sum(map(len, killed.values())),
+            "rounds": len(self.rounds),
             "kills": {victim: len(seconds) for victim, seconds in killed.items()},
             "acknowledged": len(self.acknowledged),
-            "lost": len(self.lost),
+            "surfaces": dict(Counter(write.surface for write in self.acknowledged)),
+            "lost": sorted(f"{write.surface} {write.word} {write.id}" for write in self.lost),
+            "halved": sorted(f"{write.surface} {write.word}" for write in self.halved),
+            "statuses": dict(self.statuses),
+            "faults": self.faults[:20],
             "recovery_seconds": {
                 victim: {"median": round(statistics.median(seconds), 2), "max": round(max(seconds), 2)}
                 for victim, seconds in killed.items()
             },
+            "round_seconds": round(statistics.mean(self.rounds), 2) if self.rounds else None,
         }
 
 
-async def write(keepstone: Keepstone, client: httpx.AsyncClient, tally: Tally) -> None:
-    """Until cancelled. Only a 201 is a promise; what ends otherwise may be there or not."""
-    while True:
+def write(
+    name: str, keepstone: Keepstone, places: Places, word: Callable[[], str], tally: Tally, end: threading.Event
+) -> None:
+    """One after the other until the end. Only an answer with success is a promise."""
+    client = keepstone.client()
+    while not end.is_set():
+        attempt = Write(name, word())
         try:
-            answer = await client.post(f"{keepstone.url}/v1/keys", json={"name": "crash"})
-        except httpx.TransportError:
-            await asyncio.sleep(0.02)
+            answer = SURFACES[name].send(client, places, attempt)
+        except Fault:
+            tally.unanswered.append(attempt)
+            end.wait(0.05)
             continue
-        if answer.status_code == 201:
-            key = answer.json()["id"]
-            tally.acknowledged.add(key)
-            tally.unseen.add(key)
-        else:
-            await asyncio.sleep(0.02)
+        tally.take(attempt, answer)
+        if answer.status == 503:
+            end.wait(0.05)
+    client.close()
 
 
-async def recovered(keepstone: Keepstone, client: httpx.AsyncClient, killed: int | None) -> None:
-    """Until it is ready on another Postgres than the one that was there."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            if keepstone.postgres() not in {None, killed}:
-                answer = await client.get(f"{keepstone.url}/readyz")
-                if answer.status_code == 200:
-                    return
-        except httpx.TransportError:
-            pass
-        await asyncio.sleep(0.01)
-    raise SystemExit(f"not ready {PATIENCE:.0f} s after the kill")
-
-
-async def missing(keepstone: Keepstone, client: httpx.AsyncClient, wanted: set[str]) -> set[str]:
-    """Those of `wanted` that the server does not list. The newest come first, so it rarely reads far."""
-    left = set(wanted)
-    params = {"limit": "200"}
-    while left:
-        page = (await client.get(f"{keepstone.url}/v1/keys", params=params)).raise_for_status().json()
-        left -= {item["id"] for item in page["items"]}
-        if not page["has_more"]:
-            break
-        params["cursor"] = page["next_cursor"]
-    return left
-
-
-async def one_round(keepstone: Keepstone, client: httpx.AsyncClient, tally: Tally, chance: random.Random) -> None:
-    writers = [asyncio.create_task(write(keepstone, client, tally)) for _ in range(CLIENTS)]
-    await asyncio.sleep(chance.uniform(0, LONGEST_ROUND))
-    victim = chance.choice(VICTIMS)
-    server = keepstone.postgres()
-    assert server
-    begun = time.monotonic()
-    if victim == "keepstone":
-        keepstone.kill()
-        await asyncio.to_thread(keepstone.start)
-    else:
+def kill(keepstone: Keepstone, victim: str, server: int) -> None:
+    """Until Keepstone runs again."""
+    if victim == "postgres":
         os.kill(server, signal.SIGKILL)
-    await recovered(keepstone, client, server)
-    tally.seconds[victim].append(time.monotonic() - begun)
+        return
+    keepstone.kill() if victim == "keepstone" else keepstone.kill_all()
+    keepstone.start()
+
+
+def one_round(
+    keepstone: Keepstone, places: Places, word: Callable[[], str], tally: Tally, chance: random.Random
+) -> None:
+    begun, end = time.monotonic(), threading.Event()
+    writers = [
+        threading.Thread(target=write, args=(name, keepstone, places, word, tally, end), daemon=True)
+        for name in SURFACES
+    ]
     for writer in writers:
-        writer.cancel()
-    await asyncio.gather(*writers, return_exceptions=True)
-    tally.lost |= await missing(keepstone, client, tally.unseen)
+        writer.start()
+    try:
+        time.sleep(chance.uniform(0, LONGEST_ROUND))
+        victim, server = chance.choice(VICTIMS), keepstone.postgres()
+        assert server
+        killed = time.monotonic()
+        kill(keepstone, victim, server)
+        keepstone.wait(other_than=server)
+        tally.seconds[victim].append(time.monotonic() - killed)
+    finally:
+        end.set()
+        for writer in writers:
+            writer.join()
+    look(keepstone, places, tally)
+    tally.rounds.append(time.monotonic() - begun)
+
+
+def look(keepstone: Keepstone, places: Places, tally: Tally) -> None:
+    """For what was written since the last look. Of a surface's refused writes, all of one outage are alike."""
+    client = keepstone.client()
+    tally.lost |= missing(client, places, tally.unseen)
+    first: dict[str, Write] = {}
+    for attempt in tally.unanswered:
+        first.setdefault(attempt.surface, attempt)
+    tally.halved |= halves(client, places, first.values())
+    client.close()
     tally.unseen.clear()
+    tally.unanswered.clear()
 
 
-async def run(rounds: int, seed: int) -> Tally:
-    chance = random.Random(seed)
+def run(rounds: int, seed: int, minutes: float = float("inf"), report: Callable[[str], None] = print) -> Tally:
+    """So many rounds on a home of its own, or as many as fit into the minutes."""
+    chance, tally = random.Random(seed), Tally()
     place = Path(tempfile.mkdtemp(prefix="keepstone-crash-", dir="/tmp"))
     keepstone = Keepstone(place / "home")
-    tally = Tally()
+    end = time.monotonic() + minutes * 60
     keepstone.start()
     try:
-        async with httpx.AsyncClient(headers=keepstone.auth, timeout=10) as client:
-            await recovered(keepstone, client, None)
-            for number in range(rounds):
-                await one_round(keepstone, client, tally, chance)
-                if sys.stderr.isatty():
-                    print(f"\r{number + 1} of {rounds}", end="", file=sys.stderr)
-            tally.lost |= await missing(keepstone, client, tally.acknowledged)
+        keepstone.wait()
+        client = keepstone.client()
+        places, word = prepare(client, f"run{seed}"), words(f"run{seed}")
+        client.close()
+        for number in range(1, rounds + 1):
+            one_round(keepstone, places, word, tally, chance)
+            if number % 25 == 0:
+                report(json.dumps(tally.report()))
+            if time.monotonic() > end:
+                break
+        tally.lost |= all_missing(keepstone, places, tally.acknowledged)
     finally:
         keepstone.stop()
     shutil.rmtree(place)
     return tally
 
 
+def all_missing(keepstone: Keepstone, places: Places, writes: Iterable[Write]) -> set[Write]:
+    """Those of all rounds that are not there any more."""
+    client = keepstone.client()
+    try:
+        return missing(client, places, writes)
+    finally:
+        client.close()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so long, whatever the rounds")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    tally = asyncio.run(run(options.rounds, options.seed))
+    tally = run(options.rounds, options.seed, options.minutes, lambda line: print(line, file=sys.stderr, flush=True))
     print(json.dumps(tally.report() | {"seed": options.seed}))
-    return 1 if tally.lost else 0
+    return 1 if tally.broken else 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.exports import chatgpt_zip
 
-from bench.crash import Keepstone
+from bench.process import Keepstone
 
 POLL = 0.05
 

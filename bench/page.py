@@ -16,9 +16,11 @@ HEAD = (
     "we aim at; nothing here is asserted.\n\nThe floor is what a careful afternoon gives: bm25s and MiniLM by numpy, "
     "fused by their ranks, all in memory, behind a small HTTP server of its own where HTTP is measured."
 )
-CRASH = (
-    "Crash safety has a run of its own: `python -m bench.crash --rounds 200` kills Keepstone or Postgres with "
-    "`kill -9` during writes and counts what was acknowledged and lost."
+HOLD = (
+    "What happens under attack has runs of its own, which fail when a promise is broken: `make hold` attacks a server "
+    "while a client works beside it, `python -m bench.fuzz` sends it 100,000 generated requests, and `python -m "
+    "bench.crash --rounds 1000` kills Keepstone, Postgres or both with `kill -9` during writes on nine surfaces and "
+    "reads back every write that was acknowledged. [CONTRIBUTING](../CONTRIBUTING.md#how-the-tests-run) says more."
 )
 
 
@@ -75,7 +77,7 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         found += ["## How far `relevance` can be believed", when(calibration), calibration["markdown"].strip()]
     if floor := parts.get("floor"):
         found += ["## The ground floor", when(floor), table(floor["figures"])]
-    return "\n\n".join([*found, CRASH]) + "\n"
+    return "\n\n".join([*found, HOLD]) + "\n"
 
 
 def grouped(figures: Sequence[Json]) -> dict[str, list[Json]]:

@@ -21,7 +21,7 @@ from xdist.remote import Producer
 
 from browser import dashboard_server, open_chromium
 from keepstone.access import keys, users
-from keepstone.access.operator import principal_for
+from keepstone.access.operator import principal_for, set_allowance
 from keepstone.app import make_app
 from keepstone.home import ensure_home
 from keepstone.model.account import User
@@ -224,6 +224,20 @@ async def http(app: FastAPI, address: str = "127.0.0.1", **options: Any) -> Asyn
 @pytest.fixture
 async def client(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient]:
     async with http(app) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def operator_auth(services: Services, world: World) -> dict[str, str]:
+    """How the server's operator shows who they are: the stranger, made an admin."""
+    await set_allowance(services, world.stranger.user.email, admin=True)
+    return world.stranger.auth
+
+
+@pytest.fixture
+async def console(app: FastAPI, operator_auth: dict[str, str]) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client that is the operator."""
+    async with http(app, headers=operator_auth) as opened:
         yield opened
 
 

@@ -183,8 +183,9 @@ async def test_an_admin_sets_another_quota_for_one_user_and_null_goes_back_to_th
     app: FastAPI, services: Services, world: World
 ) -> None:
     await operator.set_allowance(services, OLGA, plan="pro")
+    await operator.set_allowance(services, "max@example.org", admin=True)
     path = f"/x_console/api/users/{world.owner.user.id}"
-    async with http(app) as here, http(app, address="192.0.2.7") as away:
+    async with http(app, headers=world.member.auth) as here, http(app, address="192.0.2.7") as away:
         answer = await here.patch(path, json={"quota_bytes": ONE})
         assert answer.status_code == 200
         assert answer.json()["quota_bytes"] == ONE
@@ -192,7 +193,7 @@ async def test_an_admin_sets_another_quota_for_one_user_and_null_goes_back_to_th
         assert (await get(here, world.member.auth, "/v1/memory/usage"))["quota_bytes"] == 50 * MB
         await saved(here, world, 1)
         assert (await save(here, world, 2)).status_code == 429
-        # From elsewhere only an admin, and what another calls it does not matter.
+        # Only an admin, and what another calls it does not matter.
         assert (await away.patch(path, json={"quota_bytes": 1})).status_code == 401
         for auth in (world.owner.auth, world.stranger.auth, world.service_auth):
             assert (await away.patch(path, headers=auth, json={"quota_bytes": 1})).status_code in {403, 404}

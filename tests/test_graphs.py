@@ -91,7 +91,7 @@ async def test_the_default_graph_stays(client: httpx.AsyncClient, world: World) 
 
 
 async def test_after_a_month_in_the_trash_a_graph_and_a_node_are_gone_with_all_that_made_them_findable(
-    client: httpx.AsyncClient, world: World, services: Services, database: str
+    client: httpx.AsyncClient, console: httpx.AsyncClient, world: World, services: Services, database: str
 ) -> None:
     auth = world.owner.auth
     graph = await make_graph(client, auth)
@@ -111,7 +111,7 @@ async def test_after_a_month_in_the_trash_a_graph_and_a_node_are_gone_with_all_t
     assert await rows(database, "SELECT count(*) FROM terms WHERE term IN ('walrus', 'seal')") == [(0,)]
     assert await rows(database, "SELECT 1 FROM edges UNION SELECT 1 FROM queries") == []
     assert await rows(database, "SELECT 1 FROM spaces WHERE name LIKE %s", [f"{graph}%"]) == []
-    assert (await client.get(f"/x_console/api/queries/{asked}")).status_code == 404
+    assert (await console.get(f"/x_console/api/queries/{asked}")).status_code == 404
 
 
 # ------------------------------------------------------------------------------------------------------- nodes
@@ -582,13 +582,15 @@ async def test_graphs_are_the_accounts_and_nobody_elses(client: httpx.AsyncClien
     assert await neighbors(client, auth, node, graph=graph) == {other: 1}
 
 
-async def test_the_operator_sees_what_a_query_did_and_no_text(client: httpx.AsyncClient, world: World) -> None:
+async def test_the_operator_sees_what_a_query_did_and_no_text(
+    client: httpx.AsyncClient, console: httpx.AsyncClient, world: World
+) -> None:
     auth = world.owner.auth
     await store(client, auth, "Walruses sing", node_type="fact", metadata={"team": "sea"})
     asked = await recall(
         client, auth, "walruses", node_type="fact", metadata_filter={"team": "sea"}, max_results=3, min_relevance=0.1
     )
-    answer = await client.get(f"/x_console/api/queries/{asked['query_id']}")
+    answer = await console.get(f"/x_console/api/queries/{asked['query_id']}")
     noted = answer.json()
     assert (noted["filters"], noted["max_results"], noted["min_relevance"]) == (
         ["node_type", "metadata_filter"],
@@ -601,7 +603,7 @@ async def test_the_operator_sees_what_a_query_did_and_no_text(client: httpx.Asyn
     assert noted["milliseconds"] > 0
     assert "alrus" not in answer.text
     assert "sea" not in answer.text
-    assert (await client.get("/x_console/api/queries/qry_" + "a" * 24)).status_code == 404
+    assert (await console.get("/x_console/api/queries/qry_" + "a" * 24)).status_code == 404
 
 
 async def test_from_elsewhere_only_an_admin_looks_into_queries(services: Services, world: World) -> None:

@@ -16,10 +16,11 @@ from keepstone.services import Services
 from keepstone.surfaces.http.permits import OPEN, READS, SURFACES, writes
 from leaks import PROBES, Probe, filled, make_victim, parameters
 
-# They look at no key: whoever calls them shows a password, a link or a signature, or is shown a page.
+# They look at no key: whoever calls them shows a password, a link, a signature or a foreign token, or is shown a page.
 WITHOUT_KEY = {
-    "POST /auth/login", "GET /auth/once/{token}", "POST /login", "GET /login", "POST /v1/billing/webhook",
-    "GET /healthz", "GET /readyz", "GET /metrics", "GET /docs", "GET /openapi.json", "GET /v1/plans",
+    "POST /auth/login", "POST /auth/accept", "GET /auth/once/{token}", "POST /login", "GET /login",
+    "POST /v1/billing/webhook", "GET /healthz", "GET /readyz", "GET /metrics", "GET /docs", "GET /openapi.json",
+    "GET /v1/plans",
 }  # fmt: skip
 
 

@@ -668,7 +668,8 @@ async def test_the_operator_sees_every_accounts_numbers_and_no_text(
     await used_something(services, world)
     path = "/x_console/api/usage"
     july = {"from": "2026-07-01", "to": "2026-07-31"}
-    async with http(app) as here, http(app, address="192.0.2.7") as away:
+    await operator.set_allowance(services, "max@example.org", admin=True)
+    async with http(app, headers=world.member.auth) as here, http(app, address="192.0.2.7") as away:
         every = (await here.get(path, params=july)).json()
         assert [(one["account_id"], one["calls"], one["credits"]) for one in every["accounts"]] == [
             (world.owner.principal.account_id, 5, 9), (world.stranger.principal.account_id, 1, 1)

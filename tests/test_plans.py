@@ -29,8 +29,8 @@ NO_LIMITS = {
 LIMITS_OF_TEAM = NO_LIMITS | {"capacity_bytes": 20_000, "price": "€9 a month"}
 
 
-async def test_the_plans_of_the_documents_are_there(client: httpx.AsyncClient) -> None:
-    listed = (await client.get(PLANS)).json()["items"]
+async def test_the_plans_of_the_documents_are_there(console: httpx.AsyncClient) -> None:
+    listed = (await console.get(PLANS)).json()["items"]
     assert [(one["name"], one["capacity_bytes"], one["price"]) for one in listed] == [
         ("free", 5 * MB, "$0"), ("pro", 50 * MB, "$10/mo"), ("max", 300 * MB, "$40/mo"), ("unlimited", None, None)
     ]  # fmt: skip
@@ -41,7 +41,8 @@ async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
     app: FastAPI, services: Services, world: World
 ) -> None:
     await operator.set_allowance(services, OLGA, plan="team")
-    async with http(app) as here, http(app, address="192.0.2.7") as away:
+    await operator.set_allowance(services, "max@example.org", admin=True)
+    async with http(app, headers=world.member.auth) as here, http(app, address="192.0.2.7") as away:
         assert (await get(here, world.owner.auth, "/v1/memory/usage"))["quota_bytes"] == 5 * MB, "not known: free"
         body = NO_LIMITS | {"capacity_bytes": 20_000, "key_per_minute": 100, "position": 9}
         made = await here.put(f"{PLANS}/team", json=body)
@@ -55,7 +56,7 @@ async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
         await here.put(f"{PLANS}/team", json=NO_LIMITS | {"capacity_bytes": 40_000})
         assert (await here.get(f"{PLANS}/team")).json()["position"] == 9, "it stays where it was"
         assert (await here.post(CAPSULES, headers=world.owner.auth, json={"content_md": "x" * 13_000})).is_success
-        # From elsewhere only an admin.
+        # Only an admin.
         for auth, status in ((dict[str, str](), 401), (world.owner.auth, 403), (world.service_auth, 403)):
             assert (await away.put(f"{PLANS}/team", headers=auth, json=body)).status_code == status
             assert (await away.get(PLANS, headers=auth)).status_code == status
@@ -71,15 +72,15 @@ async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
         {"colour": "green"}, {"monthly_credits": 2**54}, {"price": ""}, {"price": 10}, {"price": "x" * 41},
     ],
 )  # fmt: skip
-async def test_a_plan_that_cant_be_is_refused(client: httpx.AsyncClient, change: dict[str, Any]) -> None:
-    assert (await client.put(f"{PLANS}/pro", json=NO_LIMITS | change)).status_code == 422
-    assert (await client.get(f"{PLANS}/pro")).json()["capacity_bytes"] == 50 * MB
+async def test_a_plan_that_cant_be_is_refused(console: httpx.AsyncClient, change: dict[str, Any]) -> None:
+    assert (await console.put(f"{PLANS}/pro", json=NO_LIMITS | change)).status_code == 422
+    assert (await console.get(f"{PLANS}/pro")).json()["capacity_bytes"] == 50 * MB
 
 
 async def test_everybody_sees_the_plans_that_have_a_price_and_nothing_else_of_them(
-    app: FastAPI, services: Services
+    app: FastAPI, services: Services, operator_auth: dict[str, str]
 ) -> None:
-    async with http(app) as here, http(app, address="192.0.2.7") as away:
+    async with http(app, headers=operator_auth) as here, http(app, address="192.0.2.7") as away:
         await here.put(f"{PLANS}/team", json=LIMITS_OF_TEAM | {"position": 2, "key_per_minute": 7})
         listed = await away.get("/v1/plans")
         assert listed.status_code == 200
@@ -115,13 +116,13 @@ async def test_the_first_plans_have_prices_until_somebody_changes_them(empty_dat
     assert (None,) in await rows(empty_database, "SELECT price FROM plans WHERE name = 'pro'"), "a choice, not a gap"
 
 
-async def test_a_plan_needs_a_plain_name_and_all_of_its_limits(client: httpx.AsyncClient, services: Services) -> None:
+async def test_a_plan_needs_a_plain_name_and_all_of_its_limits(console: httpx.AsyncClient, services: Services) -> None:
     for name in ("Team", "a plan", "-x", "x" * 64, "caf\u00e9"):
-        assert (await client.put(f"{PLANS}/{name}", json=NO_LIMITS)).status_code == 422
+        assert (await console.put(f"{PLANS}/{name}", json=NO_LIMITS)).status_code == 422
         with pytest.raises(Invalid):
             await plans.put_plan(services, Plan(name=name))
-    assert (await client.put(f"{PLANS}/team", json={"capacity_bytes": 1})).status_code == 422
-    assert (await client.get(f"{PLANS}/team")).status_code == 404
+    assert (await console.put(f"{PLANS}/team", json={"capacity_bytes": 1})).status_code == 422
+    assert (await console.get(f"{PLANS}/team")).status_code == 404
 
 
 async def test_the_server_reads_plans_and_changes_them_through_one_function_alone(services: Services) -> None:

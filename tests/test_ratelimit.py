@@ -117,6 +117,7 @@ async def test_the_limit_holds_on_every_surface_that_serves_memory_and_on_no_oth
     signed_in = await client.post("/auth/login", json={"email": OLGA, "password": PASSWORD})
     cookie = {"Cookie": f"session={signed_in.cookies['session']}", "Accept": "application/json"}
     client.cookies.clear()
+    await operator.set_allowance(services, OLGA, admin=True)
     await limit(services, account=1)
     assert await statuses(client, world.owner.auth, 1) == [200]
     assert await statuses(client, cookie, 1, "/chat/api/workspaces") == [429]

@@ -110,6 +110,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) ->
         throttle=Throttle(),
         rates=Rates(settings.redis_url),
         replies=Replies(seconds=RETRY_SECONDS),
+        notes=Replies(seconds=60, capacity=10_000),
         metrics=Metrics(),
         tracer=make_tracer(settings.otlp_endpoint),
         hasher=hasher,

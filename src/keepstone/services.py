@@ -39,6 +39,7 @@ class Services:
     throttle: Throttle
     rates: Rates
     replies: Replies
+    notes: Replies  # what was told to the audit trail a moment ago, and is not told again
     metrics: Metrics
     tracer: Tracer
     hasher: PasswordHasher

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_found, require_owner, require_user
+from keepstone.access.require import require_found, require_owner, require_self, require_user
 from keepstone.access.secrets import new_secret
 from keepstone.errors import Forbidden, Invalid, NotFound
 from keepstone.model.credential import ApiKey
@@ -36,6 +36,7 @@ async def create_key(
     spaces: Sequence[str] | None = None,
 ) -> tuple[ApiKey, str]:
     """The new key and, this once, its secret. A service key speaks for the whole account: only its owner makes one."""
+    require_self(principal)
     user_id = None if service else require_user(principal)
     if service:
         require_owner(principal)
@@ -74,6 +75,7 @@ async def get_key(services: Services, principal: Principal, key_id: str) -> ApiK
 
 async def revoke_key(services: Services, principal: Principal, key_id: str) -> None:
     """From the next request on it opens nothing. Revoking twice is no fault."""
+    require_self(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         key = _visible(await store.get(conn, key_id), principal)
         await store.revoke(conn, key.id)

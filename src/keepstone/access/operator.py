@@ -1,11 +1,11 @@
-"""What the operator of the server does for any account: from the command line, and later from the console.
+"""What the operator of the server does for any account: from the command line, and from the console.
 
 None of it shows or changes memory.
 """
 
 from dataclasses import dataclass
 
-from keepstone.access.audit import record
+from keepstone.access.audit import note, record
 from keepstone.access.emails import normal_email
 from keepstone.access.meter import month_of
 from keepstone.access.principals import operator_in
@@ -51,8 +51,11 @@ async def residents(services: Services) -> list[Resident]:
         return await accounts.everybody(conn)
 
 
-async def residents_page(services: Services, page: PageRequest, *, beginning: str | None) -> Page[Resident]:
+async def residents_page(
+    services: Services, principal: Principal, page: PageRequest, *, beginning: str | None
+) -> Page[Resident]:
     """The same in pages; with `beginning`, those whose address begins so."""
+    await note(services, principal, "console.users", None)
     wanted = beginning.strip().lower() if beginning else None
     async with services.db.unscoped() as conn:
         people = await accounts.everybody(conn, beginning=wanted or None, after=page.after, limit=page.limit + 1)
@@ -79,6 +82,7 @@ async def set_allowance(
         of_user["is_admin"] = admin
     if subject is not None:
         of_user["subject"] = subject or None
+        of_user["subject_issuer"] = services.settings.oidc_issuer if subject else None
     async with services.db.transaction(account_scope(principal)) as conn:
         if subject:
             await _free(conn, subject, user)
@@ -96,14 +100,22 @@ async def _free(conn: Connection, subject: str, user: User) -> None:
         raise Conflict(f"Another user is {subject[:80]} already: take it from them first, with --subject ''.")
 
 
-async def set_quota(services: Services, user_id: str, quota_bytes: int | None) -> None:
+async def set_quota(services: Services, user_id: str, quota_bytes: int | None, *, by: Principal | None = None) -> None:
     """How much one user may keep, whatever their plan says; None goes back to the plan."""
     async with services.db.unscoped() as conn:
         account = require_found(await accounts.account_of(conn, "user", user_id), _NO_USER)
     async with services.db.transaction(account_scope(account)) as conn:
         require_found(await users.get(conn, user_id), _NO_USER)
         await users.update(conn, user_id, quota_bytes=quota_bytes)
-        await record(conn, operator_in(account), "user.quota", user_id, quota_bytes=quota_bytes)
+        await record(conn, by or operator_in(account), "user.quota", user_id, quota_bytes=quota_bytes)
+
+
+async def look_at_resident(services: Services, principal: Principal, user_id: str) -> Resident:
+    """The same as `resident`; that somebody looked stands in the audit trail of whom they looked at."""
+    person = await resident(services, user_id)
+    account = await account_number(services, person.account_id)
+    await note(services, principal, "console.user", user_id, account=account)
+    return person
 
 
 async def resident(services: Services, user_id: str) -> Resident:
@@ -137,6 +149,7 @@ async def jobs(services: Services) -> Jobs:
     )
 
 
-async def retry_job(services: Services, job_id: int) -> None:
+async def retry_job(services: Services, principal: Principal, job_id: int) -> None:
     if not await services.queue.retry(job_id):
         raise NotFound(f"There is no failed job {job_id}: it runs again already, or is gone.")
+    await note(services, principal, "job.retry", str(job_id))

@@ -8,12 +8,17 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from keepstone.access.audit import record
+from keepstone.access.principals import operator_in
+from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
 from keepstone.errors import Invalid, QuotaExceeded
 from keepstone.model.account import User
 from keepstone.model.plan import PLAN_NAME, Plan
+from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.settings import Settings
+from keepstone.store import accounts
 from keepstone.store import plans as store
 from keepstone.store.db import Connection
 
@@ -60,19 +65,27 @@ async def find(conn: Connection, name: str) -> Plan:
     return require_found(await store.named(conn, name), missing)
 
 
-async def put_plan(services: Services, plan: Plan) -> Plan:
-    """Make it, or make it this. It holds from the next request on, for everybody who is on it."""
+async def put_plan(services: Services, plan: Plan, *, by: Principal | None = None) -> Plan:
+    """Make it, or make it this. It holds from the next request on, for everybody who is on it. A plan is no account's:
+    the line in the audit trail stands in the account of `by`, or for the command line of the first admin.
+    """
     if re.fullmatch(PLAN_NAME, plan.name) is None:
         raise Invalid("A plan's name is of a-z, 0-9, - and _, begins with a letter or digit and has up to 63 of them.")
     async with services.db.unscoped() as conn:
-        await store.put(conn, plan)
+        account = by.account if by else await accounts.account_of(conn, "admin", "")
+        if account is None:
+            await store.put(conn, plan)
+    if account is not None:
+        async with services.db.transaction(account_scope(account)) as conn:
+            await store.put(conn, plan)
+            await record(conn, by or operator_in(account), "plan.put", plan.name)
     log.info("plan set", extra={"plan": plan.name})
     return plan
 
 
-async def change_plan(services: Services, name: str, **changes: Any) -> Plan:
+async def change_plan(services: Services, name: str, *, by: Principal | None = None, **changes: Any) -> Plan:
     """Set the given limits and leave the rest. One that was not there is made, behind the others."""
     plans = await list_plans(services)
     last = max((plan.position for plan in plans), default=0)
     before = next((plan for plan in plans if plan.name == name), Plan(name=name, position=last + 1))
-    return await put_plan(services, replace(before, **changes))
+    return await put_plan(services, replace(before, **changes), by=by)

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from keepstone.access.audit import note
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
@@ -28,13 +29,15 @@ _LONGEST_DELAY = 1.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
     """What came with a request. Of `sessions` the first that is good counts. `on_behalf_of` is whom a service key
-    speaks for: an id or an e-mail address.
+    speaks for: an id or an e-mail address. `route` and `object_id` are what it asks for, as the audit trail tells it.
     """
 
     authorization: str | None = None
     sessions: tuple[str, ...] = ()
     on_behalf_of: str | None = None
     address: str = ""
+    route: str = ""
+    object_id: str | None = None
 
 
 async def authenticate(services: Services, credentials: Credentials) -> Principal:
@@ -51,21 +54,35 @@ async def authenticate(services: Services, credentials: Credentials) -> Principa
             await asyncio.sleep(min(wait, _LONGEST_DELAY))
             raise RateLimited("Too many wrong credentials from this address.", retry_after=wait) from None
         raise
-    return await act_for(services, principal, credentials.on_behalf_of)
+    return await act_for(
+        services, principal, credentials.on_behalf_of, route=credentials.route, object_id=credentials.object_id
+    )
 
 
-async def act_for(services: Services, principal: Principal, user: str | None) -> Principal:
+async def act_for(
+    services: Services, principal: Principal, user: str | None, *, route: str = "", object_id: str | None = None
+) -> Principal:
     """The same caller as one of the account's users, named by id or e-mail address; without a name as themselves.
 
-    Only a service key can be somebody else. To a user's credential anybody else does not exist.
+    Only a service key can be somebody else, which stands in the audit trail, reads included. To a user's credential
+    anybody else does not exist.
     """
-    if user is None:
-        return principal
-    async with services.db.transaction(account_scope(principal)) as conn:
-        acted_for = await find_user(conn, user)
-    if principal.user_id not in {None, acted_for.id}:
-        raise NotFound(_NO_USER)
-    return replace(principal, user_id=acted_for.id, role=acted_for.role, is_admin=acted_for.is_admin)
+    before = principal
+    if user is not None:
+        async with services.db.transaction(account_scope(principal)) as conn:
+            acted_for = await find_user(conn, user)
+        if principal.user_id not in {None, acted_for.id}:
+            raise NotFound(_NO_USER)
+        if principal.user_id is None:
+            principal = _acting(principal, acted_for.id)
+    if principal.acting and (route or not before.acting):
+        await note(services, principal, "acting.use", object_id or principal.user_id, route=route or None)
+    return principal
+
+
+def _acting(principal: Principal, user_id: str | None) -> Principal:
+    """Somebody else's name alone: what they may in the account and on the server does not come with it."""
+    return replace(principal, user_id=user_id, role="member", is_admin=False, acting=True)
 
 
 async def find_user(conn: Connection, user: str) -> User:
@@ -148,8 +165,9 @@ def _of_holder(holder: Holder, *, via: Via) -> Principal:
         surfaces=None if holder.surfaces is None else frozenset(holder.surfaces),
         spaces=None if holder.spaces is None else frozenset(holder.spaces),
     )
-    return Principal(
+    principal = Principal(
         account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
         is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate, reach=reach,
         credential_expires_at=holder.expires_at,
     )  # fmt: skip
+    return _acting(principal, holder.user_id) if holder.acting else principal

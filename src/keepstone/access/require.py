@@ -22,6 +22,15 @@ def require_user(principal: Principal) -> str:
     return principal.user_id
 
 
+def require_self(principal: Principal) -> None:
+    """The one place that keeps whoever speaks for somebody off how that person signs in and what they may."""
+    if principal.acting:
+        raise Forbidden(
+            "A service key that speaks for somebody may not do this: they do it themselves, signed in or with a key "
+            "of their own."
+        )
+
+
 def require_owner(principal: Principal) -> None:
     if principal.role != "owner":
         raise Forbidden("Only an owner of the account may do this.")

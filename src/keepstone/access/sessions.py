@@ -10,7 +10,7 @@ from keepstone.access.emails import plain_email
 from keepstone.access.passwords import hash_password, verify_password
 from keepstone.access.principals import operator_in, principal_of
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_user
+from keepstone.access.require import require_self, require_user
 from keepstone.access.secrets import new_secret, parse_secret
 from keepstone.errors import Forbidden, Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
@@ -134,6 +134,7 @@ async def list_sessions(services: Services, principal: Principal, page: PageRequ
 
 
 async def end_session(services: Services, principal: Principal, session_id: str) -> None:
+    require_self(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         session = await store.get(conn, session_id)
         if session is None or session.user_id != principal.user_id:
@@ -144,6 +145,7 @@ async def end_session(services: Services, principal: Principal, session_id: str)
 
 async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
     """Set the password; every other session of the user ends. An existing password has to be shown first."""
+    require_self(principal)
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         stored = await users.password_hash(conn, user_id)
@@ -186,5 +188,7 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     await users.update(conn, user.id, last_login_at=now)
     principal = principal_of(user, account_id="", via="session", credential_id=session_id)
     await record(conn, principal, action, session_id)
-    device = browser.device if known_name(services, user.email, browser.device) else new_mark(services, user.email)
-    return Login(user=user, token=secret.text, expires_at=expires_at, device=device or "")
+    device = browser.device
+    if device is None or known_name(services, user.email, device) is None:
+        device = new_mark(services, user.email)
+    return Login(user=user, token=secret.text, expires_at=expires_at, device=device)

@@ -8,7 +8,7 @@ from keepstone.access.emails import normal_email
 from keepstone.access.passwords import hash_password
 from keepstone.access.principals import operator_in
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_found, require_owner, require_user
+from keepstone.access.require import require_found, require_owner, require_self, require_user
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.model.account import Account, User
 from keepstone.model.ids import new_id
@@ -34,7 +34,9 @@ async def create_user(
     is_admin: bool = False,
     by: Principal | None = None,
 ) -> User:
-    """A new user: in a new account and its owner, or in the account that is named, there a member."""
+    """A new user: in a new account and its owner, or in the account that is named, there a member. `by` is whoever of
+    that account made the place, which the new one has still to take; without, it is the operator.
+    """
     email = normal_email(email)
     password_hash = await hash_password(services.hasher, password) if password is not None else None
     async with services.db.unscoped() as conn:
@@ -51,6 +53,7 @@ async def create_user(
         await store.insert(
             conn, user_id, email=email, name=name, role=role or ("owner" if account is None else "member"),
             is_admin=is_admin, password_hash=password_hash,
+            accepted_at=services.clock() if by is None else None,
         )  # fmt: skip
         for kind in ("vault", "profile"):
             await spaces.ensure(conn, kind=kind, name=user_id, owner=user_id)
@@ -126,6 +129,7 @@ async def erase_user(services: Services, principal: Principal, user_id: str) -> 
 
     With the last user of an account the account goes too. While others are in it, one of them has to be its owner.
     """
+    require_self(principal)
     _see(principal, user_id)
     async with services.db.transaction(account_scope(principal)) as conn:
         user = await _existing(conn, user_id)

@@ -29,5 +29,9 @@ def pattern(kind: Kind) -> str:
     return f"{kind}_{_BODY}"
 
 
+def is_any_id(text: str) -> bool:
+    return re.fullmatch(rf"(?:{'|'.join(KINDS)})_{_BODY}", text) is not None
+
+
 def is_id(kind: Kind, text: str) -> bool:
     return re.fullmatch(pattern(kind), text) is not None

@@ -43,6 +43,9 @@ class Principal:
 
     `user_id` is None for a service key that named no user: it then speaks for the account alone. And for work that
     nobody in particular caused.
+
+    `acting`: a service key that named the user. It may what is a user's with their memories, and no more: neither
+    their place in the account or on the server comes with the name, nor the right to change how they sign in.
     """
 
     account: int
@@ -50,6 +53,7 @@ class Principal:
     user_id: str | None
     role: Role = "member"
     is_admin: bool = False
+    acting: bool = False
     via: Via
     credential_id: str | None = None
     rate: Rate = Rate()

@@ -85,5 +85,6 @@ def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | Non
 
 
 def _is_no_text(fault: Exception) -> bool:
-    """Found by the driver, before anything was sent."""
-    return isinstance(fault, UnicodeEncodeError) or (isinstance(fault, psycopg.DataError) and "NUL" in str(fault))
+    """Of NUL and of text the driver says so itself, before anything is sent; of JSON only Postgres knows."""
+    told = str(fault) if isinstance(fault, psycopg.DataError) else ""
+    return isinstance(fault, UnicodeEncodeError) or "NUL" in told or "surrogate" in told

@@ -22,6 +22,7 @@ class Holder:
     surfaces: list[KeySurface] | None = None
     spaces: list[int] | None = None
     expires_at: datetime | None = None
+    acting: bool = False  # a token that a service key got for the user it named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,18 @@ class SecretHolder(Holder):
     credential_id: str
     secret_hash: bytes
     stale: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VouchedHolder(Holder):
+    """`by_subject`: found by the subject that is noted, else by the address. `bound`: its issuer is noted too.
+    `accepted`: the place in the account is theirs by their own word, or the operator's.
+    """
+
+    user_id: str
+    by_subject: bool
+    bound: bool
+    accepted: bool
 
 
 async def of_credential(conn: Connection, kind: str, prefix: str) -> SecretHolder | None:
@@ -44,7 +57,7 @@ async def of_token(conn: Connection, user_id: str, minted_with: str) -> Holder |
     return await fetch_one(conn, Holder, query, {"user": user_id, "credential": minted_with})
 
 
-async def of_subject(conn: Connection, subject: str, email: str) -> Holder | None:
-    """Of somebody whom a foreign issuer vouches for, by their subject there or their address."""
-    query: LiteralString = "SELECT * FROM subject_holder(%(subject)s, %(email)s)"
-    return await fetch_one(conn, Holder, query, {"subject": subject, "email": email})
+async def of_subject(conn: Connection, issuer: str, subject: str, email: str) -> VouchedHolder | None:
+    """Of somebody whom a foreign issuer vouches for, by their subject there or, while none is noted, their address."""
+    query: LiteralString = "SELECT * FROM subject_holder(%(issuer)s, %(subject)s, %(email)s)"
+    return await fetch_one(conn, VouchedHolder, query, {"issuer": issuer, "subject": subject, "email": email})

@@ -1,5 +1,6 @@
 """Users of the transaction's account. Those being erased are not there for anybody any more."""
 
+from datetime import datetime
 from typing import Any, Literal, LiteralString
 
 from keepstone.model.account import User
@@ -57,6 +58,23 @@ async def password_hash(conn: Connection, user_id: str) -> str | None:
 
 async def update(conn: Connection, user_id: str, **changes: Any) -> None:
     await update_rows(conn, "users", {"id": user_id}, changes)
+
+
+async def bind(
+    conn: Connection, user_id: str, issuer: str, subject: str, *, accepted_at: datetime | None = None
+) -> bool:
+    """This is who they are to that issuer. False when another subject is noted already."""
+    bound = await conn.execute(
+        """
+        UPDATE users
+           SET subject = %(subject)s, subject_issuer = %(issuer)s,
+               accepted_at = coalesce(accepted_at, %(accepted)s::timestamptz)
+         WHERE account = %(account)s AND id = %(id)s AND erased_at IS NULL
+           AND (subject IS NULL OR subject = %(subject)s AND subject_issuer IS NULL)
+        """,
+        {"id": user_id, "issuer": issuer, "subject": subject, "accepted": accepted_at},
+    )
+    return bound.rowcount > 0
 
 
 async def count_owners(conn: Connection) -> int:

@@ -51,40 +51,44 @@ AS $$
      WHERE kind = 'session' AND s.prefix = wanted AND s.expires_at > now() AND u.erased_at IS NULL
 $$;
 
--- The user of a token that we signed ourselves, as long as the credential it was minted with is good.
+-- The user of a token that we signed ourselves, as long as the credential it was minted with is good. `acting`: that
+-- was a service key, which named them.
 CREATE OR REPLACE FUNCTION token_holder(wanted_user text, minted_with text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, permission text, surfaces text[], spaces bigint[],
-                   expires_at timestamptz)
+                   expires_at timestamptz, acting boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
-           c.permission, c.surfaces, c.spaces, c.expires_at
+           c.permission, c.surfaces, c.spaces, c.expires_at, c.acting
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      CROSS JOIN LATERAL (
-        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at FROM keys k
+        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at, k.user_id IS NULL AS acting FROM keys k
          WHERE k.account = u.account AND k.id = minted_with AND k.revoked_at IS NULL
            AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR k.user_id = u.id)
         UNION ALL
-        SELECT 'write', NULL, NULL, NULL FROM sessions s
+        SELECT 'write', NULL, NULL, NULL, false FROM sessions s
          WHERE s.account = u.account AND s.id = minted_with AND s.user_id = u.id AND s.expires_at > now()) c
      WHERE u.id = wanted_user AND u.erased_at IS NULL
 $$;
 
--- Somebody whom a foreign issuer vouches for: by the subject that the operator noted, else by their address.
-CREATE OR REPLACE FUNCTION subject_holder(wanted text, address text)
+-- Somebody whom a foreign issuer vouches for: by the subject that is noted; else, as long as none is, by their address.
+CREATE OR REPLACE FUNCTION subject_holder(issuer text, wanted text, address text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
-                   key_per_minute int, account_per_minute int)
+                   key_per_minute int, account_per_minute int, by_subject boolean, bound boolean, accepted boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute
+    SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
+           u.subject IS NOT NULL, u.subject_issuer IS NOT NULL, u.accepted_at IS NOT NULL
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
-     WHERE (u.subject = wanted OR (address <> '' AND u.email = address)) AND u.erased_at IS NULL
-     ORDER BY u.subject IS NOT DISTINCT FROM wanted DESC
+     WHERE u.erased_at IS NULL
+       AND (u.subject = wanted AND coalesce(u.subject_issuer, issuer) = issuer
+            OR u.subject IS NULL AND address <> '' AND u.email = address)
+     ORDER BY u.subject IS NULL
      LIMIT 1
 $$;
 
--- Which account do this link, address or id belong to?
+-- Which account do this link, address or id belong to? And which is the first admin's?
 CREATE OR REPLACE FUNCTION account_of(kind text, value text) RETURNS int
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
@@ -94,6 +98,8 @@ AS $$
         WHEN 'subject' THEN (SELECT account FROM users WHERE subject = value)
         WHEN 'user'    THEN (SELECT account FROM users WHERE id = value)
         WHEN 'account' THEN (SELECT account FROM accounts WHERE id = value)
+        WHEN 'admin'   THEN (SELECT account FROM users WHERE is_admin AND erased_at IS NULL
+                              ORDER BY created_at, id LIMIT 1)
     END
 $$;
 
@@ -337,6 +343,8 @@ BEGIN
     DELETE FROM memories m WHERE m.account = here AND m.user_id = wanted AND m.kind <> 'node'
     RETURNING m.space, 'memory'::text, m.id;
     UPDATE memories SET user_id = NULL WHERE account = here AND user_id = wanted;  -- graphs are the account's
+    UPDATE spaces SET created_by = NULL WHERE account = here AND created_by = wanted;
+    UPDATE edges SET created_by = NULL WHERE account = here AND created_by = wanted;
     RETURN QUERY
     DELETE FROM documents d WHERE d.account = here AND d.created_by = wanted
     RETURNING d.space, 'document'::text, d.id;

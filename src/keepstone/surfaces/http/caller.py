@@ -13,7 +13,8 @@ from keepstone.access.principals import Credentials, authenticate
 from keepstone.access.rates import admit
 from keepstone.access.require import require_admin
 from keepstone.access.sessions import Browser, Login
-from keepstone.errors import Forbidden, Malformed, NotFound, RateLimited, Unauthenticated
+from keepstone.errors import KeepstoneError, Malformed, NotFound, Unauthenticated
+from keepstone.model.ids import is_any_id
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.http.permits import permit
@@ -78,6 +79,8 @@ async def _authenticated(request: Request) -> Principal:
             sessions=sessions,
             on_behalf_of=on_behalf_of,
             address=address,
+            route=f"{request.method} {getattr(request.scope.get('route'), 'path_format', '')}",
+            object_id=next(filter(is_any_id, map(str, request.path_params.values())), None),
         )
         return await authenticate(services_of(request), credentials)
     try:
@@ -102,20 +105,30 @@ async def _described_caller(
     return await caller(request)
 
 
-async def operator(request: Request) -> None:
-    """Lets in whoever is on this machine, and an admin from anywhere."""
+async def measured(request: Request) -> None:
+    """Lets in whoever is on this machine, and an admin from anywhere: for numbers that say nothing of anybody."""
     if not from_loopback(request):
         require_admin(await caller(request))
 
 
 async def is_operator(request: Request) -> bool:
-    """The same as a question; whoever shows nothing, or nothing good, is none."""
-    if from_loopback(request):
-        return True
+    """The same as a question, which has an answer whatever is shown, and also while nobody can be looked up."""
     try:
-        return (await caller(request)).is_admin
-    except (Unauthenticated, Forbidden, RateLimited, NotFound):
+        await measured(request)
+    except KeepstoneError:
         return False
+    return True
+
+
+async def _admin(request: Request) -> Principal:
+    """An admin, wherever they are: who else is on this machine is not the operator for that."""
+    principal = await caller(request)
+    require_admin(principal)
+    return principal
+
+
+async def _operator(request: Request, described: Annotated[Principal, Depends(_described_caller)]) -> Principal:  # noqa: ARG001
+    return await _admin(request)
 
 
 def client_address(request: Request) -> str:
@@ -163,6 +176,9 @@ async def _services(request: Request) -> Services:
 
 Used = Annotated[Services, Depends(_services)]
 Caller = Annotated[Principal, Depends(_described_caller)]
+Operator = Annotated[Principal, Depends(_operator)]
 
 # What a route asks of its caller, settled by the headers alone, before anything else of the request is read.
-SETTLED_FIRST: Mapping[Any, Callable[[Request], Awaitable[Any]]] = {_described_caller: caller, operator: operator}
+SETTLED_FIRST: Mapping[Any, Callable[[Request], Awaitable[Any]]] = {
+    _described_caller: caller, measured: measured, _operator: _admin,
+}  # fmt: skip

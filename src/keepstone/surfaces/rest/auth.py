@@ -9,8 +9,9 @@ from pydantic import Field
 
 from keepstone.access.passwords import LONGEST, SHORTEST
 from keepstone.access.sessions import change_password, log_in, log_in_once, log_out
-from keepstone.access.tokens import mint_token
+from keepstone.access.tokens import accept_invitation, mint_token
 from keepstone.errors import NotFound, Unauthenticated
+from keepstone.model.ids import pattern
 from keepstone.surfaces.http.caller import (
     Caller,
     LinkOver,
@@ -42,6 +43,10 @@ class TokenOut(Shown):
     token_type: str = "Bearer"  # noqa: S105
     expires_in: int = Field(description="Seconds.")
     expires_at: Time
+
+
+class AcceptIn(Wire):
+    account_id: Annotated[str, Field(pattern=f"^{pattern('acct')}$", description="The account that made the place.")]
 
 
 class PasswordIn(Wire):
@@ -86,6 +91,12 @@ async def once(request: Request, services: Used, token: Annotated[str, Path(max_
 @router.post("/token", summary="Mint a JWT for the caller")
 async def token(services: Used, principal: Caller) -> TokenOut:
     return TokenOut.of(await mint_token(services, principal))
+
+
+@router.post("/accept", summary="Take the place in an account that its owner made for the address in a foreign token")
+async def accept(request: Request, services: Used, body: AcceptIn) -> UserOut:
+    authorization = request.headers.get("authorization")
+    return UserOut.model_validate(await accept_invitation(services, authorization, body.account_id))
 
 
 @router.post("/password", status_code=204, summary="Set or change the caller's password")

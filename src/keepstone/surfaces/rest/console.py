@@ -1,8 +1,10 @@
-"""The operator's console as an API: for whoever is on this machine, and for admins. It never shows memory."""
+"""The operator's console as an API: for admins, from wherever they call. It never shows memory, and says in the audit
+trail who changed what and who looked at whom.
+"""
 
 from typing import Annotated
 
-from fastapi import Depends, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from keepstone.access import operator as operations
@@ -12,12 +14,12 @@ from keepstone.model import graph
 from keepstone.model.ids import pattern
 from keepstone.model.plan import PLAN_NAME
 from keepstone.store.queue import JobRow, TaskCount
-from keepstone.surfaces.http.caller import Used, operator
+from keepstone.surfaces.http.caller import Operator, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
 from keepstone.surfaces.rest import usage as usage_routes
 
-router = Router(prefix="/x_console/api", tags=["console"], dependencies=[Depends(operator)])
+router = Router(prefix="/x_console/api", tags=["console"])
 
 
 class ResidentOut(Shown):
@@ -41,24 +43,27 @@ class AllowanceIn(Wire):
 
 
 @router.patch("/users/{user_id:usr}", summary="Set how much a user may keep")
-async def set_quota(services: Used, user_id: str, body: AllowanceIn) -> ResidentOut:
-    await operations.set_quota(services, user_id, body.quota_bytes)
-    return await get_resident(services, user_id)
+async def set_quota(services: Used, principal: Operator, user_id: str, body: AllowanceIn) -> ResidentOut:
+    await operations.set_quota(services, user_id, body.quota_bytes, by=principal)
+    return ResidentOut.model_validate(await operations.resident(services, user_id))
 
 
 @router.get("/users/{user_id:usr}", summary="Who a user is and what they may use")
-async def get_resident(services: Used, user_id: str) -> ResidentOut:
-    return ResidentOut.model_validate(await operations.resident(services, user_id))
+async def get_resident(services: Used, principal: Operator, user_id: str) -> ResidentOut:
+    return ResidentOut.model_validate(await operations.look_at_resident(services, principal, user_id))
 
 
 @router.get("/users", summary="Who is on this server, in the order in which they came")
 async def list_residents(
     services: Used,
+    principal: Operator,
     page: Paging,
     q: Annotated[str | None, Query(max_length=254, description="How their e-mail address begins.")] = None,
 ) -> PageOut[ResidentOut]:
     refuse("q", q)
-    return show_page(await operations.residents_page(services, page, beginning=q), ResidentOut.model_validate)
+    return show_page(
+        await operations.residents_page(services, principal, page, beginning=q), ResidentOut.model_validate
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- plans
@@ -94,21 +99,21 @@ class PlanIn(Wire):
 
 
 @router.get("/plans", summary="The plans of this server")
-async def list_plans(services: Used) -> PlansOut:
+async def list_plans(services: Used, _: Operator) -> PlansOut:
     return PlansOut(items=[PlanOut.model_validate(plan) for plan in await plans.list_plans(services)])
 
 
 @router.get("/plans/{plan}", summary="One of them")
-async def get_plan(services: Used, plan: PlanName) -> PlanOut:
+async def get_plan(services: Used, _: Operator, plan: PlanName) -> PlanOut:
     return PlanOut.model_validate(await plans.get_plan(services, plan))
 
 
 @router.put("/plans/{plan}", summary="Make a plan, or make it another")
-async def put_plan(services: Used, plan: PlanName, body: PlanIn) -> PlanOut:
+async def put_plan(services: Used, principal: Operator, plan: PlanName, body: PlanIn) -> PlanOut:
     left_out = {"position"} if body.position is None else set[str]()
     left_out |= {"price"} - body.model_fields_set
     changes = body.model_dump(exclude=left_out)
-    return PlanOut.model_validate(await plans.change_plan(services, plan, **changes))
+    return PlanOut.model_validate(await plans.change_plan(services, plan, by=principal, **changes))
 
 
 # ------------------------------------------------------------------------------------------------------- usage
@@ -129,6 +134,7 @@ class AllUsageOut(BaseModel):
 @router.get("/usage", summary="What an account used, or each of them")
 async def usage_of_accounts(
     services: Used,
+    _: Operator,
     account_id: Annotated[
         str | None, Query(pattern=f"^{pattern('acct')}$", description="Whose. Without: one line for each account.")
     ] = None,
@@ -163,13 +169,13 @@ class JobsOut(Shown):
 
 
 @router.get("/jobs", summary="Background jobs: what waits, what runs, what failed")
-async def list_jobs(services: Used) -> JobsOut:
+async def list_jobs(services: Used, _: Operator) -> JobsOut:
     return JobsOut.model_validate(await operations.jobs(services))
 
 
 @router.post("/jobs/{job_id}/retry", status_code=204, summary="Run a failed job again")
-async def retry_job(services: Used, job_id: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> None:
-    await operations.retry_job(services, job_id)
+async def retry_job(services: Used, principal: Operator, job_id: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> None:
+    await operations.retry_job(services, principal, job_id)
 
 
 # ----------------------------------------------------------------------------------- recalls: numbers, never a text
@@ -186,5 +192,5 @@ class QueryOut(
 
 
 @router.get("/queries/{query_id:qry}", summary="What a recall from a graph did")
-async def get_query(services: Used, query_id: str) -> QueryOut:
+async def get_query(services: Used, _: Operator, query_id: str) -> QueryOut:
     return QueryOut.model_validate(await graph_recall.get_query(services, query_id))

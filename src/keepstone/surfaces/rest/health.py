@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from keepstone import __version__
 from keepstone.services import Services
 from keepstone.store import health
-from keepstone.surfaces.http.caller import Used, from_loopback, is_operator, operator
+from keepstone.surfaces.http.caller import Used, from_loopback, is_operator, measured
 from keepstone.surfaces.http.router import Router
 
 router = Router(tags=["health"])
@@ -53,7 +53,7 @@ async def readyz(request: Request, services: Used, response: Response) -> Ready:
     return ready if await is_operator(request) else _without_details(ready)
 
 
-@router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(operator)], response_class=Response)
+@router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(measured)], response_class=Response)
 async def metrics(request: Request, services: Used) -> Response:
     state = await health.look(services.db, services.queue)
     for status, count in state.jobs.items():
