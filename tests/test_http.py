@@ -238,9 +238,10 @@ async def test_nul_and_halves_of_characters_in_an_address_are_no_500(
     for path in paths:
         answer = await client.get(path, headers=world.owner.auth)
         assert answer.status_code < 500, (path, answer.text)
-    for name in ("X-Keepstone-User", "X-Request-Id", "User-Agent", "Cookie", "Accept-Language"):
+    key = (b"Authorization", world.service_auth["Authorization"].encode())
+    for name in (b"X-Keepstone-User", b"X-Request-Id", b"User-Agent", b"Cookie", b"Accept-Language"):
         for value in (b"a\0b", b"\xff\xfe", b'session="\\000"'):
-            answer = await client.get("/v1/me", headers=[*world.service_auth.items(), (name, value)])
+            answer = await client.get("/v1/me", headers=[key, (name, value)])
             assert answer.status_code < 500, (name, value, answer.text)
 
 

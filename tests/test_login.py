@@ -518,7 +518,8 @@ async def test_nobody_says_where_they_come_from_unless_they_are_believed(service
         known = replace(services, settings=settings, throttle=Throttle())
         config = server_config(make_app(known), settings)
         config.load()
-        async with http(config.loaded_app) as client:
+        behind: Any = config.loaded_app
+        async with http(behind) as client:
             body = {"email": "max@example.org", "password": "wrong"}
             answers = [await client.post("/auth/login", json=body, headers=headers(n)) for n in range(8)]
             open_to_all = await client.get("/metrics", headers=headers(1))
