@@ -11,6 +11,7 @@ from keepstone.access.passwords import hash_password, verify_password
 from keepstone.access.principals import operator_in, principal_of
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_self, require_user
+from keepstone.access.second_factor import check_second_step, of_ticket
 from keepstone.access.secrets import new_secret, parse_secret
 from keepstone.errors import Forbidden, Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
@@ -42,14 +43,17 @@ class Browser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
+    """`expires_at` is when it ends however much it is used."""
+
     user: User
     token: str
     expires_at: datetime
     device: str
 
 
-async def log_in(services: Services, *, email: str, password: str, browser: Browser) -> Login:
-    """A new session for the right password; whoever keeps guessing waits longer and longer.
+async def log_in(services: Services, *, email: str, password: str, browser: Browser, code: str | None = None) -> Login:
+    """A new session for the right password and, where there is a second factor, the right code; whoever keeps guessing
+    waits longer and longer.
 
     Guesses count against whoever makes them: a network, or a browser that was signed in before. Those of many networks
     on one address of somebody's take turns, and don't concern a browser that is known.
@@ -74,6 +78,16 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
         services.throttle.forgive(key, all_of_them=free == _FREE_BY_GUESSER)
     if device is None:
         services.throttle.turns.give_back(turn)
+    return await _second_step(services, user, code, browser)
+
+
+async def log_in_with_code(services: Services, *, ticket: str, code: str, browser: Browser) -> Login:
+    """The second step on its own: `ticket` is from the first."""
+    return await _second_step(services, await of_ticket(services, ticket), code, browser)
+
+
+async def _second_step(services: Services, user: User, code: str | None, browser: Browser) -> Login:
+    await check_second_step(services, user, code)
     async with services.db.transaction(account_scope(user.account)) as conn:
         return await _start(services, conn, user, browser, "session.login")
 
@@ -143,6 +157,16 @@ async def end_session(services: Services, principal: Principal, session_id: str)
         await record(conn, principal, "session.end", session_id)
 
 
+async def end_other_sessions(services: Services, principal: Principal) -> None:
+    """All of the user's, but for the one that this call came with."""
+    require_self(principal)
+    user_id = require_user(principal)
+    keep = principal.credential_id if principal.via == "session" else None
+    async with services.db.transaction(account_scope(principal)) as conn:
+        await store.delete_others(conn, user_id, keep=keep)
+        await record(conn, principal, "session.end_others", user_id)
+
+
 async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
     """Set the password; every other session of the user ends. An existing password has to be shown first."""
     require_self(principal)
@@ -180,7 +204,9 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     secret = new_secret("cs")
     session_id = new_id("ses")
     now = services.clock()
-    expires_at = now + timedelta(days=services.settings.session_days)
+    settings = services.settings
+    ends_at = now + timedelta(days=settings.session_days)
+    expires_at = min(ends_at, now + timedelta(days=settings.session_idle_days))
     await store.insert(
         conn, session_id, user_id=user.id, prefix=secret.prefix, secret_hash=secret.hash, expires_at=expires_at,
         address=browser.address, user_agent=browser.user_agent,
@@ -191,4 +217,4 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     device = browser.device
     if device is None or known_name(services, user.email, device) is None:
         device = new_mark(services, user.email)
-    return Login(user=user, token=secret.text, expires_at=expires_at, device=device)
+    return Login(user=user, token=secret.text, expires_at=ends_at, device=device)

@@ -6,7 +6,7 @@ longest for a client whom we don't know makes room.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -54,7 +54,7 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_waiting(self) -> bool:
         """For a client: for its next request, or the rest of one from somebody who is not known."""
-        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # none before the first request
         if cycle is None or cycle.response_complete or self._in_head:
             return True
         return self._in_body and "principal" not in self.scope.get("state", {})
