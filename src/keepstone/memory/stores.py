@@ -210,11 +210,12 @@ async def _prepare(
 
 async def _prepare_put(services: Services, asked: Put, *, read_now: bool) -> _Put:
     check_namespace(asked.namespace)
-    check_index(asked.index)
+    content = written(asked.value)
+    check_index(asked.value, asked.index)
     options = {"index": asked.index, "ttl_seconds": asked.ttl_seconds}
     item = ITEMS.new(
         services.clock(), path=joined(asked.namespace), key=asked.key, address=address(asked.namespace, asked.key),
-        content=written(asked.value), metadata={name: value for name, value in options.items() if value is not None},
+        content=content, metadata={name: value for name, value in options.items() if value is not None},
     )  # fmt: skip
     return _Put(asked=asked, prepared=await shelf.prepare(services, ITEMS, item, embed=read_now))
 
