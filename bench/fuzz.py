@@ -254,7 +254,7 @@ def people(keepstone: Keepstone, number: int) -> list[Person]:
         key = keepstone.command("keys", "create", "--user", login["email"], "--name", "fuzz")
         signed_in = requests.post(f"{keepstone.url}/auth/login", json=login, timeout=PATIENCE)
         signed_in.raise_for_status()
-        made.append(Person(keepstone.url, key, signed_in.cookies["session"]))
+        made.append(Person(keepstone.url, key, str(signed_in.cookies["session"])))
     return made
 
 
