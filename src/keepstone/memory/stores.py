@@ -316,9 +316,8 @@ async def _keep(place: _Place, made: _Put) -> Item:
     item = ITEMS.weighed(replace(
         prepared.memory, created_at=born, updated_at=now, valid_from=born, valid_to=expires(now, asked.ttl_seconds)
     ))  # fmt: skip
-    if (growth := item.kept_bytes - (live.kept_bytes if live else 0)) > 0:
-        growth += sum(row.growth for row in place.left)  # which is not counted yet
-        await require_room(conn, place.services, place.principal, growth)
+    if (growth := item.kept_bytes - (live.kept_bytes if live else 0)) > 0:  # what was put before is not counted yet
+        await require_room(conn, place.services, place.principal, growth + sum(row.growth for row in place.left))
     if known is None:
         await memories.insert(conn, store.SHAPE, item)
     else:
