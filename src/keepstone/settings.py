@@ -144,7 +144,18 @@ class Settings:
         "through a pooler, or as a role that was made by hand.",
         _database_url,
     )
-    database_pool: int = _setting(10, "Database connections the server keeps at most; 2 or more.", _at_least(2))
+    database_pool: int = _setting(
+        10, "Database connections the server keeps at most; 2 or more. One account uses half of them.", _at_least(2)
+    )
+    database_statement_seconds: int = _setting(
+        30, "How long the database works on one statement of a request; then it is stopped.", _at_least(1)
+    )
+    disk_reserve_mb: int | None = _setting(
+        None,
+        "Megabytes of the data folder's disk that are kept back: with less, nothing more is stored. Default: 2 % of "
+        "the disk, at least 200 and at most 5120; 0: nothing is kept back.",
+        _at_least(0),
+    )
     redis_url: str | None = _setting(
         None,
         "A Redis for the working memory of rooms and for rate limits that several servers share; without it Postgres "
@@ -170,6 +181,12 @@ class Settings:
     llm_base_url: str | None = _setting(None, "Its address, if it is not the provider's own.", _url)
     llm_api_key: str | None = _setting(None, "Its key.")
     llm_model: str | None = _setting(None, "Which model. Default: the provider's small one.")
+    llm_models: tuple[str, ...] = _setting(
+        (),
+        "Models that clients of the proxy may name, comma-separated, `*` for any letters: `gpt-4o*,o3-mini`. "
+        "`KEEPSTONE_LLM_MODEL` and `KEEPSTONE_EMBEDDINGS_MODEL` always may. Unset: whichever the key opens.",
+        _names,
+    )
     inject_relevance: float = _setting(
         0.25, "How relevant a memory has to be, from 0 to 1, to be put before the model at the start of a turn.", _share
     )

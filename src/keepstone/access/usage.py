@@ -82,7 +82,7 @@ async def usage_of_all(
 ) -> tuple[datetime, datetime, list[AccountUsage]]:
     """Every account's, for the operator."""
     since, until = _range(services, since, until)
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return since, until, await ledger.of_accounts(conn, since=since, until=until)
 
 
@@ -113,4 +113,5 @@ def _month(standing: ledger.AccountStanding, now: datetime) -> Month:
         tokens_out=standing.tokens_out,
         queries_left=None if standing.monthly_queries is None else max(0, standing.monthly_queries - standing.queries),
         credits_left=left,
+        tokens_left=standing.tokens_left,
     )

@@ -9,13 +9,14 @@ from keepstone.access.meter import metered
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import job_scope
 from keepstone.engine.extract import memories as extract
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.errors import Forbidden, Invalid, NotFound, UpstreamError
 from keepstone.memory.chat_memories import NewMemory, save
 from keepstone.model.chat import ChatMemory, Distillation, SourceType
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import chats, distillations, summaries
+from keepstone.store.db import Connection
 
 PATIENCE = 3  # attempts with a language model that can't be reached
 LEAST = 200  # characters of what a model wrote, to be worth reading again
@@ -36,15 +37,15 @@ async def distil(services: Services, account: int, space: int, distillation: int
         if asked is None:
             return []
         chat = await chats.get(conn, asked.chat_id)
-        if asked.kind == "compaction":
-            text = await summaries.content(conn, asked.source_id)
-        else:
-            message = await chats.message(conn, asked.chat_id, asked.source_id)
-            text = message.content if message else None
+        text = await _source(conn, asked)
     made: list[ChatMemory] = []
     if chat is not None and chat.deleted_at is None and text and asked.user_id is not None:
         principal = worker_for(account, asked.user_id)
-        for extracted in await _extracted(services, principal, asked, own_words(text)):
+        worth_keeping = await _extracted(services, principal, asked, own_words(text))
+        async with services.db.transaction(job_scope(account, space)) as conn:
+            if await _source(conn, asked) is None:  # erased while the model read it
+                return []
+        for extracted in worth_keeping:
             new = NewMemory(
                 content=extracted.content, category=extracted.category, summary=extracted.summary,
                 source_type=_SOURCES[asked.kind],
@@ -61,11 +62,18 @@ async def distil(services: Services, account: int, space: int, distillation: int
     return made
 
 
+async def _source(conn: Connection, asked: Distillation) -> str | None:
+    if asked.kind == "compaction":
+        return await summaries.content(conn, asked.source_id)
+    message = await chats.message(conn, asked.chat_id, asked.source_id)
+    return message.content if message else None
+
+
 async def _extracted(
     services: Services, principal: Principal, asked: Distillation, text: str
 ) -> list[extract.Extracted]:  # fmt: skip
     """A model that answers with something else, or not at all for a while, is done without."""
-    model = metered(services, principal)
+    model = await metered(services, principal)
     if model is not None:
         try:
             return await extract.extract_by_model(model, text, asked.kind)

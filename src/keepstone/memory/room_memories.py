@@ -15,7 +15,7 @@ from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, inside, job_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.engine.takeaways.decisions import revises
 from keepstone.engine.takeaways.messages import Takeaway, is_landmark, takeaways, takeaways_by_model
 from keepstone.errors import Conflict, NotFound
@@ -29,7 +29,7 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
-from keepstone.store import memories, rooms, spaces, workspaces
+from keepstone.store import memories, messages, rooms, spaces, workspaces
 from keepstone.store import room_memories as store
 from keepstone.store.db import Connection, enter
 
@@ -171,6 +171,8 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
+        if not await messages.still_there(conn, [message.id]):
+            return
         agents = [room.agent] if room.agent else await rooms.agents(conn, room.space, when_said=message.id)
         for takeaway in kept:
             if is_landmark(takeaway, message.text):

@@ -16,6 +16,7 @@ class Plan:
     capacity_bytes: int | None = None  # of each user
     monthly_queries: int | None = None
     monthly_credits: int | None = None  # what the balance is raised to each month
+    monthly_tokens: int | None = None  # that language models read and write
     key_per_minute: int | None = None  # requests with one credential
     account_per_minute: int | None = None
     position: int = 0
@@ -28,6 +29,17 @@ class Rate:
 
     by_key: int | None = None
     by_account: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """How many bytes a user may keep (None: no limit) and how many they do; with `cold_tier` what was not read for
+    longest makes room.
+    """
+
+    allowed: int | None
+    used: int
+    cold_tier: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +84,4 @@ class Month:
     tokens_out: int
     queries_left: int | None
     credits_left: int | None
+    tokens_left: int | None

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from keepstone.model.plan import Plan
+from keepstone.model.plan import Capacity, Plan
 from keepstone.store.db import Connection, fetch_all, fetch_one
 
 
@@ -21,12 +21,16 @@ async def of_account(conn: Connection) -> Plan | None:
     )
 
 
+async def room_of(conn: Connection, user_id: str) -> Capacity | None:
+    return await fetch_one(conn, Capacity, "SELECT * FROM room_of(%(user)s)", {"user": user_id})
+
+
 async def put(conn: Connection, plan: Plan) -> None:
     """Make it, or make it what is given. Needs no scope."""
     await conn.execute(
         """
-        SELECT put_plan(%(name)s, %(capacity_bytes)s, %(monthly_queries)s, %(monthly_credits)s, %(key_per_minute)s,
-                        %(account_per_minute)s, %(position)s, %(price)s)
+        SELECT put_plan(%(name)s, %(capacity_bytes)s, %(monthly_queries)s, %(monthly_credits)s, %(monthly_tokens)s,
+                        %(key_per_minute)s, %(account_per_minute)s, %(position)s, %(price)s)
         """,
         asdict(plan),
     )

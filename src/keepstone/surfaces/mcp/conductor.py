@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keepstone.access.rates import RATE_LIMITED, admit
+from keepstone.engine.quotation import quote
 from keepstone.errors import KeepstoneError
 from keepstone.memory import capsule_search, capsules
 from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
@@ -19,7 +20,6 @@ from keepstone.services import Services
 from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
 from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
-from keepstone.surfaces.mcp.quotation import quote
 from keepstone.surfaces.mcp.tool import CAPSULE_FIELDS, NAMED_FIELDS
 
 READS = frozenset({"search_memory", "get_memory"})
@@ -30,6 +30,7 @@ _ADVICE = {
     "capsule_too_large": "Save it in several parts.",
     RATE_LIMITED: "Wait a little, then try again.",
     "UPSTREAM_ERROR": "Try once more; if it fails again, tell the user.",
+    "disk_full": "Nothing can be stored on this server now. Tell the user, who has to tell whoever runs it.",
     "unavailable": "Try once more in a few seconds; if it fails again, tell the user.",
 }
 
@@ -44,6 +45,8 @@ async def ask(
         arguments = read_arguments(raw)
         if arguments.mode not in READS:
             principal.reach.require_write()
+        if arguments.mode not in {*READS, "forget_memory"}:
+            services.disk.require_room()
         text, structured = await _do(services, principal, arguments)
         return result(text, {"mode": arguments.mode, **structured})
 
