@@ -16,6 +16,7 @@ from keepstone.errors import Misconfigured
 LogFormat = Literal["auto", "json", "text"]
 EmbeddingsProvider = Literal["builtin", "openai", "none"]
 LlmProvider = Literal["openai", "anthropic"]
+SharedEditing = Literal["makers", "members"]
 
 
 def _setting(default: Any, meaning: str, parse: Callable[[str], Any] = str) -> Any:
@@ -218,6 +219,12 @@ class Settings:
         20,
         "How long a client may take to send the headers of a request, and to go on with its body; then 408.",
         _at_least(1),
+    )
+    shared_editing: SharedEditing = _setting(
+        "makers",
+        "Who changes and deletes what an account shares (graphs and what is in them, agents, global facts): `makers`, "
+        "each their own, and owners everything; or `members`, everybody everything.",
+        _one_of("makers", "members"),
     )
     session_days: int = _setting(30, "How long a browser stays signed in.", _at_least(1))
     jwt_secret: str | None = _setting(
