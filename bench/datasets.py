@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from keepstone.engine.index import spoken
+from keepstone.engine.cutting import spoken
 
 Json = Any
 

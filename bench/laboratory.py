@@ -25,9 +25,10 @@ from bench import datasets
 from keepstone.access.readscope import job_scope
 from keepstone.access.users import create_user
 from keepstone.engine import lookup
+from keepstone.engine.cutting import Source, spoken
 from keepstone.engine.embed import store_embeddings
 from keepstone.engine.gather import NOTES, TALK, SearchPlace, Style
-from keepstone.engine.index import Source, in_place, passages_of, spoken
+from keepstone.engine.index import in_place, passages_of
 from keepstone.engine.late import DIMENSIONS, TOKEN_BYTES, pack
 from keepstone.engine.question import EmbeddedQuestion, Question, embed_for_spaces, embed_question
 from keepstone.model.message import Message, NewPassage
@@ -156,7 +157,7 @@ class Laboratory:
             Source(kind=kind, id=one.id, text=one.text, at=one.at, speaker=one.speaker or None, dated=talk)
             for one in messages
         ]
-        cut = await passages_of(sources, self.indexing, visibility=VISIBILITY)
+        cut = await passages_of(self.services, sources, embedders=self.indexing, visibility=VISIBILITY)
         cut = in_place(cut, messages, None, {}) if talk else cut
         async with self.services.db.transaction(ReadScope(account=self.account)) as conn:
             place = await self._fill(conn, cut)

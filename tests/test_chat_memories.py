@@ -793,6 +793,7 @@ async def test_without_an_embedder_it_is_stored_found_by_its_words_and_embedded_
     assert await pending(client) == 2, "a job without an embedder leaves it waiting"
     services.embedders.active = knowing.embedders.active
     await embed_pending(services)
+    await run_until_empty(services)
     services.embedders.active = ()
     assert await pending(client) == 0
     async with http(make_app(knowing)) as wise:
@@ -841,6 +842,7 @@ async def test_another_embedding_model_of_another_dimension_takes_over(
                 services.embedders.active = (embedder,)
                 await await_vectors(services)
                 await embed_pending(services)
+                await run_until_empty(services)
                 assert await pending(client) == 0
                 assert embedder.dimension == dimension
                 page = await call(client, auth, "GET", f"/workspaces/{workspace}/search?q=ferry+leaves")

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 LAYERS = (
     {"__init__", "errors"},
     {"model"},
-    {"settings", "throttle", "replies", "home", "footprint", "nesting"},
+    {"settings", "throttle", "replies", "home", "footprint", "nesting", "offload"},
     {"observe", "postgres", "providers", "importers"},
     {"store"},
     {"services"},

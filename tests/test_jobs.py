@@ -10,9 +10,11 @@ import numpy as np
 import psycopg
 import pytest
 from procrastinate.periodic import PeriodicDeferrer
+from psycopg.types.json import Jsonb
 
 from conftest import World
 from keepstone.access.readscope import account_scope
+from keepstone.engine.embed import SLICE
 from keepstone.errors import UpstreamError
 from keepstone.jobs.tasks import RETRY, RETRY_SOON, embed_pending
 from keepstone.jobs.worker import rescue_stalled, run_until_empty, run_worker
@@ -22,6 +24,7 @@ from keepstone.model.message import Message
 from keepstone.providers.embedder import Embedding
 from keepstone.services import Services
 from keepstone.store import passages
+from keepstone.store.lanes import READING, open_queues
 
 
 async def until(condition, seconds: float = 10) -> None:
@@ -275,58 +278,162 @@ async def test_a_scheduled_task_that_fails_is_tried_again_within_the_minute(serv
     assert job.scheduled_at < datetime.now(UTC) + timedelta(seconds=61)
 
 
-async def test_what_waits_for_vectors_is_left_to_the_job_that_reads_it(
+class Slow:
+    """An embedder that notes what it was given, and goes on when it is let."""
+
+    name, dimension, multilingual = "slow/1", 4, True
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.at_once = self.most_at_once = 0
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    def cut(self, text: str) -> list[tuple[int, int]]:
+        return [(0, len(text))]
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        if any("bad" in text for text in texts):
+            raise UpstreamError("Not this one.")
+        self.batches.append(list(texts))
+        self.at_once += 1
+        self.most_at_once = max(self.at_once, self.most_at_once)
+        self.begun.set()
+        await self.go_on.wait()
+        self.at_once -= 1
+        return [Embedding(pooled=np.ones(4, dtype=np.float32), tokens=None) for _ in texts]
+
+    def close(self) -> None:
+        pass
+
+
+async def say(services: Services, world: World, scope: str, *texts: str) -> None:
+    turns = [Message(id=new_id("msg"), speaker="Ben", text=text, at=services.clock()) for text in texts]
+    await ingest(services, world.owner.principal, scope, turns)
+
+
+async def still_pending(services: Services) -> int:
+    async with services.db.unscoped() as conn:
+        return len(await passages.pending_spaces(conn))
+
+
+async def test_nobody_waits_for_a_backlog_of_vectors(services: Services, world: World) -> None:
+    """Six spaces wait for vectors, more than there are slots: erasure and reading go on beside them."""
+    embedder = Slow()
+    services.embedders.active = (embedder,)
+    for number in range(6):
+        await say(services, world, f"scope {number}", "The ferry leaves on the 14th of June.")
+    read = asyncio.Event()
+
+    async def distil_something(account: int) -> None:
+        read.set()
+
+    services.queue.app.task(name="distil_something", queue=READING.name)(distil_something)
+    worker = asyncio.create_task(run_worker(services))
+    try:
+        await asyncio.wait_for(embedder.begun.wait(), 10)
+        await embed_pending(services)
+        account = world.owner.user.account
+        async with services.db.transaction(account_scope(account)) as conn:
+            await services.queue.add(conn, "erase_user", account=account, user_id="usr_nobody")
+            await services.queue.add(conn, "distil_something", account=account)
+
+        async def erased() -> bool:
+            return await jobs_of(services, "erase_user") == []
+
+        await until(erased)
+        await asyncio.wait_for(read.wait(), 10)
+        assert await still_pending(services) == 6, "the embedder has not answered yet"
+        embedder.go_on.set()
+
+        async def embedded() -> bool:
+            return await still_pending(services) == 0
+
+        await until(embedded)
+        assert embedder.most_at_once == 1
+        assert len(embedder.batches) == 6, "no passage was read twice"
+    finally:
+        embedder.go_on.set()
+        worker.cancel()
+        with suppress(asyncio.CancelledError):
+            await worker
+        services.embedders.active = ()
+
+
+async def test_a_long_text_is_embedded_in_slices_between_which_others_have_their_turn(
+    services: Services, world: World
+) -> None:
+    embedder = Slow()
+    embedder.go_on.set()
+    await say(services, world, "long", *(f"long {number}" for number in range(3 * SLICE)))
+    await say(services, world, "short", "short")
+    services.embedders.active = (embedder,)
+    await run_until_empty(services)
+    services.embedders.active = ()
+    assert [len(batch) for batch in embedder.batches].count(SLICE) == 3
+    assert max(map(len, embedder.batches)) == SLICE
+    assert ["Ben: short"] in embedder.batches[:2]
+    assert await still_pending(services) == 0
+
+
+async def test_a_space_has_one_job_for_its_vectors_however_often_it_is_asked_for(
     services: Services, world: World, database: str
 ) -> None:
-    class Counting:
-        name, dimension, multilingual = "counting/1", 4, True
-        seen = 0
-
-        def cut(self, text: str) -> list[tuple[int, int]]:
-            return [(0, len(text))]
-
-        async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-            self.seen += len(texts)
-            return [Embedding(pooled=np.ones(4, dtype=np.float32), tokens=None) for _ in texts]
-
-        def close(self) -> None:
-            pass
-
-    turn = Message(id=new_id("msg"), speaker="Ben", text="The ferry leaves on the 14th of June.", at=services.clock())
-    await ingest(services, world.owner.principal, "team", [turn])
-    embedder = Counting()
-    services.embedders.active = (embedder,)
-    async with fetching(database) as fetch:
-        assert await fetch() is not None, "a worker reads the scope"
+    await say(services, world, "team", "The ferry leaves on the 14th of June.")
+    services.embedders.active = (Slow(),)
+    for _ in range(3):
         await embed_pending(services)
-        assert embedder.seen == 0
-    await rescue_stalled(services)
-    await embed_pending(services)
-    assert embedder.seen == 1
+    assert await jobs_of(services, "embed_space") == ["todo"]
     services.embedders.active = ()
 
 
 async def test_a_space_that_cant_be_read_does_not_keep_the_others_waiting(services: Services, world: World) -> None:
-    class Picky:
-        name, dimension, multilingual = "picky/1", 4, True
-
-        def cut(self, text: str) -> list[tuple[int, int]]:
-            return [(0, len(text))]
-
-        async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-            if any("bad" in text for text in texts):
-                raise UpstreamError("Not this one.")
-            return [Embedding(pooled=np.ones(4, dtype=np.float32), tokens=None) for _ in texts]
-
-        def close(self) -> None:
-            pass
-
     for scope, text in (("a", "bad"), ("b", "good"), ("c", "bad")):
-        message = Message(id=new_id("msg"), speaker="Ben", text=text, at=services.clock())
-        await ingest(services, world.owner.principal, scope, [message])
-    services.embedders.active = (Picky(),)
-    with pytest.raises(UpstreamError):
-        await embed_pending(services)
+        await say(services, world, scope, text)
+    embedder = Slow()
+    embedder.go_on.set()
+    services.embedders.active = (embedder,)
+    await run_until_empty(services)
     services.embedders.active = ()
-    async with services.db.unscoped() as conn:
-        assert len(await passages.pending_spaces(conn)) == 2
+    assert await still_pending(services) == 2
+
+
+async def test_jobs_of_an_older_version_still_run(services: Services, world: World, database: str) -> None:
+    await say(services, world, "team", "The ferry leaves on the 14th of June.")
+    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
+        await conn.execute("SET search_path = keepstone")
+        await conn.execute("UPDATE procrastinate_jobs SET queue_name = 'default', priority = 0")
+        await conn.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, priority, args) VALUES"
+            " ('default', 'embed_pending', 0, '{\"timestamp\": 0}'), ('default', 'erase_user', 0, %s)",
+            [Jsonb({"account": world.owner.user.account, "user_id": "usr_nobody"})],
+        )
+    (reading,) = [lane for lane in await services.queue.counts_by_lane() if lane.lane == "reading"]
+    assert reading.todo == 3
+    embedder = Slow()
+    embedder.go_on.set()
+    services.embedders.active = (embedder,)
+    await run_until_empty(services)
+    services.embedders.active = ()
+    assert await services.queue.counts() == {"todo": 0, "doing": 0, "failed": 0}
+    assert await still_pending(services) == 0
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 4, 8])
+def test_no_lane_takes_what_another_needs(slots: int) -> None:
+    """Whatever is added, as long as anything may begin, a slot stays for what is done first; and nothing starves."""
+    assert open_queues([], slots) == ["first", "reading", "embedding", "housekeeping", "default"]
+    for lane in ("reading", "embedding", "housekeeping"):
+        running: list[str] = []
+        while lane in open_queues(running, slots):
+            running.append(lane)
+        assert running, "it runs at all"
+        if slots > 1:
+            assert len(running) < slots
+            assert open_queues(running, slots)[0] == "first"
+        if slots > 2:
+            assert set(open_queues(running, slots)) >= {"reading", "embedding", "housekeeping"} - {lane}
+    full: list[str] = []
+    for lane in ("reading", "embedding", "housekeeping"):
+        while lane in open_queues(full, slots):
+            full.append(lane)
+    assert open_queues(full, slots) == ["first"]

@@ -99,6 +99,8 @@ async def test_a_failed_job_is_shown_with_its_error_and_run_again(chromium: Brow
         page = visitor.page
         await visitor.go("/x_console/jobs")
         await expect(page.get_by_text("Nothing has failed")).to_be_visible()
+        for lane in ("first", "reading", "embedding", "housekeeping"):
+            await expect(page.get_by_role("region", name="By lane").get_by_role("cell", name=lane)).to_be_visible()
         await visitor.accessible()
         conninfo = Supervisor(open_cluster(server.home)).conninfo
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:

@@ -90,8 +90,14 @@ async def test_vectors_are_made_by_a_job_and_nothing_waits_afterwards(knowing: S
         assert await (await conn.execute("SELECT count(*) FROM keepstone.token_vectors")).fetchone() == (len(TALK),)
 
 
+async def later(database: str) -> None:
+    """A minute has passed: what is to be tried again is due."""
+    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
+        await conn.execute("UPDATE keepstone.procrastinate_jobs SET scheduled_at = now() WHERE status = 'todo'")
+
+
 async def test_while_the_embedder_is_down_writes_succeed_and_search_is_by_terms(
-    services: Services, world: World, models: tuple[Embedder, ...]
+    services: Services, world: World, models: tuple[Embedder, ...], database: str
 ) -> None:
     down = replace(services, embedders=Embedders((DownEmbedder(),)))
     async with http(make_app(down)) as client:
@@ -103,9 +109,10 @@ async def test_while_the_embedder_is_down_writes_succeed_and_search_is_by_terms(
         assert (await client.get("/readyz")).json()["pending_embeddings"] == 1
     await run_with(down, services)
     jobs = await services.queue.latest(status="todo", limit=5)
-    assert "read_space" in [job.task for job in jobs if job.attempts], "it is tried again later"
+    assert "embed_space" in [job.task for job in jobs if job.attempts], "it is tried again later"
     up = replace(services, embedders=Embedders(models))
     services.embedders.active = models
+    await later(database)
     await services.queue.app.configure_task("embed_pending").defer_async(timestamp=0)
     await run_until_empty(services)
     services.embedders.active = ()

@@ -17,6 +17,7 @@ from keepstone.home import ensure_home, secret
 from keepstone.jobs.tasks import register_tasks
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import make_tracer
+from keepstone.offload import Offload
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
 from keepstone.providers.choose import make_embeddings_upstream, make_model, make_upstream
@@ -84,7 +85,7 @@ async def opened(services: Services) -> AsyncGenerator[None]:
     providers = (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates)
     async with AsyncExitStack() as stack:
         stack.callback(services.tracer.close)
-        for closable in (services.db, services.queue, *providers):
+        for closable in (services.db, services.queue, services.offload, *providers):
             if closable is not None:
                 stack.push_async_callback(closable.close)
         stack.callback(services.embedders.close)
@@ -103,6 +104,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) ->
         upstream=make_upstream(settings),
         embeddings_upstream=make_embeddings_upstream(settings),
         parser=Parser(),
+        offload=Offload(),
         tokenizer=Tokenizer(models_folder(settings)),
         working=RedisWorking(settings.redis_url) if settings.redis_url else None,
         queue=Queue(worker),

@@ -9,6 +9,7 @@ from jwt import PyJWKClient
 
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import Tracer
+from keepstone.offload import Offload
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.llm import LanguageModel
 from keepstone.providers.parsing import Parser
@@ -32,6 +33,7 @@ class Services:
     upstream: Upstream | None
     embeddings_upstream: Upstream | None
     parser: Parser
+    offload: Offload
     tokenizer: Tokenizer
     working: RedisWorking | None
     queue: Queue

@@ -183,7 +183,9 @@ class Settings:
     worker: bool = _setting(
         True, "Run background jobs inside the server. Off: start `keepstone worker` beside it.", _flag
     )
-    worker_concurrency: int = _setting(4, "Background jobs that run at the same time.", _at_least(1))
+    worker_concurrency: int = _setting(
+        4, "Background jobs that run at the same time, shared between lanes.", _at_least(1)
+    )
     shutdown_seconds: int = _setting(
         20, "How long open requests and running jobs may take to finish on stop.", _at_least(1)
     )

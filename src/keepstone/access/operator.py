@@ -19,7 +19,7 @@ from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import accounts, users
 from keepstone.store.db import Connection
-from keepstone.store.queue import JobRow, TaskCount
+from keepstone.store.queue import JobRow, LaneCount, TaskCount
 
 _NO_USER = "There is no such user."
 
@@ -135,6 +135,7 @@ class Jobs:
 
     workers: int
     counts: dict[str, int]
+    lanes: list[LaneCount]
     tasks: list[TaskCount]
     failures: list[JobRow]
 
@@ -144,6 +145,7 @@ async def jobs(services: Services) -> Jobs:
     return Jobs(
         workers=await queue.live_workers(),
         counts=await queue.counts(),
+        lanes=await queue.counts_by_lane(),
         tasks=await queue.counts_by_task(),
         failures=await queue.latest(status="failed", limit=MOST_FAILURES),
     )

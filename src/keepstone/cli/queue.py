@@ -8,7 +8,7 @@ from keepstone.cli.options import Json
 from keepstone.cli.run import show_all, with_services
 from keepstone.errors import NotFound
 from keepstone.services import Services
-from keepstone.store.queue import JobRow
+from keepstone.store.queue import JobRow, LaneCount
 
 app = typer.Typer()
 jobs = typer.Typer(invoke_without_command=True)
@@ -29,8 +29,18 @@ def list_jobs(
     async def run(services: Services) -> list[JobRow]:
         return await services.queue.latest(status=status, limit=limit)
 
-    columns = ("id", "task", "status", "attempts", "scheduled_at", "changed_at")
+    columns = ("id", "task", "lane", "status", "attempts", "scheduled_at", "changed_at")
     show_all(with_services(run), columns, as_json=as_json)
+
+
+@jobs.command("lanes")
+def list_lanes(as_json: Json = False) -> None:
+    """How many jobs wait, run and have failed in each lane, in the order in which they are served."""
+
+    async def run(services: Services) -> list[LaneCount]:
+        return await services.queue.counts_by_lane()
+
+    show_all(with_services(run), ("lane", "todo", "doing", "failed"), as_json=as_json)
 
 
 @jobs.command("retry")

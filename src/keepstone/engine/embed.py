@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstone.engine.index import spoken
+from keepstone.engine.cutting import spoken
 from keepstone.engine.late import pack
 from keepstone.errors import UpstreamError
 from keepstone.footprint import give_back
@@ -21,6 +21,7 @@ from keepstone.store.passages import Pending
 
 LARGE = 10_000  # passages: from here on, reading a space through takes twice as long as asking an index
 _BATCH = 256
+SLICE = 64  # passages: a few seconds of the embedders, after which others have their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +35,19 @@ class FirstVector:
 _Gap = tuple[Embedder, list[Pending]]  # what an embedder has still to read
 
 
-async def embed_space(services: Services, scope: ReadScope, space: int) -> int:
-    """Give every passage of the space that still lacks them its vectors. Returns how many got theirs."""
+async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
+    """Give some passages of the space that still lack them their vectors. Returns whether others may be left."""
     services.embedders.need()
-    done = 0
-    while services.embedders.active:
-        async with services.db.transaction(scope) as conn:
-            waiting = await passages.pending(conn, space, limit=_BATCH)
-            gaps = await _gaps(conn, services, space, waiting)
-        await _close(services, scope, space, gaps, done_with=waiting)
-        done += len(waiting)
-        # What came meanwhile has a job of its own, which will find more of it together.
-        if len(waiting) < _BATCH:
-            break
-    if done:
-        give_back()
-    return done
+    if not services.embedders.active:
+        return False
+    async with services.db.transaction(scope) as conn:
+        waiting = await passages.pending(conn, space, limit=SLICE)
+        gaps = await _gaps(conn, services, space, waiting)
+    await _close(services, scope, space, gaps, done_with=waiting)
+    if len(waiting) == SLICE:
+        return True
+    give_back()
+    return False
 
 
 async def fill_space(services: Services, scope: ReadScope, space: int) -> int:

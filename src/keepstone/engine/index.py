@@ -3,29 +3,22 @@
 A passage is one turn; a long turn is cut into overlapping windows that the embedder reads whole.
 """
 
-import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 
-from keepstone.engine.language.scripts import latin
-from keepstone.engine.pack import own_words
-from keepstone.engine.people.statements import statements
-from keepstone.engine.terms import terms
-from keepstone.engine.when import date_words
+from keepstone.engine.cutting import Source, cut_by_length, cut_sources
+from keepstone.engine.people.statements import Statement, statements_of_turns
 from keepstone.model.message import Message, NewPassage
 from keepstone.model.principal import ReadScope
-from keepstone.providers.embedder import Embedder, Span
+from keepstone.providers.embedder import Embedder
 from keepstone.services import Services
 from keepstone.store import statements as statement_store
 from keepstone.store.statements import Noted, Unread
 
 SILENCE = timedelta(hours=1)
-_WINDOW, _OVERLAP = 1000, 120
 _UNREAD = 500
-_FEW, _SHORT = 20, 20_000  # messages and characters that are cut in a few milliseconds
+_EACH = 1_000  # characters that would take as long as what has to be done for each message besides
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,52 +29,16 @@ class TalkSession:
     name: str
 
 
-def spoken(speaker: str | None, text: str) -> str:
-    """A passage as the embedder reads it: who speaks is part of what is said."""
-    return f"{speaker}: {text}" if speaker else text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Something that can be found: what a passage is cut from. `dated`: also by the words of its date, as talk is."""
-
-    kind: Literal["message", "memory", "summary", "document"]
-    id: str
-    text: str
-    at: datetime
-    speaker: str | None = None
-    dated: bool = True
-
-
-async def passages_of(sources: Sequence[Source], embedders: Sequence[Embedder], *, visibility: str) -> list[NewPassage]:
-    """Their passages, which do not know their session yet. What is long is cut beside the event loop."""
-    if len(sources) <= _FEW and sum(len(source.text) for source in sources) <= _SHORT:
-        return _passages(sources, embedders, visibility)
-    return await asyncio.to_thread(_passages, sources, embedders, visibility)
-
-
-def _passages(sources: Sequence[Source], embedders: Sequence[Embedder], visibility: str) -> list[NewPassage]:
-    passages: list[NewPassage] = []
-    for source in sources:
-        dated = terms(date_words(source.at)) if source.dated else []
-        own = own_words(source.text)
-        for part, (start, end) in enumerate(windows(own, embedders) if own else []):
-            window = own[start:end]
-            passages.append(
-                NewPassage(
-                    source_kind=source.kind,
-                    source_id=source.id,
-                    part=part,
-                    speaker=source.speaker,
-                    at=source.at,
-                    session=None,
-                    visibility=visibility,
-                    text=window,
-                    foreign=not latin(window),
-                    frequencies=dict(Counter([*terms(spoken(source.speaker, window)), *dated])),
-                )
-            )
-    return passages
+async def passages_of(
+    services: Services, sources: Sequence[Source], *, visibility: str, embedders: Sequence[Embedder] | None = None
+) -> list[NewPassage]:
+    """Their passages, as the first of the embedders reads, those in use if nothing is said. They do not know their
+    session yet.
+    """
+    reading = services.embedders.active if embedders is None else embedders
+    cutter = reading[0].cut if reading else cut_by_length
+    size = sum(len(source.text) + _EACH for source in sources)
+    return await services.offload.run(size, cut_sources, sources, cutter, visibility)
 
 
 def in_place(
@@ -117,15 +74,6 @@ def session_of(message: Message, last: TalkSession | None) -> TalkSession:
     return TalkSession(message.at, message.id)
 
 
-def windows(text: str, embedders: Sequence[Embedder]) -> list[Span]:
-    """As the first embedder reads, and by characters where there is none."""
-    if embedders:
-        return embedders[0].cut(text)
-    if len(text) <= _WINDOW:
-        return [(0, len(text))]
-    return [(start, min(start + _WINDOW, len(text))) for start in range(0, len(text) - _OVERLAP, _WINDOW - _OVERLAP)]
-
-
 async def note_people(services: Services, scope: ReadScope, space: int) -> int:
     """Read new messages for what they say of people. Returns how many statements were kept."""
     kept = 0
@@ -135,18 +83,21 @@ async def note_people(services: Services, scope: ReadScope, space: int) -> int:
             speakers = await statement_store.speakers(conn, space)
         if not unread:
             return kept
-        noted = await asyncio.to_thread(_noted, unread, speakers)
+        turns = [(message.speaker, message.text) for message in unread]
+        size = sum(len(text) + _EACH for _, text in turns)
+        said = await services.offload.run(size, statements_of_turns, turns, speakers)
+        noted = _noted(unread, said)
         async with services.db.transaction(scope) as conn:
             await statement_store.insert(conn, space, noted, read_up_to=unread[-1].seq)
         kept += len(noted)
 
 
-def _noted(unread: Sequence[Unread], speakers: Sequence[str]) -> list[Noted]:
+def _noted(unread: Sequence[Unread], said: Sequence[Sequence[Statement]]) -> list[Noted]:
     return [
         Noted(
             message_id=message.id, part=part, subject=statement.subject, kind=statement.kind, key=statement.key,
             text=statement.text, at=message.at, visibility=message.visibility,
         )
-        for message in unread
-        for part, statement in enumerate(statements(message.speaker, own_words(message.text), speakers))
+        for message, of_message in zip(unread, said, strict=True)
+        for part, statement in enumerate(of_message)
     ]  # fmt: skip

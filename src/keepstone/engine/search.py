@@ -4,6 +4,7 @@
 interaction among them, one order (`rank`) and a relevance (`calibrate`). `lookup` is the way in.
 """
 
+import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -98,6 +99,13 @@ async def find(
     gathered = await gather(conn, place, asked, style, count=max(CANDIDATES, count or 2 * limit), enough=enough)
     if not gathered.passages:
         return Matches(hits=[], degraded=None if gathered.by_meaning else "terms")
+    # In a thread: of many who ask at once, none keeps the event loop for long.
+    return await asyncio.to_thread(_ranked, asked, gathered, style, limit, floor)
+
+
+def _ranked(
+    asked: EmbeddedQuestion, gathered: Gathered, style: Style, limit: int, floor: float | None
+) -> Matches:  # fmt: skip
     described = describe(asked, gathered)
     scores = rank.scores(described.candidates, weights_of(asked, style))
     order = best_of(described, scores, limit, several=style.several)

@@ -26,6 +26,7 @@ from keepstone.store import (
     workspaces,
 )
 from keepstone.store.db import enter
+from keepstone.store.lanes import EMBEDDING, FIRST, HOUSEKEEPING, READING, Lane
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 # Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `keepstone jobs` shows it.
@@ -38,34 +39,43 @@ def register_tasks(services: Services) -> None:
     """Make the tasks known to the queue. A process that only adds jobs does not need this."""
     app = services.queue.app
 
-    def task(work: Callable[..., Awaitable[object]]) -> None:
+    def task(lane: Lane, work: Callable[..., Awaitable[object]], retry: procrastinate.RetryStrategy = RETRY) -> None:
         async def run(**arguments: int | str) -> None:
             await work(services, **arguments)
 
-        app.task(name=work.__name__, retry=RETRY)(run)
+        app.task(name=work.__name__, retry=retry, queue=lane.name, priority=lane.priority)(run)
 
     def scheduled(
-        cron: str, work: Callable[[Services], Awaitable[None]], retry: procrastinate.RetryStrategy = RETRY
+        lane: Lane,
+        cron: str,
+        work: Callable[[Services], Awaitable[None]],
+        retry: procrastinate.RetryStrategy = RETRY,
     ) -> None:
         async def run(timestamp: int) -> None:  # noqa: ARG001
             await work(services)
 
         # The lock holds in every process. A worker that is killed leaves its job as running, and so the lock taken,
         # until the next that looks puts the job back (`worker.rescue_stalled`).
-        app.periodic(cron=cron)(app.task(name=work.__name__, retry=retry, lock=work.__name__)(run))
+        app.periodic(cron=cron)(
+            app.task(
+                name=work.__name__, retry=retry, lock=work.__name__, queue=lane.name, priority=lane.priority
+            )(run)
+        )  # fmt: skip
 
-    for work in (erase_user, read_space, index_space, map_vault, read_room):
-        task(work)
-    for work in (distil, room_summaries.sum_up_thread, capsule_views.send_digest):
-        task(work)
-    scheduled("* * * * *", embed_pending, RETRY_SOON)
-    scheduled("* * * * *", sum_up_rooms, RETRY_SOON)
-    scheduled("*/10 * * * *", forget_expired_logins, RETRY_SOON)
-    scheduled("*/10 * * * *", purge_expired_items, RETRY_SOON)
-    scheduled("17 3 * * *", remove_old_jobs)
-    scheduled("27 3 * * *", purge_memories)
-    scheduled("47 3 * * *", drop_unused_indexes)
-    scheduled("0 7 * * 1", send_digests)
+    task(FIRST, erase_user)
+    for work in (read_space, read_room, distil, room_summaries.sum_up_thread):
+        task(READING, work)
+    task(EMBEDDING, embed_space, RETRY_SOON)
+    for work in (index_space, map_vault, capsule_views.send_digest):
+        task(HOUSEKEEPING, work)
+    scheduled(READING, "* * * * *", sum_up_rooms, RETRY_SOON)
+    scheduled(EMBEDDING, "* * * * *", embed_pending, RETRY_SOON)
+    scheduled(HOUSEKEEPING, "*/10 * * * *", forget_expired_logins, RETRY_SOON)
+    scheduled(HOUSEKEEPING, "*/10 * * * *", purge_expired_items, RETRY_SOON)
+    scheduled(HOUSEKEEPING, "17 3 * * *", remove_old_jobs)
+    scheduled(HOUSEKEEPING, "27 3 * * *", purge_memories)
+    scheduled(HOUSEKEEPING, "47 3 * * *", drop_unused_indexes)
+    scheduled(HOUSEKEEPING, "0 7 * * 1", send_digests)
 
 
 async def erase_user(services: Services, account: int, user_id: str) -> None:
@@ -83,19 +93,30 @@ async def erase_user(services: Services, account: int, user_id: str) -> None:
 
 
 async def read_space(services: Services, account: int, space: int) -> None:
-    """Read what is new in a space: what it says of people, and its vectors. Without an embedder those wait."""
+    """Read what is new in a space: what it says of people. Its vectors are another job's."""
     scope = job_scope(account, space)
     await asyncio.sleep(GATHERING)
     async with services.db.transaction(scope) as conn:
         await spaces.mark_indexing_begun(conn, space)
+        await services.queue.add(conn, "embed_space", account=account, space=space, unless_waiting=True)
     await index.note_people(services, scope, space)
-    embedded = await embed.embed_space(services, scope, space)
-    if embedded and await embed.lacks_index(services, scope, space):
-        async with services.db.transaction(scope) as conn:
-            await services.queue.add(conn, "index_space", account=account, space=space)
-    if await capsule_views.map_is_stale(services, scope, space):
-        async with services.db.transaction(scope) as conn:
-            await services.queue.add(conn, "map_vault", account=account, space=space, one_by_one=f"map {space}")
+
+
+async def embed_space(services: Services, account: int, space: int) -> None:
+    """Vectors for a slice of what lacks them; the next slice comes after what others wait for. Without an embedder all
+    of it waits.
+    """
+    scope = job_scope(account, space)
+    more = await embed.embed_slice(services, scope, space)
+    indexed = more or not await embed.lacks_index(services, scope, space)
+    mapped = more or not await capsule_views.map_is_stale(services, scope, space)
+    async with services.db.transaction(scope) as conn:
+        if more:
+            await services.queue.add(conn, "embed_space", account=account, space=space, unless_waiting=True)
+        if not indexed:
+            await services.queue.add(conn, "index_space", account=account, space=space, unless_waiting=True)
+        if not mapped:
+            await capsule_views.schedule_map(conn, services, account, space, HOUSEKEEPING)
 
 
 async def index_space(services: Services, account: int, space: int) -> None:
@@ -109,9 +130,10 @@ async def map_vault(services: Services, account: int, space: int) -> None:
 
 
 async def read_room(services: Services, account: int, space: int) -> None:
-    """Read what was said in a room for what its agents should remember, and make the vectors of its summaries."""
+    """Read what was said in a room for what its agents should remember. Its vectors are another job's."""
     await room_memories.read_room(services, account, space)
-    await embed.embed_space(services, job_scope(account, space), space)
+    async with services.db.transaction(job_scope(account, space)) as conn:
+        await services.queue.add(conn, "embed_space", account=account, space=space, unless_waiting=True)
 
 
 async def sum_up_rooms(services: Services) -> None:
@@ -120,15 +142,14 @@ async def sum_up_rooms(services: Services) -> None:
 
 
 async def embed_pending(services: Services) -> None:
-    """What was left over: stored while no embedder was there. What a job of its own reads is left to that."""
+    """What was left over, stored while no embedder was there: a job for each space that has none waiting."""
     async with services.db.unscoped() as conn:
         pending = await passages.pending_spaces(conn)
-
-    async def read_unless_busy(account: int, space: int) -> None:
-        if not await services.queue.runs(f"space {space}", f"room {space}"):
-            await read_space(services, account, space)
-
-    await _each(pending, read_unless_busy)
+    if pending:
+        services.embedders.need()
+    for account, space in pending if services.embedders.active else []:
+        async with services.db.transaction(account_scope(account)) as conn:
+            await services.queue.add(conn, "embed_space", account=account, space=space, unless_waiting=True)
 
 
 async def forget_expired_logins(services: Services) -> None:

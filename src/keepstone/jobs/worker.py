@@ -17,6 +17,7 @@ from procrastinate.worker import Worker
 
 from keepstone.observe.logs import describe
 from keepstone.services import Services
+from keepstone.store.lanes import open_queues
 from keepstone.store.queue import QUEUE_AWAY
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ async def run_worker(services: Services) -> None:
 
 async def run_until_empty(services: Services) -> None:
     """Do what is waiting, then return. Nothing is scheduled meanwhile."""
-    await _worker(services, _Unscheduled, wait=False).run()
+    await _worker(services, _EmptyingWorker, wait=False).run()
 
 
 async def rescue_stalled(services: Services) -> int:
@@ -65,14 +66,48 @@ async def _rescue(services: Services) -> None:
         await asyncio.sleep(STALLED_AFTER / 2)
 
 
-class _Unscheduled(Worker):
-    """Adds no periodic jobs to those that are there."""
+class _LaneWorker(Worker):
+    """Takes jobs from the lanes that have a free slot, and looks again whenever one has become free."""
+
+    _freed = False
+
+    @property
+    def queues(self) -> list[str]:
+        return open_queues((context.job.queue for context in self._running_jobs.values()), self.concurrency)
+
+    @queues.setter
+    def queues(self, queues: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """procrastinate sets it once, to what it was given."""
+
+    async def _process_job(self, context: JobContext) -> None:
+        try:
+            await super()._process_job(context)
+        finally:
+            self._freed = True
+            self._new_job_event.set()
+
+    async def _fetch_and_process_jobs(self) -> None:
+        while not self._stop_event.is_set():
+            self._freed = False
+            await super()._fetch_and_process_jobs()
+            if not self._freed:
+                return
+
+
+class _EmptyingWorker(_LaneWorker):
+    """Adds no periodic jobs to those that are there, and stays until what its jobs add is done too."""
 
     async def _periodic_deferrer(self) -> None:
         pass
 
+    async def _fetch_and_process_jobs(self) -> None:
+        await super()._fetch_and_process_jobs()
+        while self._running_jobs:
+            await asyncio.wait(self._running_jobs, return_when=asyncio.FIRST_COMPLETED)
+            await super()._fetch_and_process_jobs()
 
-def _worker(services: Services, kind: type[Worker] = Worker, *, wait: bool = True) -> Worker:
+
+def _worker(services: Services, kind: type[Worker] = _LaneWorker, *, wait: bool = True) -> Worker:
     async def observe(call_next: AsyncCallNext, context: JobContext, worker: Worker) -> Any:  # noqa: ARG001
         return await _observed(services, call_next, context)
 

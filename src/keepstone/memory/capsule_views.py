@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -24,6 +25,8 @@ from keepstone.services import Services
 from keepstone.store import accounts, users
 from keepstone.store import capsules as store
 from keepstone.store import maps as map_store
+from keepstone.store.db import Connection
+from keepstone.store.lanes import FIRST, Lane
 
 Bucket = Literal["day", "week", "month"]
 MAP_FROM = 30  # capsules
@@ -106,7 +109,7 @@ async def timeline(services: Services, principal: Principal, bucket: Bucket) -> 
         user = await users.get(conn, user_id)
         spans = await store.by_date(conn, vault.space, bucket, user.timezone if user else "UTC")
     few = max(1, _READ_TITLES // max(1, len(spans)))
-    topics = await asyncio.to_thread(labels, [span.titles[:few] for span in spans], TOPICS)
+    topics = await _labels(services, [span.titles[:few] for span in spans], TOPICS)
     return [
         TimelineSpan(start=span.start, count=span.count, topics=_first(span.tags, about))
         for span, about in zip(spans, topics, strict=True)
@@ -130,9 +133,7 @@ async def constellation(services: Services, principal: Principal) -> Constellati
             old = made is not None and services.clock() - made.made_at >= MAP_STAYS
             if not asked and (made is None or (old and made.size != vault.memory_count)):
                 asked = True
-                await services.queue.add(
-                    conn, "map_vault", account=principal.account, space=vault.space, one_by_one=f"map {vault.space}"
-                )
+                await schedule_map(conn, services, principal.account, vault.space, FIRST)
         if made is not None:
             points = [{**point, "title": titles[point["id"]]} for point in made.points if point["id"] in titles]
             sizes = Counter(point["cluster"] for point in points)
@@ -142,6 +143,13 @@ async def constellation(services: Services, principal: Principal) -> Constellati
         if asyncio.get_running_loop().time() > deadline:
             return Constellation(made_at=None, points=[], clusters=[])
         await asyncio.sleep(0.2)
+
+
+async def schedule_map(conn: Connection, services: Services, account: int, space: int, lane: Lane) -> None:
+    """Let a job make the map of a vault, unless one waits in that lane."""
+    await services.queue.add(
+        conn, "map_vault", account=account, space=space, one_by_one=f"map {space}", lane=lane, unless_waiting=True
+    )
 
 
 async def map_is_stale(services: Services, scope: ReadScope, space: int) -> bool:
@@ -167,7 +175,7 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
         [capsule.title for capsule, label in zip(placed, made.labels, strict=True) if label == number]
         for number in numbers
     ]
-    named = await asyncio.to_thread(labels, titles, 3)
+    named = await _labels(services, titles, 3)
     points = [
         {"id": capsule.id, "x": round(float(x), 4), "y": round(float(y), 4), "cluster": int(label)}
         for capsule, (x, y), label in zip(placed, made.points, made.labels, strict=True)
@@ -187,7 +195,7 @@ async def digest(services: Services, principal: Principal) -> Digest:
         wanted = store.CapsuleFilter(since=since, until=until)
         new = (await store.page(conn, vault.space, wanted, PageRequest(limit=1000))).items
         old = await store.least_read(conn, vault.space, limit=20)
-    about = await asyncio.to_thread(labels, [[capsule.title for capsule in new]], TOPICS)
+    about = await _labels(services, [[capsule.title for capsule in new]], TOPICS)
     used = Counter(tag for capsule in new for tag in capsule.tags)
     return Digest(
         since=since,
@@ -216,6 +224,11 @@ async def send_digest(services: Services, account: int, user_id: str) -> None:
             subject=f"Your week in Keepstone: {week.count} kept",
             text=_mail_text(week, services.settings.base_url),
         )
+
+
+async def _labels(services: Services, groups: Sequence[Sequence[str]], count: int) -> list[list[str]]:
+    size = sum(len(title) for titles in groups for title in titles)
+    return await services.offload.run(size, labels, groups, count)
 
 
 def _mail_text(week: Digest, base_url: str) -> str:

@@ -147,13 +147,16 @@ async def history(services: Services, principal: Principal, capsule_id: str) -> 
 async def make_title(services: Services, principal: Principal, content_md: str) -> str:
     """By the language model when there is one and it answers, else from the text."""
     made = await try_model(services, principal, lambda model: title_by_model(model, content_md))
-    return (title_of(content_md) or UNTITLED) if made is None else made
+    if made is not None:
+        return made
+    return await services.offload.run(len(content_md), title_of, content_md) or UNTITLED
 
 
 async def suggest_name(services: Services, principal: Principal, content_md: str) -> tuple[str, list[str]]:
     """What to call it: a title, by the language model when there is one, and tags from the text."""
     require_user(principal)
-    return await make_title(services, principal, content_md), tags(content_md)
+    about = await services.offload.run(len(content_md), tags, content_md)
+    return await make_title(services, principal, content_md), about
 
 
 async def curate(
@@ -163,7 +166,8 @@ async def curate(
     is one and the caller asks.
     """
     require_user(principal)
-    segments = engine.curate(said)
+    size = sum(len(message.text) for message in said)
+    segments = await services.offload.run(size, engine.curate, said)
     if refined:
         judged = await try_model(services, principal, lambda model: engine.refine(model, segments))
         segments = segments if judged is None else judged

@@ -198,7 +198,7 @@ async def _essence(services: Services, principal: Principal, text: str) -> str:
     model = metered(services, principal)
     if model is not None:
         return await extract.synthesize_by_model(model, text)
-    return extract.synthesize(text)
+    return await services.offload.run(len(text), extract.synthesize, text)
 
 
 async def _summary(services: Services, principal: Principal, text: str) -> str | None:

@@ -160,7 +160,9 @@ async def _compact(
     if not content or count(content) > 1.5 * share:
         # So that what was compacted before is not lost, and the whole stays within its share.
         most = max(_LEAST, min(_SUMMARY, 3 * share))
-        content = await asyncio.to_thread(summarise, [*_lines_of(before), *lines], most=most)
+        whole = [*_lines_of(before), *lines]
+        size = sum(len(line.text) for line in whole)
+        content = await services.offload.run(size, summarise, whole, most=most)
     async with services.db.transaction(audience.scope) as conn:
         await rooms.hold(conn, audience.room.space)
         now = await summaries.compaction(conn, audience.room.space, _view(audience))

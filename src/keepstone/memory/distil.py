@@ -73,5 +73,5 @@ async def _extracted(
             if fault.code != "not_understood" and asked.attempts < PATIENCE:
                 raise
     if asked.kind == "tool":
-        return extract.extract_said(text)
-    return extract.extract_written(text, asked.kind)
+        return await services.offload.run(len(text), extract.extract_said, text)
+    return await services.offload.run(len(text), extract.extract_written, text, asked.kind)

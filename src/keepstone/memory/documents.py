@@ -4,18 +4,14 @@ brought back; every version is kept.
 A file is parsed before anything is stored: what can't be read is refused, and nothing is left of it.
 """
 
-import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
-from keepstone.engine.chunks import chunks, whole_text
-from keepstone.engine.language.scripts import latin
-from keepstone.engine.terms import terms
+from keepstone.engine.chunks import whole_text
+from keepstone.engine.cutting import cut_document
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory import workspaces
 from keepstone.memory.shelf import schedule_indexing
@@ -232,26 +228,9 @@ async def _index(
 
 
 async def _cut(services: Services, document_id: str, name: str, blocks: Sequence[Block]) -> list[NewPassage]:
-    """Beside the event loop: a book takes a second."""
     services.embedders.need()
-    return await asyncio.to_thread(_passages, document_id, name, blocks, services.clock())
-
-
-def _passages(document_id: str, name: str, blocks: Sequence[Block], now: datetime) -> list[NewPassage]:
-    """A part is also found by the name of its document and the heading it stands under."""
-    passages: list[NewPassage] = []
-    for part, chunk in enumerate(chunks(blocks)):
-        about = terms(f"{name.rsplit('.', 1)[0]} {chunk.heading or ''}")
-        place = {"start": chunk.start, "end": chunk.end, "page": chunk.page, "heading": chunk.heading}
-        passages.append(
-            NewPassage(
-                source_kind="document", source_id=document_id, part=part, speaker=None, at=now, session=None,
-                visibility=VISIBILITY, text=chunk.text, foreign=not latin(chunk.text),
-                frequencies=dict(Counter([*terms(chunk.text), *set(about)])),
-                place={key: value for key, value in place.items() if value is not None},
-            )
-        )  # fmt: skip
-    return passages
+    size = sum(len(block.text) for block in blocks)
+    return await services.offload.run(size, cut_document, document_id, name, blocks, services.clock(), VISIBILITY)
 
 
 async def _find(

@@ -84,4 +84,6 @@ async def _extracted(services: Services, principal: Principal, text: str) -> lis
     extracted = None
     if text.strip():
         extracted = await try_model(services, principal, lambda model: extract.extract_by_model(model, text, "tool"))
-    return extract.extract_said(text) if extracted is None else extracted
+    if extracted is not None:
+        return extracted
+    return await services.offload.run(len(text), extract.extract_said, text)

@@ -147,7 +147,9 @@ async def _takeaways(
         services, worker_for(account, message.user), room=room.id,
         ask=lambda model: takeaways_by_model(model, message.name, text, people),
     )  # fmt: skip
-    return takeaways(message.name, text, people) if kept is None else kept
+    if kept is not None:
+        return kept
+    return await services.offload.run(len(text), takeaways, message.name, text, people)
 
 
 async def _give(services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway]) -> None:

@@ -4,7 +4,6 @@ a day out of sessions, a week out of days; made anew when somebody speaks of an 
 By the language model when there is one and it answers, else out of the very sentences that were said.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import inside, job_scope
-from keepstone.engine.index import Source, passages_of
+from keepstone.engine.cutting import Source
+from keepstone.engine.index import passages_of
 from keepstone.engine.pack import own_words
 from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summarise_parts
 from keepstone.engine.summarise_model import summarise_by_model
@@ -199,7 +199,7 @@ async def _make(
     summary = replace(summary, content=content, created_at=now)
     services.embedders.need()
     source = Source(kind="summary", id=summary.id, text=summary.content, at=summary.starts_at)
-    cut = await passages_of([source], services.embedders.active, visibility=room.visibility)
+    cut = await passages_of(services, [source], visibility=room.visibility)
     async with work.transaction() as conn:
         await rooms.hold(conn, room.space)
         await _supersede(conn, before, now)
@@ -218,9 +218,9 @@ async def _in_words(work: _RoomWork, tier: str, said: Sequence[Utterance], parts
     )  # fmt: skip
     if content is not None:
         return content
-    # In a thread: for a long session it takes a while.
-    summaries = [await asyncio.to_thread(summarise_parts, summed)] if summed else []
-    summaries += [await asyncio.to_thread(summarise, lines)] if lines else []
+    run = work.services.offload.run
+    summaries = [await run(sum(len(part.text) for part in summed), summarise_parts, summed)] if summed else []
+    summaries += [await run(sum(len(line.text) for line in lines), summarise, lines)] if lines else []
     return "\n".join(summaries)
 
 

@@ -12,8 +12,9 @@ from keepstone.access.meter import begin, charge, metered, once
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.answer import answer
+from keepstone.engine.cutting import Source
 from keepstone.engine.gather import SearchPlace
-from keepstone.engine.index import Source, TalkSession, in_place, passages_of
+from keepstone.engine.index import TalkSession, in_place, passages_of
 from keepstone.engine.pack import Evidence, context, depends, quoted
 from keepstone.engine.question import Question
 from keepstone.engine.rank import named
@@ -74,7 +75,7 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
         Source(kind="message", id=message.id, text=message.text, at=message.at, speaker=message.speaker)
         for message in messages
     ]
-    passages = await passages_of(sources, services.embedders.active, visibility=_VISIBILITY)
+    passages = await passages_of(services, sources, visibility=_VISIBILITY)
     async with services.db.transaction(account_scope(principal)) as conn:
         space = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
         await enter(conn, space_scope(principal, space))

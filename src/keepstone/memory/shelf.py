@@ -14,8 +14,9 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.engine import dedup
+from keepstone.engine.cutting import Source
 from keepstone.engine.embed import embed_first_passage, store_first_vector
-from keepstone.engine.index import Source, passages_of
+from keepstone.engine.index import passages_of
 from keepstone.engine.lookup import nearest
 from keepstone.engine.search import Hit
 from keepstone.errors import Conflict
@@ -45,7 +46,7 @@ async def prepare(services: Services, kind: Kind[MemoryT], memory: MemoryT, *, e
     for text in kind.indexed(memory):
         # Not by its date: nobody who looks for a word wants all that was kept in a month of that name.
         source = Source(kind="memory", id=memory.id, text=text, at=memory.created_at, dated=False)
-        made = await passages_of([source], services.embedders.active, visibility=memory.visibility)
+        made = await passages_of(services, [source], visibility=memory.visibility)
         cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
     return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
 

@@ -1,6 +1,6 @@
 """What an embedder is to the rest of Keepstone: text in, vectors out, off the event loop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Span = tuple[int, int]
+Cutter = Callable[[str], list[Span]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +42,11 @@ class Embedder(Protocol):
     dimension: int
     multilingual: bool
 
-    def cut(self, text: str) -> list[Span]:
-        """Character spans of overlapping windows that the model reads whole; one when the text fits."""
+    @property
+    def cut(self) -> Cutter:
+        """Character spans of overlapping windows that the model reads whole; one when the text fits. Where another
+        process is to cut, it has to be a function of a module.
+        """
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,14 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from keepstone.errors import Misconfigured
-from keepstone.providers.embedder import Embedding, Floats, Span, Tokens, well_formed
+from keepstone.providers.embedder import Cutter, Embedding, Floats, Span, Tokens, well_formed
 from keepstone.providers.models import MINILM_TOKENIZER, MINILM_WEIGHTS, locked
 from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
+from keepstone.providers.wordpieces import WINDOW, cut, load_tokenizer, whole_words
 
 GRAPH = "all-minilm-l6-v2.int8-1.onnx"  # the number changes with what minilm_graph makes of the same weights
 PROJECTION = Path(__file__).with_name("minilm_projection.npy")  # written by bench/projection.py
 
-WINDOW, OVERLAP = 254, 32  # word pieces; with [CLS] and [SEP] the 256 that the model was trained on
-UNIT = 16
 CLS, SEP = 101, 102
 BATCH_TEXTS, BATCH_TOKENS = 32, 1024  # more takes memory and lets others wait, and is no faster
 QUICK = 1_000  # characters: no more than this in all is a question, not a backlog
@@ -51,13 +51,6 @@ class Pieces:
     ids: list[int]
     rows: list[int]
     spans: list[Span]
-
-
-def load_tokenizer(folder: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(folder / MINILM_TOKENIZER))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def load_session(folder: Path) -> Any:
@@ -89,68 +82,8 @@ def read(tokenizer: Tokenizer, text: str) -> Pieces:
     return Pieces([CLS, *ids[:WINDOW], SEP], [row + 1 for row in rows], [spans[words[row]] for row in rows])
 
 
-def whole_words(encoding: Any) -> tuple[list[int], list[Span]]:
-    """For each piece the number of its word, and for each word where it stands in the text."""
-    words: list[int] = []
-    spans: list[Span] = []
-    last = -1
-    for word, (start, end) in zip(encoding.word_ids, encoding.offsets, strict=True):
-        if word == last:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-            last = word
-        words.append(len(spans) - 1)
-    return words, spans
-
-
 def carries_meaning(word: str) -> bool:
     return word.lower() not in STOP_WORDS and any(character.isalnum() for character in word)
-
-
-def windows(words: Sequence[int], spans: Sequence[Span], length: int) -> list[Span]:
-    """Runs of whole words of at most WINDOW pieces, each beginning with up to OVERLAP pieces of the one before.
-
-    Together they are the whole text: the space between words belongs to the window that ends there.
-    """
-    starts, sizes = units(words, spans)
-    runs: list[Span] = []
-    first = 0
-    while True:
-        size, end = 0, first
-        while end < len(sizes) and (size + sizes[end] <= WINDOW or end == first):
-            size += sizes[end]
-            end += 1
-        begin = starts[first] if first else 0
-        if end == len(sizes):
-            return [*runs, (begin, length)]
-        runs.append((begin, starts[end]))
-        shared, following = 0, end
-        while following - 1 > first and shared + sizes[following - 1] <= OVERLAP:
-            following -= 1
-            shared += sizes[following]
-        first = following
-
-
-def units(words: Sequence[int], spans: Sequence[Span]) -> tuple[list[int], list[int]]:
-    """What is not cut: words that touch, as `didn't` and `12:30`, up to UNIT pieces. Their starts and sizes.
-
-    The limit is for what is written without spaces.
-    """
-    sizes = [0] * len(spans)
-    for word in words:
-        sizes[word] += 1
-    found_starts: list[int] = []
-    found_sizes: list[int] = []
-    last = -1
-    for (start, end), size in zip(spans, sizes, strict=True):
-        if start == last and found_sizes[-1] + size <= UNIT:
-            found_sizes[-1] += size
-        else:
-            found_starts.append(start)
-            found_sizes.append(size)
-        last = end
-    return found_starts, found_sizes
 
 
 def batches(pieces: Sequence[Pieces]) -> Iterator[list[int]]:
@@ -181,15 +114,10 @@ class MiniLM:
                 raise Misconfigured(f"{folder / file} is missing: run `keepstone models` to fetch it.")
         self._session = load_session(folder)
         self._tokenizer = load_tokenizer(folder)
+        self.cut: Cutter = partial(cut, folder)
         self._projection: Floats = np.load(PROJECTION).astype(np.float32)
         self._backlog = in_background("minilm")
         self._quick = in_front("minilm")
-
-    def cut(self, text: str) -> list[Span]:
-        encoding: Any = self._tokenizer.encode(well_formed(text), add_special_tokens=False)
-        if len(encoding.ids) <= WINDOW:
-            return [(0, len(text))]
-        return windows(*whole_words(encoding), len(text))
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         loop = asyncio.get_running_loop()

@@ -6,12 +6,13 @@ Neither the key nor a text is ever part of an error or a log line.
 import asyncio
 import json
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from keepstone.errors import UpstreamError
-from keepstone.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
+from keepstone.providers.embedder import Cutter, Embedding, Floats, cut_by_characters, well_formed
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.patience import post
 
@@ -41,9 +42,7 @@ class OpenAIEmbedder:
         self._retries = retries
         self._upstream = OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
         self._closing: asyncio.Task[None] | None = None
-
-    def cut(self, text: str) -> list[Span]:
-        return cut_by_characters(text, WINDOW, OVERLAP)
+        self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         embeddings: list[Embedding] = []

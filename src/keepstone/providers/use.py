@@ -5,12 +5,13 @@ Its tokenizer is part of the graph, as a custom operation of onnxruntime-extensi
 
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from keepstone.errors import Misconfigured
-from keepstone.providers.embedder import Embedding, Floats, Span, cut_by_characters, well_formed
+from keepstone.providers.embedder import Cutter, Embedding, Floats, cut_by_characters, well_formed
 from keepstone.providers.models import USE_GRAPH
 from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
 
@@ -44,9 +45,7 @@ class Use:
         self._session = open_session(folder / USE_GRAPH, _operations())
         self._backlog = in_background("use")
         self._quick = in_front("use")
-
-    def cut(self, text: str) -> list[Span]:
-        return cut_by_characters(text, WINDOW, OVERLAP)
+        self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         quick = len(texts) <= BATCH and sum(map(len, texts)) <= QUICK

@@ -3,6 +3,7 @@
 What a job does is in `jobs/`. Tables and worker are procrastinate's.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,8 @@ from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
-from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_value, make_pool
+from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, fetch_value, make_pool
+from keepstone.store.lanes import LANES, Lane, lane_of
 
 # What the queue raises while the database does not answer.
 QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
@@ -26,7 +28,7 @@ class JobRow:
 
     id: int
     task: str
-    queue: str
+    lane: str
     status: str
     attempts: int
     scheduled_at: datetime | None
@@ -37,6 +39,14 @@ class JobRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCount:
     task: str
+    todo: int
+    doing: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneCount:
+    lane: str
     todo: int
     doing: int
     failed: int
@@ -85,30 +95,40 @@ class Queue:
         account: int,
         one_by_one: str | None = None,
         in_seconds: int | None = None,
+        unless_waiting: bool = False,
+        lane: Lane | None = None,
         **args: Any,
     ) -> None:
         """Enqueue within the caller's transaction: the job exists if and only if the write does.
 
-        Jobs with the same `one_by_one` never run side by side; with `in_seconds` one waits that long. Not with
-        procrastinate's queueing_lock: it reads the duplicate key out of the database's error, which under row-level
-        security does not say it.
+        Jobs with the same `one_by_one` never run side by side; without, those of one task with the same arguments. With
+        `in_seconds` it waits that long; with `unless_waiting` it is not added beside one like it that has not begun.
+        Not with procrastinate's queueing_lock: it reads the duplicate key out of the database's error, which under
+        row-level security does not say it. The lane is the task's own unless another is named.
         """
+        lock = one_by_one or " ".join([task, *(str(value) for value in (account, *args.values()))])
+        where: dict[str, Any] = {"queue": lane.name, "priority": lane.priority} if lane else {}
+        if unless_waiting and await self._waits(conn, lock, where.get("queue")):
+            return
         wait = None if in_seconds is None else {"seconds": in_seconds}
-        task_to_do = self.app.configure_task(task, connection=conn, lock=one_by_one, schedule_in=wait)
+        task_to_do = self.app.configure_task(task, connection=conn, lock=lock, schedule_in=wait, **where)
         await task_to_do.defer_async(account=account, **args)
+
+    async def _waits(self, conn: Connection, lock: str, queue: str | None) -> bool:
+        """In this queue, or in any."""
+        return await fetch_value(
+            conn,
+            """
+            SELECT EXISTS (SELECT FROM procrastinate_jobs
+                            WHERE (args ->> 'account')::int = %(account)s AND lock = %(lock)s AND status = 'todo'
+                              AND (%(queue)s::text IS NULL OR queue_name = %(queue)s))
+            """,
+            {"lock": lock, "queue": queue},
+        )
 
     async def add_anywhere(self, task: str, **args: Any) -> None:
         """Enqueue a task of the whole server, outside of any write."""
         await self.app.configure_task(task).defer_async(**args)
-
-    async def runs(self, *locks: str) -> bool:
-        """Whether a job under one of these locks is running, in any process."""
-        async with self._pool.connection() as conn:
-            return await fetch_value(
-                conn,
-                "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE lock = ANY(%(locks)s) AND status = 'doing')",
-                {"locks": list(locks)},
-            )
 
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""
@@ -135,6 +155,22 @@ class Queue:
                 """,
             )
 
+    async def counts_by_lane(self) -> list[LaneCount]:
+        """The same by lane, in the order in which they are served."""
+        async with self._pool.connection() as conn:
+            counted = await fetch_rows(
+                conn,
+                """
+                SELECT queue_name, status::text, count(*) FROM procrastinate_jobs
+                 WHERE status IN ('todo', 'doing', 'failed') GROUP BY 1, 2
+                """,
+            )
+        totals: Counter[tuple[str, str]] = Counter()
+        for queue, status, count in counted:
+            totals[lane_of(queue).name, status] += count
+        statuses = ("todo", "doing", "failed")
+        return [LaneCount(lane=lane.name, **{name: totals[lane.name, name] for name in statuses}) for lane in LANES]
+
     async def live_workers(self, within_seconds: float = 30) -> int:
         """Workers that gave a sign of life lately, in any process."""
         async with self._pool.connection() as conn:
@@ -152,7 +188,7 @@ class Queue:
                 conn,
                 JobRow,
                 """
-                SELECT j.id, j.task_name AS task, j.queue_name AS queue, j.status::text, j.attempts, j.scheduled_at,
+                SELECT j.id, j.task_name AS task, j.queue_name AS lane, j.status::text, j.attempts, j.scheduled_at,
                        (SELECT max(e.at) FROM procrastinate_events e WHERE e.job_id = j.id) AS changed_at,
                        f.error
                   FROM procrastinate_jobs j LEFT JOIN job_faults f ON f.job = j.id

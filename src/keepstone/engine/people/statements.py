@@ -7,12 +7,13 @@ clock, no language model.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from keepstone.engine.language import tables
 from keepstone.engine.language.doubt import IRONY
+from keepstone.engine.pack import own_words
 from keepstone.engine.people.clauses import asserted
 from keepstone.engine.people.grammar import in_third_person, of_others
 
@@ -81,6 +82,11 @@ def statements(speaker: str, text: str, speakers: Collection[str] = ()) -> list[
         if len(by_key) >= MOST:
             break
     return list(by_key.values())[:MOST]
+
+
+def statements_of_turns(turns: Sequence[tuple[str, str]], speakers: Collection[str]) -> list[list[Statement]]:
+    """What each turn, of a speaker and a text, says of people, as far as it is in their own words."""
+    return [statements(speaker, own_words(text), speakers) for speaker, text in turns]
 
 
 def _people(speaker: str, speakers: Collection[str]) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from keepstone.memory import graph_recall
 from keepstone.model import graph
 from keepstone.model.ids import pattern
 from keepstone.model.plan import PLAN_NAME
-from keepstone.store.queue import JobRow, TaskCount
+from keepstone.store.queue import JobRow, LaneCount, TaskCount
 from keepstone.surfaces.http.caller import Operator, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
@@ -157,6 +157,10 @@ class TaskOut(fields_of(TaskCount, "task todo doing failed")):
     pass
 
 
+class LaneOut(fields_of(LaneCount, "lane todo doing failed")):
+    pass
+
+
 class FailureOut(fields_of(JobRow, "id task attempts error changed_at")):
     error: str | None = Field(description="The class of what it ended with; its text is in nobody's log.")
 
@@ -164,6 +168,7 @@ class FailureOut(fields_of(JobRow, "id task attempts error changed_at")):
 class JobsOut(Shown):
     workers: int = Field(description="That gave a sign of life lately.")
     counts: dict[str, int] = Field(description="By status: `todo`, `doing`, `failed`.")
+    lanes: list[LaneOut] = Field(description="In the order in which they are served.")
     tasks: list[TaskOut]
     failures: list[FailureOut] = Field(description="The newest first, up to 100.")
 

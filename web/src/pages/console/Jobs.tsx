@@ -15,23 +15,38 @@ export function Jobs() {
   const found = useQuery(jobsQuery)
   if (found.isPending) return <Waiting />
   if (found.isError) return <Failed error={found.error} retry={found.refetch} />
-  const { counts, tasks, failures, workers } = found.data
+  const { counts, lanes, tasks, failures, workers } = found.data
   return (
     <Stack>
       <Card title={words('queue')} about={words('workers', { count: workers })}>
         <Counts of={counts} />
       </Card>
+      <Card title={words('lanes')} about={words('lanesHow')}>
+        <Statuses
+          name={words('lane')}
+          of={lanes.map(({ lane, ...counted }) => ({ name: lane, ...counted }))}
+        />
+      </Card>
       <Card title={words('failures')} about={words('failuresHow')}>
         {failures.length === 0 ? <Text size="sm">{words('failuresNone')}</Text> : <Failures of={failures} />}
       </Card>
       <Card title={words('byTask')}>
-        {tasks.length === 0 ? <Text size="sm">{words('quiet')}</Text> : <Tasks of={tasks} />}
+        {tasks.length === 0 ? (
+          <Text size="sm">{words('quiet')}</Text>
+        ) : (
+          <Statuses
+            name={words('task')}
+            of={tasks.map(({ task, ...counted }) => ({ name: task, ...counted }))}
+          />
+        )}
       </Card>
     </Stack>
   )
 }
 
-function Tasks({ of }: { of: Schema<'TaskOut'>[] }) {
+type Counted = { name: string; todo: number; doing: number; failed: number }
+
+function Statuses({ name, of }: { name: string; of: Counted[] }) {
   const words = useConsoleWords()
   const format = useFormat()
   const statuses = ['todo', 'doing', 'failed'] as const
@@ -39,7 +54,7 @@ function Tasks({ of }: { of: Schema<'TaskOut'>[] }) {
     <Table verticalSpacing={6}>
       <Table.Thead>
         <Table.Tr>
-          <Table.Th>{words('task')}</Table.Th>
+          <Table.Th>{name}</Table.Th>
           {statuses.map((status) => (
             <Table.Th key={status} ta="end">
               {words(status)}
@@ -49,9 +64,9 @@ function Tasks({ of }: { of: Schema<'TaskOut'>[] }) {
       </Table.Thead>
       <Table.Tbody>
         {of.map((one) => (
-          <Table.Tr key={one.task}>
+          <Table.Tr key={one.name}>
             <Table.Td>
-              <Code>{one.task}</Code>
+              <Code>{one.name}</Code>
             </Table.Td>
             {statuses.map((status) => (
               <Table.Td key={status} ta="end">

@@ -88,6 +88,9 @@ export const useConsoleWords = defineWords('console', {
     notRaised: 'Not raised',
 
     queue: 'The queue',
+    lanes: 'By lane',
+    lanesHow: 'No lane waits for another. What a person waits for is done first.',
+    lane: 'Lane',
     byTask: 'By task',
     task: 'Task',
     quiet: 'Nothing waits and nothing runs',
@@ -203,6 +206,9 @@ export const useConsoleWords = defineWords('console', {
     notRaised: '不补充',
 
     queue: '队列',
+    lanes: '按通道',
+    lanesHow: '通道之间互不等待；有人在等的任务最先处理。',
+    lane: '通道',
     byTask: '按任务类型',
     task: '任务',
     quiet: '没有等待或运行中的任务',
