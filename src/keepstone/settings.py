@@ -228,6 +228,7 @@ class Settings:
         "each their own, and owners everything; or `members`, everybody everything.",
         _one_of("makers", "members"),
     )
+    audit_days: int = _setting(730, "How long a line of the audit trail is kept.", _at_least(1))
     session_days: int = _setting(30, "How long a browser stays signed in.", _at_least(1))
     jwt_secret: str | None = _setting(
         None,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from keepstone.access.audit import record
+from keepstone.access.audit import record, record_sign_in
 from keepstone.access.emails import plain_email
 from keepstone.access.passwords import hash_password, verify_password
 from keepstone.access.principals import operator_in, principal_of
@@ -55,6 +55,9 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
         services.throttle.failed(key)
     user, stored = await _by_email(services, email)
     if not await verify_password(services.hasher, stored, password) or user is None:
+        if user is not None:
+            async with services.db.transaction(account_scope(user.account)) as conn:
+                await record_sign_in(conn, user.id, "session.refused", via="session", address=browser.address)
         raise Unauthenticated("E-mail address or password is wrong.")
     services.throttle.forgive(by_email, all_of_them=True)
     services.throttle.forgive(by_address)
