@@ -222,11 +222,11 @@ def _work(piece: Piece) -> Outcome:
 # --------------------------------------------------------------------------------------------------------- all of them
 
 
-def pieces(labels: Iterable[str], first: int = 0) -> Generator[Piece]:
-    """Round after round over all operations, without an end."""
+def pieces(labels: Iterable[str]) -> Generator[Piece]:
+    """Round after round over all operations, without an end. In another order each time, for runs that end early."""
     known = sorted(labels)
-    for number in count(first):
-        for label in known:
+    for number in count():
+        for label in random.Random(number).sample(known, len(known)):
             yield Piece(label, number, CASES_OF_A_PIECE)
 
 

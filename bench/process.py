@@ -19,7 +19,7 @@ class Keepstone:
     """A server on one home, started as often as it takes, always at the same address."""
 
     def __init__(self, home: Path, **settings: str) -> None:
-        self._home = home
+        self.home = home
         self._environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("KEEPSTONE_", "PYTHONDONT"))},
             "PYTHONPYCACHEPREFIX": str(home.with_name("bytecode")),  # compiled once, as what is installed is
@@ -69,7 +69,7 @@ class Keepstone:
 
     def postgres(self) -> int | None:
         try:
-            return int((self._home / "postgres" / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
+            return int((self.home / "postgres" / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
         except (FileNotFoundError, ValueError):
             return None
 
@@ -110,11 +110,11 @@ class Keepstone:
 
     @property
     def _log(self) -> Path:
-        return self._home.with_name("stderr")
+        return self.home.with_name("stderr")
 
     @property
     def auth(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {(self._home / 'owner-key').read_text().strip()}"}
+        return {"Authorization": f"Bearer {(self.home / 'owner-key').read_text().strip()}"}
 
 
 def free_port() -> int:

@@ -114,14 +114,17 @@ def _ask(connection: http.client.HTTPConnection, headers: dict[str, str], text: 
 
 
 class _Model(BaseHTTPRequestHandler):
-    """Says ten words, as a stream, at once."""
+    """Says ten words at once, as a stream where it is asked for one."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(200)
+        if not asked.get("stream"):
+            self._whole()
+            return
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -130,6 +133,17 @@ class _Model(BaseHTTPRequestHandler):
         self._piece({"delta": {}, "finish_reason": "stop"})
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
+
+    def _whole(self) -> None:
+        said = {"role": "assistant", "content": "".join(f"word {word} " for word in range(10))}
+        answer = {"id": "c", "object": "chat.completion", "created": 1, "model": "local"}
+        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+        choices = [{"index": 0, "message": said, "finish_reason": "stop"}]
+        body = json.dumps(answer | {"choices": choices, "usage": usage}).encode()
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def _piece(self, choice: dict[str, Any]) -> None:
         chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "local"}

@@ -112,6 +112,11 @@ PROBES: dict[str, Probe] = {
     "POST /auth/password": Probe(
         json={"new": "a new long password"}, control={"json": {"current": PASSWORD, "new": PASSWORD}}
     ),
+    "POST /auth/totp": Probe(json={"password": "wrong"}, control={"json": {"password": PASSWORD}}),
+    "POST /auth/totp/confirm": Probe(json={"code": "12345"}),
+    "POST /auth/totp/disable": Probe(
+        json={"password": "wrong", "code": "12345"}, control={"json": {"password": PASSWORD, "code": "12345"}}
+    ),
     "POST /login": Probe(
         data={"email": "olga@example.org", "password": "wrong"},
         control={"data": {"email": "olga@example.org", "password": PASSWORD}},
@@ -155,8 +160,11 @@ PROBES: dict[str, Probe] = {
     "PATCH /x_console/api/users/{user_id}": Probe(json={"quota_bytes": 0}, control={"json": {"quota_bytes": None}}),
 }
 # The right answer to the control where it is not a success: the only owner can't be erased, no worker runs here, and a
-# few capsules make no map. No language model is set up: what would be relayed to one is refused.
+# few capsules make no map. No app shows the code that is sent. No language model is set up: what would be relayed to
+# one is refused.
 EXPECTED = {
+    "POST /auth/totp/confirm": {400},
+    "POST /auth/totp/disable": {400},
     "DELETE /v1/users/{user_id}": {409},
     "GET /readyz": {200, 503},
     "GET /v1/memory/capsules/constellation": {409},
@@ -353,6 +361,7 @@ LAST = (
     "DELETE /v1/agents/{slug}",
     "DELETE /v1/keys/{key_id}",
     "DELETE /v1/sessions/{session_id}",
+    "DELETE /v1/sessions",
     "POST /auth/password",
     "POST /auth/logout",
     "POST /logout",

@@ -100,7 +100,7 @@ async def test_the_answer_is_the_models_with_the_lines_it_cites(
     assert [item["text"] for item in answer["evidence"]] == [TALK[2]["text"]]
     assert answer["abstained"] is False
     assert answer["usage"] == {"credits": 5}
-    assert "<evidence>" in provider.prompts[0]
+    assert "<evidence mark=" in provider.prompts[0]
 
 
 async def test_what_the_evidence_does_not_hold_is_not_answered(

@@ -20,7 +20,7 @@ from fakes import FakeModel
 from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.engine.embed import await_vectors
-from keepstone.engine.pack import CLOSING, OPENING
+from keepstone.engine.quotation import CLOSING, OPENING
 from keepstone.jobs.tasks import embed_pending
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.chats import find_chat

@@ -85,6 +85,7 @@ def test_who_am_i_people_keys_and_sessions(keepstone: Keepstone, server: Live) -
     with Keepstone(base_url=server.url, api_key=keepstone.me.token().token) as other:
         assert other.me.get().via == "jwt"
     assert list(keepstone.sessions.list()) == []
+    keepstone.sessions.end_others()
     with pytest.raises(errors.NotFound):
         keepstone.sessions.end("ses_" + "x" * 24)
     keepstone.users.erase(ada.id)

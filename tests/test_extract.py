@@ -32,7 +32,7 @@ from keepstone.engine.extract.memories import (
     synthesize_by_model,
 )
 from keepstone.engine.extract.secret import has_secret
-from keepstone.engine.pack import CLOSING, OPENING
+from keepstone.engine.quotation import CLOSING, OPENING
 from keepstone.errors import UpstreamError
 
 LABELLED: dict[str, list[dict[str, Any]]] = json.loads(

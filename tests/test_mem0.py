@@ -19,7 +19,7 @@ from conftest import World
 from fakes import FakeModel
 from keepstone.access import operator, plans, users
 from keepstone.app import make_app
-from keepstone.engine.pack import CLOSING, OPENING
+from keepstone.engine.quotation import CLOSING, OPENING
 from keepstone.jobs.tasks import erase_user, purge_memories
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory.entity_reading import is_statement

@@ -534,6 +534,36 @@ async def test_what_an_upstream_says_it_used_is_noted(
     assert await lines(database) == [(world.owner.user.id, world.owner.key_id, *noted)]
 
 
+async def test_when_the_tokens_of_a_month_are_used_up_no_model_is_asked_until_the_next(
+    services: Services, world: World, scripted: ScriptedUpstream
+) -> None:
+    await plans.put_plan(services, Plan(name="few-tokens", monthly_tokens=15))
+    await operator.set_allowance(services, OLGA, plan="few-tokens")
+    model = FakeModel("A title", tokens_in=7, tokens_out=3)
+    scripted.script()
+    scripted.otherwise = lambda request: completion("hello")
+    direct = OpenAIUpstream(scripted.url, "sk", "small")
+    spoken = {"messages": [{"role": "user", "content": "hi"}]}
+    working = replace(services, llm=model, upstream=direct)
+    titles: list[str] = []
+    async with http(make_app(replace(working, clock=lambda: JULY))) as client:
+        for text in ("We took the early ferry.", "The cook is from Ghent.", "The lamp was red."):
+            made = await client.post(CAPSULES, headers=world.owner.auth, json={"content_md": text})
+            assert made.status_code == 201, made.text
+            titles.append(made.json()["title"])
+        assert [title == "A title" for title in titles] == [True, True, False], "then by the rules"
+        assert (await get(client, world.owner.auth, "/v1/usage"))["month"]["tokens_left"] == 0
+        refused = await client.post("/v1/chat/completions", headers=world.owner.auth, json=spoken)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "insufficient_quota")
+        assert not scripted.received
+    async with http(make_app(replace(working, clock=lambda: AUGUST))) as client:
+        answered = await client.post("/v1/chat/completions", headers=world.owner.auth, json=spoken)
+        assert answered.status_code == 200, answered.text
+        stranger = await client.post("/v1/chat/completions", headers=world.stranger.auth, json=spoken)
+        assert stranger.status_code == 200, "another account's tokens are its own"
+    await direct.close()
+
+
 async def test_what_an_upstream_does_not_say_is_guessed(
     proxied: httpx.AsyncClient, scripted: ScriptedUpstream, world: World, database: str
 ) -> None:
@@ -605,11 +635,11 @@ async def test_usage_by_day_and_action_with_what_is_left(services: Services, wor
         assert shown["totals"] == {"calls": 5, "queries": 0, "credits": 9, "tokens_in": 0, "tokens_out": 0}
         assert shown["plan"] == {
             "name": "team", "capacity_bytes": 1000, "monthly_queries": 10, "monthly_credits": None,
-            "key_per_minute": 600, "account_per_minute": None,
+            "monthly_tokens": None, "key_per_minute": 600, "account_per_minute": None,
         }  # fmt: skip
         assert shown["month"] == {
             "month": "2026-08-01", "resets_at": "2026-09-01T00:00:00Z", "queries": 0, "credits": 1, "tokens_in": 0,
-            "tokens_out": 0, "queries_left": 10, "credits_left": 90,
+            "tokens_out": 0, "queries_left": 10, "credits_left": 90, "tokens_left": None,
         }  # fmt: skip
         assert shown["truncated"] is False
         this_month = await get(client, world.owner.auth, "/v1/usage")

@@ -47,7 +47,7 @@ async def test_the_operator_makes_and_changes_plans_and_they_hold_at_once(
         body = NO_LIMITS | {"capacity_bytes": 20_000, "key_per_minute": 100, "position": 9}
         made = await here.put(f"{PLANS}/team", json=body)
         assert made.status_code == 200
-        assert made.json() == {"name": "team", "price": None, **body}
+        assert made.json() == {"name": "team", "price": None, "monthly_tokens": None, **body}
         assert (await here.get(f"{PLANS}/team")).json() == made.json()
         assert (await here.get(PLANS)).json()["items"][-1] == made.json()
         assert (await get(here, world.owner.auth, "/v1/memory/usage"))["quota_bytes"] == 20_000
@@ -87,7 +87,7 @@ async def test_everybody_sees_the_plans_that_have_a_price_and_nothing_else_of_th
         assert [one["name"] for one in listed.json()["items"]] == ["free", "pro", "team", "max"]
         assert listed.json()["items"][2] == {
             "name": "team", "price": "€9 a month", "capacity_bytes": 20_000, "monthly_queries": None,
-            "monthly_credits": None,
+            "monthly_credits": None, "monthly_tokens": None,
         }  # fmt: skip
         assert listed.json()["upgrade_url"] is None
         assert "s-maxage" in listed.headers["cache-control"]
@@ -150,11 +150,24 @@ def test_plans_on_the_command_line(live: Live) -> None:
     listed = json.loads(live.cli("plans", "list", "--json").stdout)
     assert {"free", "pro", "max", "unlimited"} <= {one["name"] for one in listed}
     assert "monthly_queries" in live.cli("plans", "list").stdout
-    words = ("--capacity-mb", "10", "--queries", "1000", "--credits", "50", "--rate", "60", "--account-rate", "600")
+    words = (
+        "--capacity-mb",
+        "10",
+        "--queries",
+        "1000",
+        "--credits",
+        "50",
+        "--tokens",
+        "70000",
+        "--rate",
+        "60",
+        "--account-rate",
+        "600",
+    )
     made = json.loads(live.cli("plans", "set", "small-team", *words, "--json").stdout)
     assert made == {
         "name": "small-team", "capacity_bytes": 10 * MB, "monthly_queries": 1000, "monthly_credits": 50,
-        "key_per_minute": 60, "account_per_minute": 600,
+        "monthly_tokens": 70_000, "key_per_minute": 60, "account_per_minute": 600,
         "position": max(one["position"] for one in listed) + 1, "price": None,
     }  # fmt: skip
     changed = json.loads(live.cli("plans", "set", "small-team", "--rate", "none", "--queries", "0", "--json").stdout)

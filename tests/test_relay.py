@@ -29,7 +29,7 @@ from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.relay.requests import Finished, converse
 from keepstone.relay.turn import ModelTurn, open_turn
 from keepstone.services import Services
-from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, streamed
+from upstream import Answer, ScriptedUpstream, asks, chunks, completion, error, streamed, whole
 
 OPERATOR_KEY = "sk-of-the-operator"
 HI: list[Any] = [{"role": "user", "content": "hi"}]
@@ -86,6 +86,33 @@ async def test_no_answer_in_time_is_504(
             [chunk async for chunk in stream]
         assert cut.value.code == "upstream_timeout"
     await until(lambda: upstream.open == 0)
+
+
+async def test_clients_name_only_the_models_that_the_operator_allows(
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
+) -> None:
+    limited = replace(services.settings, llm_models=("gpt-*", "o3"))
+    working = replace(services, settings=limited, upstream=direct, embeddings_upstream=direct)
+    async with sdk_of(working, world.owner.key) as client:
+        for name in ("gpt-9", "o3", "small"):  # the last is the one of the settings
+            upstream.script(completion("yes"))
+            assert (await client.chat.completions.create(model=name, messages=HI)).choices[0].message.content == "yes"
+        upstream.script()
+        for asked in (
+            client.chat.completions.create(model="o3-pro", messages=HI),
+            client.chat.completions.create(model="o3-pro", messages=HI, extra_headers={"X-Keepstone-Memory": "off"}),
+            client.responses.create(model="other", input="hi"),
+            client.embeddings.create(model="large", input="hi"),
+        ):
+            with pytest.raises(openai.PermissionDeniedError) as fault:
+                await asked
+            assert fault.value.code == "model_not_allowed"
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("other")
+        assert not upstream.received
+        models = [{"id": name, "object": "model", "created": 1, "owned_by": "o"} for name in ("gpt-9", "other", "o3")]
+        upstream.script(whole({"object": "list", "data": models}))
+        assert [model.id async for model in client.models.list()] == ["gpt-9", "o3"]
 
 
 async def test_an_upstream_that_is_not_there_is_502(services: Services, world: World) -> None:

@@ -136,6 +136,7 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
         await conn.execute("INSERT INTO usage_ledger (call_id, action) VALUES ('c', 'recall')")
         await conn.execute("INSERT INTO usage_months (month) VALUES ('2026-07-01')")
         await conn.execute("INSERT INTO billing_events (id) VALUES ('evt_1')")
+        await conn.execute("INSERT INTO second_factors (user_id, secret) VALUES (%s, 'x')", [user.id])
         await conn.execute("INSERT INTO agents (slug, name, context_window) VALUES ('a', 'A', 1000)")
         await conn.execute("INSERT INTO rooms (space) VALUES (%s)", [space])
         await conn.execute("INSERT INTO entities (space, user_id) VALUES (%s, 'anna')", [space])

@@ -1,7 +1,9 @@
 """The whole thing as a process: first start, crashes, stopping, and a Postgres of one's own."""
 
+import contextlib
 import json
 import os
+import pty
 import pwd
 import shutil
 import signal
@@ -19,8 +21,11 @@ import httpx
 import psycopg
 import pytest
 
+from keepstone.access.firstrun import Welcome
+from keepstone.cli.server import announce
 from keepstone.postgres.processes import processes_in
 from keepstone.postgres.programs import wheel_programs
+from keepstone.settings import Settings
 from live import Live
 
 
@@ -47,13 +52,18 @@ def server() -> Generator[Live]:
 
 def test_the_first_start_makes_an_owner_a_key_and_a_link(server: Live) -> None:
     until(lambda: ready(server.url))
-    shown = "".join(server.log)
+    until(lambda: any("Sign in, once:" in line for line in server.log))
     assert stat.S_IMODE((server.home / "owner-key").stat().st_mode) == 0o600
     assert stat.S_IMODE(server.home.stat().st_mode) == 0o700
     me = httpx.get(server.url + "/v1/me", headers=server.auth).json()
     assert me["user"]["is_admin"] is True
     assert me["account"]["plan"] == "unlimited"
-    link = next(word for word in shown.split() if "/auth/once/" in word)
+    link_file = server.home / "login-link"
+    assert stat.S_IMODE(link_file.stat().st_mode) == 0o600
+    shown = "".join(server.log)
+    assert str(link_file) in shown
+    assert "/auth/once/" not in shown, "what is printed here is kept: it is no terminal"
+    link = link_file.read_text().strip()
     with httpx.Client(follow_redirects=True) as browser:
         page = browser.get(link)
         assert page.url.path == "/dashboard/recall"
@@ -67,19 +77,22 @@ def test_a_later_start_makes_no_second_owner_and_no_link_once_signed_in() -> Non
     try:
         first = Live(home)
         key = first.key
-        link = next(word for word in "".join(first.log).split() if "/auth/once/" in word)
+        link_file = home / "login-link"
+        until(link_file.exists)
+        link = link_file.read_text().strip()
         assert first.stop() == 0
         second = Live(home)
-        until(lambda: any("/auth/once/" in line for line in second.log))
+        until(lambda: any("Sign in, once:" in line for line in second.log))
         assert second.key == key
         assert httpx.get(second.url + "/auth/once/" + link.rsplit("/", 1)[1]).status_code == 404, "a newer one counts"
-        newer = next(word for word in "".join(second.log).split() if "/auth/once/" in word)
+        newer = link_file.read_text().strip()
         assert httpx.get(newer).status_code == 303
         assert second.stop() == 0
         third = Live(home)
         assert httpx.get(third.url + "/v1/me", headers=third.auth).status_code == 200
         assert third.stop() == 0
-        assert "/auth/once/" not in "".join(third.log)
+        assert "Sign in, once:" not in "".join(third.log)
+        assert not link_file.exists()
         assert len(json.loads(third.cli("users", "list", "--json").stdout)) == 1
     finally:
         shutil.rmtree(home)
@@ -259,3 +272,13 @@ def test_without_pgvector_the_error_says_what_to_install(folder: Path) -> None:
             Live(KEEPSTONE_DATABASE_URL=foreign.url)
     finally:
         foreign.stop()
+
+
+def test_somebody_at_a_terminal_is_shown_the_link_itself(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    link = "http://127.0.0.1:8420/auth/once/cl_secret"
+    with os.fdopen(theirs, "w") as terminal, contextlib.redirect_stdout(terminal):
+        announce(Settings(home=tmp_path), Welcome(key_file=None, link=link))
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        assert link in screen.read(10_000).decode()
+    assert not (tmp_path / "login-link").exists()

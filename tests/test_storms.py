@@ -59,7 +59,10 @@ def test_each_promise_that_is_broken_is_named(phase: Phase, said: str) -> None:
 
 def test_a_true_reason_is_allowed_and_a_killed_server_is_silent() -> None:
     assert not judge.broken(meeting(replies=[Reply("POST /v1/recall", 503, BUSY)]), QUIET)
-    assert not judge.broken(meeting(full=True, replies=[Reply("POST /v1/ingest", 507, BUSY)]), QUIET)
+    full = meeting(full=True, replies=[Reply("POST /v1/ingest", 507, BUSY)])
+    assert judge.broken(full, QUIET) == ["nothing was refused although the disk was nearly full"]
+    full.statuses[507] += 1
+    assert not judge.broken(full, QUIET)
     away = [Reply("beside, list", 0, "ConnectionRefusedError"), Reply("beside, list", 503, DATABASE)]
     assert not judge.broken(meeting(kills=True, seconds={}, replies=away), QUIET)
 
@@ -80,6 +83,8 @@ def test_only_what_was_answered_counts_while_the_server_is_killed() -> None:
     ]
     killed = storm.filled(Phase("kills", kills=True), samples, met)
     assert (killed.seconds, killed.alive, killed.statuses) == ({"list": [0.01]}, [], {200: 1, 0: 1})
+    full = storm.filled(Phase("full", full=True), [*samples[:1], Sample("keep: rooms", 0.0, NEVER, 507, BUSY)], met)
+    assert (full.seconds, [reply.status for reply in full.replies]) == ({"list": [0.01]}, [507])
     attacked = storm.filled(Phase("storm"), samples, met)
     assert (attacked.seconds, attacked.alive) == ({"list": [0.01, NEVER]}, [0.5])
 

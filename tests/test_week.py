@@ -59,11 +59,11 @@ class Writer(Model):
     """Finds decisions, and sums up in a sentence of its own."""
 
     def reply(self, prompt: str) -> str:
-        found = re.search(r'<message speaker="[^"]*">\n(.*)\n</message>', prompt, re.DOTALL)
+        found = re.search(r'<message speaker="[^"]*" mark="(\w+)">\n(.*)\n\1</message>', prompt, re.DOTALL)
         if found is None:
             said = [line for line in prompt.splitlines() if "decided" in line or "agreed" in line]
             return f"In short, {said[-1].removeprefix('In short, ')}" if said else "Nothing was settled."
-        text = found[1]
+        text = found[2]
         kind = "decision" if re.search("decided|agreed", text) else "action_item" if "I'll" in text else "fact"
         return json.dumps([{"type": kind, "text": text, "assignee": None, "due": None}])
 

@@ -71,13 +71,15 @@ def broken(phase: Phase, quiet: Phase) -> list[str]:
         pass  # how long it is away is for `bench.crash` to say
     elif not phase.all_seconds:
         found.append("the well-behaved client was never served")
-    elif phase.p(95) > SLOWER * quiet.p(95):
+    elif phase.p(95) == NEVER or phase.p(95) > SLOWER * quiet.p(95):
         found.append(f"p95 {shown(phase.p(95))} is more than {SLOWER:.0f} × the quiet {shown(quiet.p(95))}")
-    if phase.alive and max(phase.alive) > ALIVE:
+    if phase.alive and not phase.kills and max(phase.alive) > ALIVE:
         late = sum(second > ALIVE for second in phase.alive)
         found.append(
             f"/healthz took up to {shown(max(phase.alive))}, {late} of {len(phase.alive)} above {shown(ALIVE)}"
         )
+    if phase.full and 507 not in phase.statuses:
+        found.append("nothing was refused although the disk was nearly full")
     groups: dict[tuple[str, int, str], int] = Counter(
         (reply.route, reply.status, reply.body.split("request_id")[0][:200]) for reply in faults(phase)
     )
@@ -100,7 +102,7 @@ def table(phases: Sequence[Phase]) -> list[str]:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: |",
     ]
     for phase in phases:
-        ratio = phase.p(95) / quiet.p(95)
+        ratio = NEVER if phase.p(95) == NEVER else phase.p(95) / quiet.p(95)
         alive = phase.alive or [NEVER]
         lines.append(
             f"| {phase.name} | {len(phase.all_seconds)} | {shown(phase.p(50))} | {shown(phase.p(95))} | {ratio:.1f} "

@@ -4,11 +4,13 @@ import multiprocessing
 import os
 import random
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
+from pathlib import Path
 
 import psutil
 
@@ -22,6 +24,7 @@ from bench.writes import Write, missing, prepare
 AFTERWARDS = 2.0  # seconds after an attack that still count as its own: what it left behind works on
 NICE = 10
 KILLS = 4
+DISK = "disk nearly full"
 ATTACKS: dict[str, Attack] = {
     "hostile text": texts.hostile,
     "item index": texts.index,
@@ -111,9 +114,16 @@ class Memory:
 
 
 def run(
-    keepstone: Keepstone, seconds: float, names: list[str], *, chat: bool, kills: int, report: Callable[[Phase], None]
+    keepstone: Keepstone,
+    seconds: float,
+    names: list[str],
+    *,
+    chat: bool,
+    kills: int,
+    ballast: int,
+    report: Callable[[Phase], None],
 ) -> Storm:
-    """On a server that runs. It runs afterwards too, killed and started again."""
+    """On a server that runs, and runs afterwards, killed and started again. `ballast`: bytes that fill its disk."""
     good, target = account(keepstone, "well-behaved"), target_of(account(keepstone, "storm"))
     client = good.client()
     places = prepare(client, "good")
@@ -139,6 +149,8 @@ def run(
         phase(Phase("quiet"), lambda: _calm(seconds))
         for name in names:
             phase(Phase(name), lambda name=name: attacked(name, target, seconds))
+        if ballast:
+            phase(Phase(DISK, full=True), lambda: full(keepstone.home, ballast, seconds))
         if kills:
             phase(Phase("kills", kills=True), lambda: killed(keepstone, kills))
     finally:
@@ -153,6 +165,14 @@ def run(
 
 def _calm(seconds: float) -> Met:
     time.sleep(seconds)
+    return Met()
+
+
+def full(folder: Path, ballast: int, seconds: float) -> Met:
+    """A file that takes so many bytes of the server's disk for a while."""
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        os.posix_fallocate(file.fileno(), 0, ballast)
+        time.sleep(seconds)
     return Met()
 
 
@@ -172,7 +192,7 @@ def killed(keepstone: Keepstone, times: int) -> Met:
 
 
 def filled(phase: Phase, samples: list[Sample], met: Met) -> Phase:
-    """With what both sides met. While the server is killed, only what was answered is looked at."""
+    """With what both sides met. Of a killed server only what was answered is timed, of a full one what was served."""
     phase.attack, phase.replies = met.statuses, list(met.replies)
     for sample in samples:
         if sample.doing == "/healthz":
@@ -180,6 +200,9 @@ def filled(phase: Phase, samples: list[Sample], met: Met) -> Phase:
                 phase.alive.append(sample.seconds)
             continue
         phase.statuses[sample.status] += 1
+        if phase.full and sample.status == 507:
+            phase.replies.append(Reply(f"beside, {sample.doing}", sample.status, sample.body))
+            continue
         if sample.seconds != NEVER or not phase.kills:
             phase.seconds.setdefault(sample.doing, []).append(sample.seconds)
         if sample.status >= 500 or not sample.status:

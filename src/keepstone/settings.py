@@ -171,6 +171,12 @@ class Settings:
     llm_base_url: str | None = _setting(None, "Its address, if it is not the provider's own.", _url)
     llm_api_key: str | None = _setting(None, "Its key.")
     llm_model: str | None = _setting(None, "Which model. Default: the provider's small one.")
+    llm_models: tuple[str, ...] = _setting(
+        (),
+        "Models that clients of the proxy may name, comma-separated, `*` for any letters: `gpt-4o*,o3-mini`. "
+        "`KEEPSTONE_LLM_MODEL` and `KEEPSTONE_EMBEDDINGS_MODEL` always may. Unset: whichever the key opens.",
+        _names,
+    )
     inject_relevance: float = _setting(
         0.25, "How relevant a memory has to be, from 0 to 1, to be put before the model at the start of a turn.", _share
     )
@@ -229,7 +235,13 @@ class Settings:
         _one_of("makers", "members"),
     )
     audit_days: int = _setting(730, "How long a line of the audit trail is kept.", _at_least(1))
-    session_days: int = _setting(30, "How long a browser stays signed in.", _at_least(1))
+    session_days: int = _setting(30, "How long a browser stays signed in at most.", _at_least(1))
+    session_idle_days: int = _setting(14, "How long a browser stays signed in that is not used.", _at_least(1))
+    require_totp: bool = _setting(
+        False,
+        "Owners and admins have to set up a second factor: until then, what they sign in to opens nothing else.",
+        _flag,
+    )
     jwt_secret: str | None = _setting(
         None,
         "Secret that signs the server's own JWTs. Default: made once, kept in `KEEPSTONE_HOME`. Several servers on one "

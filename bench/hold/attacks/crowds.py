@@ -63,11 +63,15 @@ def backlog(target: Target, until: float, met: Met) -> None:
 
 
 def filters(target: Target, until: float, met: Met) -> None:
-    """Texts of 700 KB, and searches that look through all of them once for each of 190 words."""
-    for number in range(6):
-        text = f"text {number} " + "lorem ipsum dolor sit amet " * 26_000
-        body = {"messages": [{"role": "user", "content": text}], "user_id": "filters", "infer": False}
-        once(target, shot(target, "POST", "/v3/memories/add/", body), met)
+    """Eight megabytes of texts, and searches that look through all of them once for each of 190 words."""
+    for number in range(8):
+        texts = [f"text {number} {each} " + "lorem ipsum dolor sit amet " * 2_400 for each in range(16)]
+        said = [{"role": "user", "content": text} for text in texts]
+        once(
+            target,
+            shot(target, "POST", "/v3/memories/add/", {"messages": said, "user_id": "filters", "infer": False}),
+            met,
+        )
     words = [{"memory": {"icontains": f"no such word {number}"}} for number in range(FILTERS)]
     asked = {"filters": {"AND": [{"user_id": "filters"}, {"OR": words}]}}
     shots = [

@@ -56,7 +56,7 @@ def texts(target: Target) -> list[Shot]:
             "/v1/memory/capsules/curate": {"messages": [{"role": "user", "content": small}]},
             f"/v1/rooms/{target.room}/messages": {"text": small},
             f"/v1/graphs/{target.graph}/nodes": {"content": small},
-            "/v3/memories/add/": {"messages": [{"role": "user", "content": large}], "user_id": "storm"},
+            "/v3/memories/add/": {"messages": [{"role": "user", "content": small}], "user_id": "storm"},
         }
         found += [shot(target, "POST", path, body) for path, body in bodies.items()]
         kind = "multipart/form-data; boundary=x"

@@ -8,7 +8,7 @@ What language models read and wrote is noted too, by `metered`.
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
@@ -150,15 +150,19 @@ def _no_credits(services: Services, action: str, left: int) -> PaymentRequired:
 
 
 def _no_queries(services: Services, used: int | None, allowed: int | None, code: str | None) -> QuotaExceeded:
+    details = {"queries": used, "monthly_queries": allowed} if allowed is not None else {}
+    return _used_up(services, "The queries of this month are used up", code, details)
+
+
+def _used_up(
+    services: Services, what: str, code: str | None, details: Mapping[str, Any] | None = None
+) -> QuotaExceeded:
     now = services.clock()
     resets = next_month(now)
-    details: dict[str, Any] = {"resets_at": resets.isoformat().replace("+00:00", "Z")}
-    if allowed is not None:
-        details |= {"queries": used, "monthly_queries": allowed}
     return QuotaExceeded(
-        "The queries of this month are used up: wait for the next one, or take a larger plan.",
+        f"{what}: wait for the next one, or take a larger plan.",
         code=code,
-        details=details,
+        details={"resets_at": resets.isoformat().replace("+00:00", "Z"), **(details or {})},
         retry_after=(resets - now).total_seconds(),
         upgrade_url=services.settings.pricing_url,
     )
@@ -167,16 +171,34 @@ def _no_queries(services: Services, used: int | None, allowed: int | None, code:
 # --------------------------------------------------------------------------------------------- language models
 
 
-def metered(services: Services, principal: Principal, *, room: str | None = None) -> LanguageModel | None:
-    """The language model, if there is one, at the expense of this caller; `room` is where the work belongs."""
-    return None if services.llm is None else _Metered(services, services.llm, principal, room)
+async def metered(services: Services, principal: Principal, *, room: str | None = None) -> LanguageModel | None:
+    """The language model, at the expense of this caller; `room` is where the work belongs. None when there is none, or
+    when the account has used its tokens of the month: what a model would do is then done without.
+    """
+    if services.llm is None or await _tokens_left(services, principal) == 0:
+        return None
+    return _Metered(services, services.llm, principal, room)
+
+
+async def require_tokens(services: Services, principal: Principal) -> None:
+    """Before a model is asked in the caller's own name. What is under way at the same time is not known yet, so a month
+    can end a little above its limit.
+    """
+    if await _tokens_left(services, principal) == 0:
+        raise _used_up(services, "The tokens of language models of this month are used up", "insufficient_quota")
+
+
+async def _tokens_left(services: Services, principal: Principal) -> int | None:
+    async with services.db.transaction(account_scope(principal)) as conn:
+        standing = await ledger.standing(conn, month_of(services.clock()))
+    return require_found(standing, _NO_ACCOUNT).tokens_left
 
 
 async def try_model(
     services: Services, principal: Principal, ask: Callable[[LanguageModel], Awaitable[T]], *, room: str | None = None
 ) -> T | None:
     """What the language model makes of it; None when there is none, or it does not answer as it should."""
-    model = metered(services, principal, room=room)
+    model = await metered(services, principal, room=room)
     if model is None:
         return None
     try:

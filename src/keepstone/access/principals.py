@@ -126,7 +126,7 @@ async def _principal(services: Services, credentials: Credentials) -> Principal:
             raise Unauthenticated("Send the header 'Authorization: Bearer' with an API key or a token.")
         if text.startswith("ck_"):
             return await _of_secret(services, "key", text)
-        return _of_holder(await token_holder(services, text), via="jwt")
+        return _of_holder(services, await token_holder(services, text), via="jwt")
     for session in credentials.sessions:
         try:
             return await _of_secret(services, "session", session)
@@ -149,21 +149,28 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
             if kind == "key"
             else "This session is over: sign in again."
         )
-    principal = _of_holder(holder, via=kind)
+    principal = _of_holder(services, holder, via=kind)
     if holder.stale:
-        touch = keys.touch if kind == "key" else sessions.touch
+        settings = services.settings
         async with services.db.transaction(account_scope(principal)) as conn:
-            await touch(conn, holder.credential_id)
+            if kind == "key":
+                await keys.touch(conn, holder.credential_id)
+            else:
+                await sessions.touch(
+                    conn, holder.credential_id, days=settings.session_days, idle_days=settings.session_idle_days
+                )
     return principal
 
 
-def _of_holder(holder: Holder, *, via: Via) -> Principal:
+def _of_holder(services: Services, holder: Holder, *, via: Via) -> Principal:
     rate = Rate(by_key=holder.key_per_minute, by_account=holder.account_per_minute)
     reach = Reach(
         permission=holder.permission,
         surfaces=None if holder.surfaces is None else frozenset(holder.surfaces),
         spaces=None if holder.spaces is None else frozenset(holder.spaces),
     )
+    if holder.lacks_factor and services.settings.require_totp:
+        reach = Reach(surfaces=frozenset())
     principal = Principal(
         account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
         is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate, reach=reach,

@@ -9,6 +9,7 @@ from keepstone.access.passwords import hash_password, verify_password
 from keepstone.access.principals import operator_in, principal_of
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_self, require_user
+from keepstone.access.second_factor import check_second_step, of_ticket
 from keepstone.access.secrets import new_secret, parse_secret
 from keepstone.errors import Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
@@ -36,13 +37,17 @@ class Browser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
+    """`expires_at` is when it ends however much it is used."""
+
     user: User
     token: str
     expires_at: datetime
 
 
-async def log_in(services: Services, *, email: str, password: str, browser: Browser) -> Login:
-    """A new session for the right password; whoever keeps guessing waits longer and longer."""
+async def log_in(services: Services, *, email: str, password: str, browser: Browser, code: str | None = None) -> Login:
+    """A new session for the right password and, where there is a second factor, the right code; whoever keeps guessing
+    waits longer and longer.
+    """
     email = plain_email(email)
     by_email, by_address = f"login:{email}", f"login-from:{browser.address}"
     wait = max(
@@ -56,13 +61,32 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
     user, stored = await _by_email(services, email)
     if not await verify_password(services.hasher, stored, password) or user is None:
         if user is not None:
-            async with services.db.transaction(account_scope(user.account)) as conn:
-                await record_sign_in(conn, user.id, "session.refused", via="session", address=browser.address)
+            await _note_refusal(services, user, browser)
         raise Unauthenticated("E-mail address or password is wrong.")
     services.throttle.forgive(by_email, all_of_them=True)
     services.throttle.forgive(by_address)
+    return await _second_step(services, user, code, browser)
+
+
+async def log_in_with_code(services: Services, *, ticket: str, code: str, browser: Browser) -> Login:
+    """The second step on its own: `ticket` is from the first."""
+    return await _second_step(services, await of_ticket(services, ticket), code, browser)
+
+
+async def _second_step(services: Services, user: User, code: str | None, browser: Browser) -> Login:
+    try:
+        await check_second_step(services, user, code)
+    except Unauthenticated:
+        if code is not None:
+            await _note_refusal(services, user, browser)
+        raise
     async with services.db.transaction(account_scope(user.account)) as conn:
         return await _start(services, conn, user, browser, "session.login")
+
+
+async def _note_refusal(services: Services, user: User, browser: Browser) -> None:
+    async with services.db.transaction(account_scope(user.account)) as conn:
+        await record_sign_in(conn, user.id, "session.refused", via="session", address=browser.address)
 
 
 async def log_in_once(services: Services, *, token: str, browser: Browser) -> Login:
@@ -121,6 +145,16 @@ async def end_session(services: Services, principal: Principal, session_id: str)
         await record(conn, principal, "session.end", session_id)
 
 
+async def end_other_sessions(services: Services, principal: Principal) -> None:
+    """All of the user's, but for the one that this call came with."""
+    require_self(principal)
+    user_id = require_user(principal)
+    keep = principal.credential_id if principal.via == "session" else None
+    async with services.db.transaction(account_scope(principal)) as conn:
+        await store.delete_others(conn, user_id, keep=keep)
+        await record(conn, principal, "session.end_others", user_id)
+
+
 async def change_password(services: Services, principal: Principal, *, current: str | None, new: str) -> None:
     """Set the password; every other session of the user ends. An existing password has to be shown first."""
     require_self(principal)
@@ -156,7 +190,9 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     secret = new_secret("cs")
     session_id = new_id("ses")
     now = services.clock()
-    expires_at = now + timedelta(days=services.settings.session_days)
+    settings = services.settings
+    ends_at = now + timedelta(days=settings.session_days)
+    expires_at = min(ends_at, now + timedelta(days=settings.session_idle_days))
     await store.insert(
         conn, session_id, user_id=user.id, prefix=secret.prefix, secret_hash=secret.hash, expires_at=expires_at,
         address=browser.address, user_agent=browser.user_agent,
@@ -164,4 +200,4 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     await users.update(conn, user.id, last_login_at=now)
     principal = principal_of(user, account_id="", via="session", credential_id=session_id)
     await record(conn, principal, action, session_id)
-    return Login(user=user, token=secret.text, expires_at=expires_at)
+    return Login(user=user, token=secret.text, expires_at=ends_at)

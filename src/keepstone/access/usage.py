@@ -113,4 +113,5 @@ def _month(standing: ledger.AccountStanding, now: datetime) -> Month:
         tokens_out=standing.tokens_out,
         queries_left=None if standing.monthly_queries is None else max(0, standing.monthly_queries - standing.queries),
         credits_left=left,
+        tokens_left=standing.tokens_left,
     )

@@ -1,12 +1,13 @@
 """Users and keys, for whoever may run commands on this machine: that is the operator."""
 
+import re
 import sys
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
-from keepstone.access import keys, operator, sessions, users
+from keepstone.access import keys, operator, second_factor, sessions, users
 from keepstone.access.emails import normal_email
 from keepstone.cli.options import Email, Json, Owner
 from keepstone.cli.run import show, show_all, with_services
@@ -14,6 +15,7 @@ from keepstone.errors import Invalid
 from keepstone.model.account import Resident
 from keepstone.model.credential import ApiKey
 from keepstone.model.page import PageRequest
+from keepstone.model.principal import KEY_SURFACES, KeySurface
 from keepstone.services import Services
 
 app = typer.Typer()
@@ -59,17 +61,27 @@ def set_user(
     ] = None,
     admin: Annotated[bool | None, typer.Option("--admin/--no-admin", help="May operate this server.")] = None,
     subject: Annotated[str | None, typer.Option(help="Who they are to the issuer in KEEPSTONE_OIDC_ISSUER.")] = None,
+    reset_totp: Annotated[
+        bool, typer.Option("--reset-totp", help="Remove their second factor: the app and the recovery codes are gone.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Change what somebody may use."""
-    if all(value is None for value in (plan, credit_count, quota_bytes, admin, subject)):
-        raise Invalid("Say what to set: --plan, --credits, --quota-bytes, --admin, --no-admin or --subject.")
+    allowed = any(value is not None for value in (plan, credit_count, quota_bytes, admin, subject))
+    if not allowed and not reset_totp:
+        raise Invalid(
+            "Say what to set: --plan, --credits, --quota-bytes, --admin, --no-admin, --subject, --reset-totp."
+        )
 
     async def run(services: Services) -> Resident:
-        await operator.set_allowance(
-            services, email, plan=plan, credit_count=credit_count, quota_bytes=quota_bytes, admin=admin,
-            subject=subject,
-        )  # fmt: skip
+        if allowed:
+            await operator.set_allowance(
+                services, email, plan=plan, credit_count=credit_count, quota_bytes=quota_bytes, admin=admin,
+                subject=subject,
+            )  # fmt: skip
+        if reset_totp:
+            principal, user = await operator.principal_for(services, email)
+            await second_factor.reset(services, principal, user.id)
         return await _resident(services, email)
 
     show(with_services(run), as_json=as_json)
@@ -113,13 +125,39 @@ def create_key(
         bool, typer.Option("--service", help="A key of the account, which names a user with each call.")
     ] = False,
     days: Annotated[int | None, typer.Option(min=1, help="Expires after so many days.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="90d", help="Expires after so many days (d), hours (h) or weeks (w).")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="It changes nothing.")] = False,
+    surfaces: Annotated[
+        list[str] | None,
+        typer.Option("--surface", metavar="S", help=f"It opens this alone, of {', '.join(KEY_SURFACES)}; repeatable."),
+    ] = None,
+    spaces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--space",
+            metavar="ID",
+            help="It reaches this alone: id of a workspace, room, graph or project, scope:NAME, store:NAME, capsules; "
+            "repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Make a key and print it, and nothing else. It is shown this once."""
 
+    lifetime = timedelta(days=days) if days else _lifetime(expires) if expires else None
+    unknown = set(surfaces or ()) - set(KEY_SURFACES)
+    if unknown:
+        raise Invalid(f"{min(unknown)!r} is no surface: it is one of {', '.join(KEY_SURFACES)}.")
+
     async def run(services: Services) -> str:
         principal, _ = await operator.principal_for(services, email)
-        expires_at = services.clock() + timedelta(days=days) if days else None
-        _, secret = await keys.create_key(services, principal, name=name, service=service, expires_at=expires_at)
+        _, secret = await keys.create_key(
+            services, principal, name=name, service=service,
+            expires_at=services.clock() + lifetime if lifetime else None,
+            permission="read" if read_only else "write", surfaces=cast("list[KeySurface] | None", surfaces or None),
+            spaces=spaces or None,
+        )  # fmt: skip
         return secret
 
     typer.echo(with_services(run))
@@ -133,7 +171,10 @@ def list_keys(email: Owner, as_json: Json = False) -> None:
         principal, _ = await operator.principal_for(services, email)
         return list((await keys.list_keys(services, principal, PageRequest(limit=1000))).items)
 
-    columns = ("id", "name", "prefix", "user_id", "created_at", "expires_at", "last_used_at", "revoked_at")
+    columns = (
+        "id", "name", "prefix", "user_id", "permission", "surfaces", "spaces", "created_at", "expires_at",
+        "last_used_at", "revoked_at",
+    )  # fmt: skip
     show_all(with_services(run), columns, as_json=as_json)
 
 
@@ -147,6 +188,13 @@ def revoke_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID")], email: 
 
     with_services(run)
     typer.echo(f"{key_id} is revoked.")
+
+
+def _lifetime(text: str) -> timedelta:
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([hdw])", text.strip().lower())
+    if match is None:
+        raise Invalid(f"--expires {text!r} is no time: write 90d, 12h or 4w.")
+    return int(match[1]) * {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}[match[2]]
 
 
 async def _resident(services: Services, email: str) -> Resident:

@@ -25,8 +25,8 @@ app.add_typer(plan_commands, name="plans")
 def list_plans(as_json: Json = False) -> None:
     """The plans of this server."""
     columns = (
-        "name", "capacity_bytes", "monthly_queries", "monthly_credits", "key_per_minute", "account_per_minute",
-        "price", "position",
+        "name", "capacity_bytes", "monthly_queries", "monthly_credits", "monthly_tokens", "key_per_minute",
+        "account_per_minute", "price", "position",
     )  # fmt: skip
     show_all(with_services(plans.list_plans), columns, as_json=as_json)
 
@@ -38,6 +38,9 @@ def set_plan(
     queries: Annotated[str | None, typer.Option(metavar="N", help="Queries a month.")] = None,
     credit_count: Annotated[
         str | None, typer.Option("--credits", metavar="N", help="What the credits are raised to each month.")
+    ] = None,
+    token_count: Annotated[
+        str | None, typer.Option("--tokens", metavar="N", help="Tokens of language models a month.")
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="N", help="Requests a minute with one key.")] = None,
     account_rate: Annotated[
@@ -57,6 +60,7 @@ def set_plan(
     for option, field, given, least in (
         ("--queries", "monthly_queries", queries, 0),
         ("--credits", "monthly_credits", credit_count, 0),
+        ("--tokens", "monthly_tokens", token_count, 0),
         ("--rate", "key_per_minute", rate, 1),
         ("--account-rate", "account_per_minute", account_rate, 1),
     ):
@@ -68,8 +72,8 @@ def set_plan(
         changes["position"] = position
     if not changes:
         raise Invalid(
-            "Say what to set: --capacity-mb, --queries, --credits, --rate, --account-rate or --position, each with a "
-            "number or, but for the last, `none`; or --price."
+            "Say what to set: --capacity-mb, --queries, --credits, --tokens, --rate, --account-rate or --position, "
+            "each with a number or, but for the last, `none`; or --price."
         )
 
     async def run(services: Services) -> Plan:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
 import uvloop
@@ -81,4 +81,6 @@ def _plain(value: "DataclassInstance") -> dict[str, Any]:
 def _render(value: Any) -> str:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, list):
+        return ", ".join(map(str, cast("list[object]", value)))
     return "-" if value is None else str(value)

@@ -1,5 +1,6 @@
 """serve, worker, migrate."""
 
+import sys
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,12 +12,15 @@ from keepstone.app import work as run_worker
 from keepstone.cli.options import Json
 from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.footprint import stay_small
+from keepstone.home import keep_secret
 from keepstone.observe.logs import configure_logs
 from keepstone.runtime import open_postgres
 from keepstone.settings import Settings, read_settings
 from keepstone.store.migrate import migrate as run_migrations
 
 app = typer.Typer()
+
+LINK_FILE = "login-link"
 
 
 @app.command()
@@ -30,7 +34,7 @@ def serve(
     )
     configure_logs(settings.log_level, settings.log_format)
     stay_small()
-    in_loop(run_server(settings, _announce))
+    in_loop(run_server(settings, announce))
 
 
 @app.command()
@@ -56,11 +60,18 @@ def migrate(as_json: Json = False) -> None:
         typer.echo(f"{len(applied)} applied." if applied else "The database is up to date.")
 
 
-def _announce(settings: Settings, welcome: Welcome) -> None:
-    """Where to click. On standard output; the log goes to standard error."""
+def announce(settings: Settings, welcome: Welcome) -> None:
+    """Where to click. On standard output; the log goes to standard error.
+
+    The link opens everything to whoever reads it, so only somebody at a terminal sees it: elsewhere the output is kept.
+    """
     lines = [f"\nKeepstone is running at {settings.base_url}"]
-    if welcome.link:
+    if welcome.link and sys.stdout.isatty():
         lines.append(f"  Sign in, once:   {welcome.link}")
+    elif welcome.link:
+        lines.append(f"  Sign in, once:   the link in {keep_secret(settings.home, LINK_FILE, welcome.link)}")
+    else:
+        (settings.home / LINK_FILE).unlink(missing_ok=True)
     if welcome.key_file:
         lines.append(f"  First API key:   {welcome.key_file}")
     lines += [

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstone.engine.ask_model import DATA_ONLY, quoted
+from keepstone.engine.ask_model import DATA_ONLY
 from keepstone.engine.pack import Evidence, line
+from keepstone.engine.quotation import quote_as
 from keepstone.providers.llm import LanguageModel
 
 _NOTHING = "NOT IN THE EVIDENCE"
@@ -26,7 +27,7 @@ class Answered:
 
 async def answer(model: LanguageModel, question: str, evidence: Sequence[Evidence], *, max_tokens: int) -> Answered:
     lines = "\n".join(f"[{number}] {line(item)}" for number, item in enumerate(evidence, 1))
-    prompt = f"{quoted('evidence', lines)}\n\nQuestion: {question}"
+    prompt = f"{quote_as('evidence', lines)}\n\nQuestion: {question}"
     said = (await model.complete(system=_SYSTEM, prompt=prompt, max_tokens=max_tokens)).text.strip()
     if not said or _NOTHING in said.upper():
         return Answered(text=None)

@@ -8,7 +8,7 @@ from bisect import bisect
 
 from keepstone.engine.language import tables
 from keepstone.engine.language.sentences import FENCE
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 
 _TABLES = tables.load("curated")
 

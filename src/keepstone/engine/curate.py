@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from keepstone.engine.ask_model import DATA_ONLY, json_list, quoted
+from keepstone.engine.ask_model import DATA_ONLY, json_list
 from keepstone.engine.cues import CHOICE, DODGE, ERRAND, NUMBER, OFFER, OPEN, SMALL_TALK, WAVERS, WORKED, cues_near
 from keepstone.engine.keyphrases import tags as tags_of
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE, is_quoted
 from keepstone.engine.language.sentences import around, lines, sentences
 from keepstone.engine.language.tables import Rule
+from keepstone.engine.quotation import quote_as
 from keepstone.engine.segments import READ, Heard, SpokenMessage, asks, runs_of, share_a_word, telling_words
 from keepstone.engine.titles import title as title_of
 from keepstone.errors import UpstreamError
@@ -93,7 +94,7 @@ async def refine(model: LanguageModel, segments: Sequence[Segment]) -> list[Segm
     asked = [place for place, segment in enumerate(segments) if GREY[0] <= segment.score < GREY[1]][:MOST_ASKED]
     if not asked:
         return list(segments)
-    pieces = [quoted("piece", segments[place].text[:1000], n=number) for number, place in enumerate(asked, 1)]
+    pieces = [quote_as("piece", segments[place].text[:1000], n=number) for number, place in enumerate(asked, 1)]
     reply = await model.complete(system=_SYSTEM, prompt="\n".join(pieces), max_tokens=40 * len(asked) + 40)
     given = _scores(reply.text)
     refined = list(segments)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from keepstone.engine.chunks import chunks
 from keepstone.engine.language.scripts import latin
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.engine.terms import terms
 from keepstone.engine.when import date_words
 from keepstone.model.message import NewPassage

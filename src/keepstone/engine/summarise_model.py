@@ -9,11 +9,11 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import date
 
-from keepstone.engine.ask_model import DATA_ONLY, quoted
+from keepstone.engine.ask_model import DATA_ONLY
 from keepstone.engine.language.calendar import DOUBTFUL_MONTHS, MONTHS, WEEKDAYS
 from keepstone.engine.language.scripts import DENSE, unspaced
 from keepstone.engine.language.sentences import has_words, on_one_line, sentences
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words, quote_as
 from keepstone.engine.summarise import READ, PartSummary, RoomLine
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
@@ -49,7 +49,7 @@ async def summarise_by_model(
     UpstreamError when nothing is left, so that the caller takes the rules' summary.
     """
     text = "\n".join(_shown_to_a_model(given))
-    prompt = f"{quoted('conversation', text)}\n\nWrite the summary of this {tier}."
+    prompt = f"{quote_as('conversation', text)}\n\nWrite the summary of this {tier}."
     said = (await model.complete(system=_SYSTEM, prompt=prompt, max_tokens=max_tokens)).text
     kept = _borne_out(said, text)
     if not has_words(kept):

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from keepstone.engine.ask_model import DATA_ONLY, quoted, refuses
+from keepstone.engine.ask_model import DATA_ONLY, refuses
 from keepstone.engine.keyphrases import READ, word_weight
 from keepstone.engine.language.scripts import DENSE, tokens, unspaced
 from keepstone.engine.language.sentences import CLAUSE, lines, sentences, shortened
 from keepstone.engine.language.stopwords import FUNCTION_WORDS
 from keepstone.engine.language.tables import load
+from keepstone.engine.quotation import quote_as
 from keepstone.providers.llm import LanguageModel
 
 LIMIT = 80
@@ -47,7 +48,7 @@ def title(text: str) -> str:
 
 async def title_by_model(model: LanguageModel, text: str) -> str:
     """A title from the language model; the text's own where the model's is none."""
-    said = (await model.complete(system=_SYSTEM, prompt=quoted("note", text[:READ]), max_tokens=60)).text
+    said = (await model.complete(system=_SYSTEM, prompt=quote_as("note", text[:READ]), max_tokens=60)).text
     first = next((line for line in said.splitlines() if line.strip(_QUOTES)), "")
     made = " ".join(_LABEL.sub("", first).split()).lstrip(_QUOTES + "#").rstrip(_QUOTES + ".。")
     if not any(map(str.isalnum, made)) or len(made) > 2 * LIMIT or refuses(made) or _PREAMBLE.match(made):

@@ -195,7 +195,7 @@ def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool
 
 
 async def _essence(services: Services, principal: Principal, text: str) -> str:
-    model = metered(services, principal)
+    model = await metered(services, principal)
     if model is not None:
         return await extract.synthesize_by_model(model, text)
     return await services.offload.run(len(text), extract.synthesize, text)
@@ -203,7 +203,7 @@ async def _essence(services: Services, principal: Principal, text: str) -> str:
 
 async def _summary(services: Services, principal: Principal, text: str) -> str | None:
     """By the language model when there is one, else from the text."""
-    model = metered(services, principal)
+    model = await metered(services, principal)
     if model is not None:
         return await title_by_model(model, text)
     return extract.summary(text)

@@ -12,7 +12,8 @@ from keepstone.access.meter import try_model
 from keepstone.access.principals import act_for
 from keepstone.engine import lookup
 from keepstone.engine.gather import NOTES, SearchPlace
-from keepstone.engine.pack import begins_at, own_words
+from keepstone.engine.pack import begins_at
+from keepstone.engine.quotation import own_words
 from keepstone.engine.summarise import RoomLine, summarise
 from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.memory.audience import Audience, dm_audience, room_audience

@@ -9,7 +9,7 @@ from keepstone.access.meter import metered
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import job_scope
 from keepstone.engine.extract import memories as extract
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.errors import Forbidden, Invalid, NotFound, UpstreamError
 from keepstone.memory.chat_memories import NewMemory, save
 from keepstone.model.chat import ChatMemory, Distillation, SourceType
@@ -65,7 +65,7 @@ async def _extracted(
     services: Services, principal: Principal, asked: Distillation, text: str
 ) -> list[extract.Extracted]:  # fmt: skip
     """A model that answers with something else, or not at all for a while, is done without."""
-    model = metered(services, principal)
+    model = await metered(services, principal)
     if model is not None:
         try:
             return await extract.extract_by_model(model, text, asked.kind)

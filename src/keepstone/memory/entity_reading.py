@@ -14,7 +14,7 @@ from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.sentences import lowered
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.principal import Principal
 from keepstone.services import Services

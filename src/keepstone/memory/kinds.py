@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 from keepstone.engine import dedup
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.errors import Invalid, Malformed, NotFound
 from keepstone.model import ids
 from keepstone.model.memory import LARGEST, LARGEST_METADATA, Memory, MemoryT

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from keepstone.engine.pack import CLOSING, OPENING, defused
+from keepstone.engine.quotation import one_line, quote
 from keepstone.errors import Invalid
 from keepstone.memory.audience import Audience
 from keepstone.model.room import Fact, Landmark, RoomMemory, Summary, Utterance
@@ -62,22 +62,20 @@ def fit(audience: Audience, layers: Layers, text: str, size: int, count: TokenCo
     share = int(SHARE * size)
     episodic = _within(share, count, {summary.id: _summed(summary) for summary in reversed(layers.episodic)})
     if layers.compaction:
-        episodic = {layers.compaction.id: f"- (compacted) {defused(layers.compaction.content)}", **episodic}
+        episodic = {layers.compaction.id: f"- (compacted) {one_line(layers.compaction.content)}", **episodic}
     semantic = _within(share, count, {memory.id: _recalled(audience, memory) for memory in layers.semantic})
     structured = _within(share, count, {fact.id: _fact(audience, fact) for fact in layers.structured})
-    landmarks = {mark.id: f"- [{mark.created_at:%Y-%m-%d}] {defused(mark.text)}" for mark in layers.landmarks}
+    landmarks = {mark.id: f"- [{mark.created_at:%Y-%m-%d}] {one_line(mark.text)}" for mark in layers.landmarks}
     lines = [as_message(audience, message) for message in layers.working]
-    header = "\n".join(
+    recalled = "\n".join(
         [
-            *_place(audience),
-            OPENING,
             *_part("[LANDMARKS] decided, and still in force", landmarks),
             *_part("[FACTS] exact values", structured),
             *_part("[SUMMARIES] earlier conversation", episodic),
             *_part("[RECALL] what may matter now", semantic),
-            CLOSING,
         ]
     )
+    header = "\n".join([*_place(audience), quote(recalled)])
     agent = audience.agent
     system = f"{agent.instructions}\n\n{header}" if agent.instructions else header
     asked = {"role": "user", "content": f"{audience.user_name}: {text}" if audience.user_name else text}
@@ -142,13 +140,15 @@ def _section(layer: str, name: str, lines: dict[str, str], count: TokenCounts) -
 
 
 def _place(audience: Audience) -> list[str]:
-    people = ", ".join(f"{defused(person.name or person.email)} ({person.user_id})" for person in audience.participants)
+    people = ", ".join(
+        f"{one_line(person.name or person.email)} ({person.user_id})" for person in audience.participants
+    )
     where = (
         f"[DIRECT MESSAGE] with {people}; nobody else reads along"
         if audience.room.agent
-        else f"[ROOM] {defused(audience.room.name)} ({audience.room.id})"
+        else f"[ROOM] {one_line(audience.room.name)} ({audience.room.id})"
     )
-    lines = [f"You are {defused(audience.agent.name)} ({audience.agent.slug}).", where]
+    lines = [f"You are {one_line(audience.agent.name)} ({audience.agent.slug}).", where]
     lines += [f"[PROJECT] {audience.project_id}"] if audience.project_id else []
     lines += [f"[PARTICIPANTS] {people}; agents: {', '.join(audience.agents)}"] if not audience.room.agent else []
     return lines
@@ -161,26 +161,26 @@ def _part(title: str, lines: dict[str, str]) -> list[str]:
 def as_message(audience: Audience, message: Utterance) -> dict[str, str]:
     """The agent's own words are its own; everybody else is named."""
     names = [given.get("name") or given.get("url") or given.get("id") or "file" for given in message.attachments]
-    attached = "".join(f" [attachment: {defused(str(name))}]" for name in names)
+    attached = "".join(f" [attachment: {one_line(str(name))}]" for name in names)
     if message.agent == audience.agent.slug:
         return {"role": "assistant", "content": message.text + attached}
-    named = f"[{message.ts:%Y-%m-%d %H:%M}] {defused(message.name)}: {message.text}{attached}"
+    named = f"[{message.ts:%Y-%m-%d %H:%M}] {one_line(message.name)}: {message.text}{attached}"
     return {"role": "user", "content": named}
 
 
 def _summed(summary: Summary) -> str:
-    return f"- ({summary.tier}, {summary.starts_at:%Y-%m-%d}) {defused(summary.content)}"
+    return f"- ({summary.tier}, {summary.starts_at:%Y-%m-%d}) {one_line(summary.content)}"
 
 
 def _recalled(audience: Audience, memory: RoomMemory) -> str:
     who = _names(audience).get(memory.user_id or "")
-    label = ", ".join([memory.type, *([defused(who)] if who else [])])
-    return f"- [{memory.created_at:%Y-%m-%d}] ({label}) {defused(memory.text)}"
+    label = ", ".join([memory.type, *([one_line(who)] if who else [])])
+    return f"- [{memory.created_at:%Y-%m-%d}] ({label}) {one_line(memory.text)}"
 
 
 def _fact(audience: Audience, fact: Fact) -> str:
     whose = _names(audience).get(fact.scope_id, fact.scope_kind) if fact.scope_kind == "user" else fact.scope_kind
-    return f"- {defused(whose)}: {defused(fact.key)} = {defused(fact.value)}"
+    return f"- {one_line(whose)}: {one_line(fact.key)} = {one_line(fact.value)}"
 
 
 def _names(audience: Audience) -> dict[str, str]:

@@ -15,7 +15,7 @@ from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, inside, job_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.engine.takeaways.decisions import revises
 from keepstone.engine.takeaways.messages import Takeaway, is_landmark, takeaways, takeaways_by_model
 from keepstone.errors import Conflict, NotFound

@@ -15,7 +15,7 @@ from keepstone.access.principals import worker_for
 from keepstone.access.readscope import inside, job_scope
 from keepstone.engine.cutting import Source
 from keepstone.engine.index import passages_of
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words
 from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summarise_parts
 from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.memory.rooms import find_place, schedule_room_indexing

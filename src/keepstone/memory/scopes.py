@@ -154,16 +154,16 @@ async def ask(
         asked = await lookup.ask(services, wanted, _survey(services, principal, scope_id, "ask", call_id))
         if asked.place.empty:
             return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0)
+        model = await metered(services, principal)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=ASK_LIMIT)
             # A model judges by itself what is in the evidence; without one the features of the search have to. By
             # terms alone they can't tell much, and what was found shares a word with the question.
-            judged = services.llm is not None or matches.degraded is not None
+            judged = model is not None or matches.degraded is not None
             speaks_of_it = judged or matches.answerable >= ABSTAIN_BELOW
             evidence = await _evidence(conn, matches.hits if speaks_of_it else [])
         close_to_best = [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
         text = quoted(close_to_best[:QUOTED], max_tokens=max_tokens)
-        model = metered(services, principal)
         if model is not None and evidence:
             answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
             text = answered.text or ""

@@ -34,6 +34,7 @@ class User:
     has_password: bool
     created_at: datetime
     last_login_at: datetime | None
+    has_totp: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ class Plan:
     capacity_bytes: int | None = None  # of each user
     monthly_queries: int | None = None
     monthly_credits: int | None = None  # what the balance is raised to each month
+    monthly_tokens: int | None = None  # that language models read and write
     key_per_minute: int | None = None  # requests with one credential
     account_per_minute: int | None = None
     position: int = 0
@@ -72,3 +73,4 @@ class Month:
     tokens_out: int
     queries_left: int | None
     credits_left: int | None
+    tokens_left: int | None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from keepstone.errors import Forbidden
 from keepstone.model.plan import Rate
@@ -15,6 +15,7 @@ Permission = Literal["read", "write"]
 KeySurface = Literal[
     "capsules", "workspaces", "openai", "rooms", "projects", "facts", "graphs", "scopes", "stores", "mem0", "account"
 ]
+KEY_SURFACES: tuple[KeySurface, ...] = get_args(KeySurface)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,11 @@ class Reach:
     @property
     def whole(self) -> bool:
         return self == Reach()
+
+    @property
+    def nothing(self) -> bool:
+        """Of an owner or admin who has yet to set up the second factor that this server asks of them."""
+        return self.surfaces is not None and not self.surfaces
 
     def require_write(self) -> None:
         if self.permission != "write":

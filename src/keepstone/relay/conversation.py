@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from keepstone.access.meter import try_model
 from keepstone.access.readscope import account_scope, inside
-from keepstone.engine.ask_model import DATA_ONLY, quoted
-from keepstone.engine.pack import CLOSING, OPENING, begins_at, defused, own_words, tokens
+from keepstone.engine.ask_model import DATA_ONLY
+from keepstone.engine.pack import begins_at, tokens
+from keepstone.engine.quotation import one_line, own_words, quote, quote_as
 from keepstone.errors import Invalid, KeepstoneError
 from keepstone.memory import capsules
 from keepstone.memory.chats import find_chat, find_message
@@ -91,19 +92,19 @@ async def begin(
         services, principal, workspace_id=None, chat_id=chat_id, said=content, but=without, mode=mode
     )
     sources = [
-        f"Capsule {capsule.id}, {defused(capsule.title)}: {defused(capsule.content_md[:_CAPSULE])}"
+        f"Capsule {capsule.id}, {one_line(capsule.title)}: {one_line(capsule.content_md[:_CAPSULE])}"
         for capsule in attached
     ]
     if mode == "research":
         results = await find(services, principal, turn.workspace_id, content, limit=_RESULTS)
-        sources += [f"[{item.id}] {defused(item.title or item.type)}: {defused(item.text)}" for item in results.items]
+        sources += [f"[{item.id}] {one_line(item.title or item.type)}: {one_line(item.text)}" for item in results.items]
     async with services.db.transaction(account_scope(principal)) as conn:
         await find_chat(conn, principal, chat_id)
         message = await find_message(conn, chat_id, turn.message_id or "")
     return Begun(
         turn=turn,
         message=message,
-        sources="\n".join([OPENING, *sources, CLOSING]) if sources else "",
+        sources=quote("\n".join(sources)) if sources else "",
         capsule_ids=tuple(capsule.id for capsule in attached),
     )
 
@@ -156,7 +157,7 @@ async def _distilled(services: Services, principal: Principal, due: tuple[int, i
 async def _body(services: Services, principal: Principal, begun: Begun, chat_id: str) -> dict[str, Any]:
     """What the model is given: the history as it was said, behind what stands for its beginning."""
     before, said = await _history(services, principal, chat_id)
-    earlier = f"What was said before, shortened:\n{OPENING}\n{defused(before.content)}\n{CLOSING}" if before else ""
+    earlier = f"What was said before, shortened:\n{quote(one_line(before.content))}" if before else ""
     parts = [_SYSTEM, _MODES[begun.turn.mode], earlier, begun.sources]
     return {
         "model": services.settings.llm_model,
@@ -221,5 +222,5 @@ def beginning(said: Sequence[ChatMessage], before: str, window: int) -> list[Cha
 async def _shortened(services: Services, model: LanguageModel, before: str, old: Sequence[ChatMessage]) -> str:
     lines = [f"{message.role}: {' '.join(own_words(message.content).split())}" for message in old]
     text = "\n".join([*([f"Earlier: {before}"] if before else []), *lines])[: _READ * services.settings.llm_context]
-    done = await model.complete(system=_COMPACT, prompt=quoted("conversation", text), max_tokens=_SUMMARY_TOKENS)
+    done = await model.complete(system=_COMPACT, prompt=quote_as("conversation", text), max_tokens=_SUMMARY_TOKENS)
     return done.text.strip()

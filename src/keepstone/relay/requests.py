@@ -7,12 +7,13 @@ get it as bytes; `converse` is for a surface of our own and gives what the model
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from keepstone.access.emails import plain_email
 from keepstone.access.principals import act_for
-from keepstone.errors import Invalid, Unavailable
+from keepstone.errors import Forbidden, Invalid, Unavailable
 from keepstone.model.ids import is_id
 from keepstone.model.principal import Principal
 from keepstone.providers.upstream import Upstream, UpstreamAnswer
@@ -20,7 +21,7 @@ from keepstone.relay.calls import storable
 from keepstone.relay.dialects.chat import ChatExchange
 from keepstone.relay.dialects.exchange import Exchange
 from keepstone.relay.dialects.responses import ResponsesExchange
-from keepstone.relay.dialects.values import Json, dumped, read_object
+from keepstone.relay.dialects.values import Json, as_text, dumped, loaded, objects_in, read_object
 from keepstone.relay.refusals import UpstreamRefusal, visible_body
 from keepstone.relay.rounds import Rounds
 from keepstone.relay.tools import kept_calls
@@ -69,6 +70,7 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
     body = read_object(request.raw)
     principal = await speaker(services, principal, body.get("user"))
     model = services.upstream.model if services.upstream is not None else None
+    require_model(services, body.get("model"), model)
     exchange = _EXCHANGES[request.dialect](request.raw, body, model=model)
     if services.upstream is None and exchange.asks_nothing:
         raise Invalid(f"There is nothing to answer: send `{exchange.question}`.")
@@ -122,6 +124,20 @@ async def forward(upstream: Upstream, method: str, path: str, body: bytes | None
         await answer.close()
 
 
+async def list_models(services: Services, upstream: Upstream) -> Relayed:
+    """The upstream's models, as far as clients may name them."""
+    listed = await forward(upstream, "GET", "/models", settings="KEEPSTONE_LLM")
+    body = loaded(listed.body) if listed.answer.succeeded and services.settings.llm_models else None
+    if body is None:
+        return listed
+    models = [
+        model
+        for model in objects_in(body.get("data"))
+        if may_name(services, as_text(model.get("id")) or "", upstream.model)
+    ]
+    return replace(listed, body=dumped({**body, "data": models}))
+
+
 async def speaker(services: Services, principal: Principal, user: Any) -> Principal:
     """Who speaks, if the body says so in OpenAI's own field. A service key that named nobody means one of the account's
     users. To a user somebody else does not exist; what names nobody is the client's own matter.
@@ -143,6 +159,21 @@ async def _open(services: Services, principal: Principal, request: ClientRequest
     if ids:
         exchange.splice(await kept_calls(services, principal, turn, ids))
     return turn
+
+
+def may_name(services: Services, model: str, own: str | None) -> bool:
+    """Whether clients may ask for this model; `own` is the one of the settings, which they always may."""
+    allowed = services.settings.llm_models
+    return not allowed or model == own or any(fnmatchcase(model, pattern) for pattern in allowed)
+
+
+def require_model(services: Services, model: Any, own: str | None) -> None:
+    """The provider's key belongs to the operator, who says what it may be used for."""
+    if isinstance(model, str) and model and not may_name(services, model, own):
+        raise Forbidden(
+            f"This server does not relay to the model {model[:80]}: `GET /v1/models` lists those it does.",
+            code="model_not_allowed",
+        )
 
 
 def _upstream(services: Services) -> Upstream:

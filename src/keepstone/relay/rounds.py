@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
-from keepstone.access.meter import note_tokens
+from keepstone.access.meter import note_tokens, require_tokens
 from keepstone.engine.pack import tokens
 from keepstone.errors import KeepstoneError, Unavailable, UpstreamError
 from keepstone.model.principal import Principal
@@ -65,6 +65,7 @@ class Rounds:
     async def ask(self) -> UpstreamAnswer:
         """Send this round's request; returns when the headers of the answer are there."""
         await self._let_go()
+        await require_tokens(self.services, self.principal)
         payload = self.exchange.payload
         self._answer = await self.upstream.send("POST", self.exchange.path, payload)
         if self._answer.succeeded:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keepstone.engine.pack import defused
+from keepstone.engine.quotation import one_line
 from keepstone.errors import KeepstoneError, Unavailable
 from keepstone.memory.chat_memories import NewMemory, save
 from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, WorkspaceResult, find, recall
@@ -135,7 +135,7 @@ async def kept_calls(
 def recalled(memories: Sequence[Recalled[ChatMemory]], offset: int = 0) -> str:
     """Memories as a model reads them."""
     entries = [
-        f"**{item.memory.id}** ({defused(item.memory.category or 'uncategorized')}, score {item.relevance:.2f})\n"
+        f"**{item.memory.id}** ({one_line(item.memory.category or 'uncategorized')}, score {item.relevance:.2f})\n"
         f"{_shown(item.memory.content)}"
         for item in memories
     ]
@@ -159,16 +159,16 @@ def _numbered(title: str, entries: Sequence[str], offset: int) -> str:
 
 def _where(result: WorkspaceResult) -> str:
     if result.type == "memory":
-        return f", {defused(result.category)}" if result.category else ""
+        return f", {one_line(result.category)}" if result.category else ""
     place = result.place or {}
-    parts = [f' "{defused(result.title or "")}"']
+    parts = [f' "{one_line(result.title or "")}"']
     parts += [f"page {place['page']}"] if "page" in place else []
-    parts += [f'under "{defused(place["heading"])}"'] if "heading" in place else []
+    parts += [f'under "{one_line(place["heading"])}"'] if "heading" in place else []
     return ",".join([parts[0], *(f" {part}" for part in parts[1:])])
 
 
 def _shown(text: str) -> str:
-    plain = defused(text)
+    plain = one_line(text)
     return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} …"
 
 

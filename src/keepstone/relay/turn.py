@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import SearchPlace
-from keepstone.engine.pack import own_words, remembered
+from keepstone.engine.pack import remembered
+from keepstone.engine.quotation import own_words
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat

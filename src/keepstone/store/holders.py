@@ -22,6 +22,7 @@ class Holder:
     surfaces: list[KeySurface] | None = None
     spaces: list[int] | None = None
     expires_at: datetime | None = None
+    lacks_factor: bool = False
     acting: bool = False  # a token that a service key got for the user it named
 
 

@@ -35,12 +35,19 @@ class AccountStanding:
     credits: int | None
     monthly_queries: int | None
     monthly_credits: int | None
+    monthly_tokens: int | None
     refill_due: bool
     queries: int
     spent: int
     tokens_in: int
     tokens_out: int
     known: bool
+
+    @property
+    def tokens_left(self) -> int | None:
+        if self.monthly_tokens is None:
+            return None
+        return max(0, self.monthly_tokens - self.tokens_in - self.tokens_out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +64,7 @@ async def standing(conn: Connection, month: date, call_ids: Sequence[str] = ()) 
         conn,
         AccountStanding,
         """
-        SELECT a.credits, p.monthly_queries, p.monthly_credits,
+        SELECT a.credits, p.monthly_queries, p.monthly_credits, p.monthly_tokens,
                p.monthly_credits IS NOT NULL AND coalesce(a.refilled_for < %(month)s, true) AS refill_due,
                coalesce(m.queries, 0) AS queries, coalesce(m.credits, 0) AS spent,
                coalesce(m.tokens_in, 0) AS tokens_in, coalesce(m.tokens_out, 0) AS tokens_out,

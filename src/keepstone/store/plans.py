@@ -25,8 +25,8 @@ async def put(conn: Connection, plan: Plan) -> None:
     """Make it, or make it what is given. Needs no scope."""
     await conn.execute(
         """
-        SELECT put_plan(%(name)s, %(capacity_bytes)s, %(monthly_queries)s, %(monthly_credits)s, %(key_per_minute)s,
-                        %(account_per_minute)s, %(position)s, %(price)s)
+        SELECT put_plan(%(name)s, %(capacity_bytes)s, %(monthly_queries)s, %(monthly_credits)s, %(monthly_tokens)s,
+                        %(key_per_minute)s, %(account_per_minute)s, %(position)s, %(price)s)
         """,
         asdict(plan),
     )

@@ -4,7 +4,7 @@ from typing import Any, LiteralString
 
 from keepstone.model.credential import LoginSession
 from keepstone.model.page import Page, PageRequest
-from keepstone.store.db import Connection, delete_rows, fetch_one, fetch_page, fetch_value, insert_row, touch_row
+from keepstone.store.db import Connection, delete_rows, fetch_one, fetch_page, fetch_value, insert_row
 
 _SESSION: LiteralString = """
     SELECT account, id, user_id, created_at, expires_at, last_used_at, address, user_agent FROM sessions
@@ -25,8 +25,16 @@ async def page(conn: Connection, user_id: str, page: PageRequest) -> Page[LoginS
     return await fetch_page(conn, LoginSession, f"{_SESSION} AND user_id = %(user)s", {"user": user_id}, page)
 
 
-async def touch(conn: Connection, session_id: str) -> None:
-    await touch_row(conn, "sessions", session_id, "last_used_at")
+async def touch(conn: Connection, session_id: str, *, days: int, idle_days: int) -> None:
+    """It was used, and is good for as long again as it may be idle; from its beginning for `days` at most."""
+    await conn.execute(
+        """
+        UPDATE sessions SET last_used_at = now(),
+               expires_at = least(created_at + make_interval(days => %(days)s), now() + make_interval(days => %(idle)s))
+         WHERE account = %(account)s AND id = %(id)s AND last_used_at < now() - interval '1 minute'
+        """,
+        {"id": session_id, "days": days, "idle": idle_days},
+    )
 
 
 async def delete(conn: Connection, session_id: str) -> None:

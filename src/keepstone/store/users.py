@@ -20,7 +20,9 @@ from keepstone.store.db import (
 
 _USER: LiteralString = """
     SELECT account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
-           password_hash IS NOT NULL AS has_password, created_at, last_login_at
+           password_hash IS NOT NULL AS has_password, created_at, last_login_at,
+           EXISTS (SELECT FROM second_factors f
+                    WHERE f.account = %(account)s AND f.user_id = users.id AND f.confirmed_at IS NOT NULL) AS has_totp
       FROM users WHERE account = %(account)s AND erased_at IS NULL
 """
 

@@ -1,5 +1,6 @@
 """Who calls, with what, and who else is in the account."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -32,6 +33,7 @@ class User:
     has_password: bool
     created_at: datetime
     last_login_at: datetime | None
+    has_totp: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,9 @@ class Key:
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
+    permission: str = "write"
+    surfaces: tuple[str, ...] | None = None  # what it opens; None: all
+    spaces: tuple[str, ...] | None = None  # where it reaches; None: everywhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,8 +178,20 @@ class Keys(Resource[D]):
         return Request(method="GET", path="/v1/keys", parse=page_of(Key), params=filled(limit=page_size))
 
     @operation
-    def create(self, name: str, *, service: bool = False, expires_at: datetime | None = None) -> Request[NewKey]:
-        body = filled(name=name, service=service, expires_at=expires_at)
+    def create(
+        self,
+        name: str,
+        *,
+        service: bool = False,
+        expires_at: datetime | None = None,
+        permission: str | None = None,
+        surfaces: Sequence[str] | None = None,
+        spaces: Sequence[str] | None = None,
+    ) -> Request[NewKey]:
+        """`permission` is `read` or `write`; `surfaces` and `spaces` limit what it opens and where it reaches."""
+        body = filled(
+            name=name, service=service, expires_at=expires_at, permission=permission, surfaces=surfaces, spaces=spaces
+        )
         return Request(method="POST", path="/v1/keys", parse=into(NewKey), json=body)
 
     @operation
@@ -196,6 +213,10 @@ class Sessions(Resource[D]):
     @operation
     def end(self, session_id: str) -> Request[None]:
         return Request(method="DELETE", path=f"/v1/sessions/{at(session_id)}", parse=nothing)
+
+    @operation
+    def end_others(self) -> Request[None]:
+        return Request(method="DELETE", path="/v1/sessions", parse=nothing)
 
 
 class Audit(Resource[D]):

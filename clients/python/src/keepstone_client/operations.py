@@ -44,6 +44,7 @@ class Limits:
     monthly_credits: int | None
     key_per_minute: int | None
     account_per_minute: int | None
+    monthly_tokens: int | None = None  # of language models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,7 @@ class Month:
     tokens_out: int
     queries_left: int | None
     credits_left: int | None
+    tokens_left: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,7 @@ class Offer:
     capacity_bytes: int | None
     monthly_queries: int | None
     monthly_credits: int | None
+    monthly_tokens: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

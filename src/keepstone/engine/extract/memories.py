@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from keepstone.engine import titles
-from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted, refuses
+from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, refuses
 from keepstone.engine.extract import passed_over, report
 from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.extract.turn import said
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import lowered
-from keepstone.engine.pack import own_words
+from keepstone.engine.quotation import own_words, quote_as
 from keepstone.providers.llm import LanguageModel
 
 CATEGORIES = ("preference", "fact", "instruction", "decision")
@@ -73,7 +73,7 @@ async def extract_by_model(model: LanguageModel, text: str, kind: str) -> list[E
     Raises UpstreamError where there is no reply, and with the code `not_understood` where it is no JSON.
     """
     own = own_words(text)[:READ_BY_MODEL]
-    prompt = f"Kind: {kind}\n{quoted('text', own)}"
+    prompt = f"Kind: {kind}\n{quote_as('text', own)}"
     # What is found is word for word in the text, so there is no more of it than of that.
     reply = (await model.complete(system=_EXTRACT, prompt=prompt, max_tokens=min(2_000, 200 + len(own)))).text
     supported = [entry for entry in _entries(reply) if borne_out(entry.content, own, share=SUPPORT)]
@@ -90,7 +90,7 @@ def synthesize(text: str) -> str:
 async def synthesize_by_model(model: LanguageModel, text: str) -> str:
     """A message that somebody wants remembered, in the words of a language model; by rules where it gives none."""
     own = own_words(text).strip()[:READ_BY_MODEL]
-    reply = (await model.complete(system=_SYNTHESIZE, prompt=quoted("text", own), max_tokens=700)).text.strip()
+    reply = (await model.complete(system=_SYNTHESIZE, prompt=quote_as("text", own), max_tokens=700)).text.strip()
     return cut(reply) if any(map(str.isalnum, reply)) and not refuses(reply) else synthesize(text)
 
 

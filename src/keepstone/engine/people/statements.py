@@ -13,9 +13,9 @@ from typing import Literal
 
 from keepstone.engine.language import tables
 from keepstone.engine.language.doubt import IRONY
-from keepstone.engine.pack import own_words
 from keepstone.engine.people.clauses import asserted
 from keepstone.engine.people.grammar import in_third_person, of_others
+from keepstone.engine.quotation import own_words
 
 Kind = Literal["preference", "plan", "relation", "place", "work", "possession", "date", "health", "identity"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, quoted
+from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list
 from keepstone.engine.cues import NOISE, NUMBER, RECALLED, own_prose
 from keepstone.engine.extract import passed_over
 from keepstone.engine.extract.memories import extract_said
@@ -18,6 +18,7 @@ from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.language import tables
 from keepstone.engine.language.doubt import ASKS, JOKE, SUPPOSED, UNSURE
 from keepstone.engine.language.sentences import lines, lowered, sentences, unmarked
+from keepstone.engine.quotation import quote_as
 from keepstone.engine.rank import normalised
 from keepstone.engine.takeaways.decisions import decides, is_firm, is_open, is_proposed, is_said
 from keepstone.engine.takeaways.due import due_of
@@ -96,7 +97,7 @@ async def takeaways_by_model(
     if not plain.strip():
         return []
     people = " ".join(", ".join(dict.fromkeys([speaker, *participants])).split())
-    prompt = f"{quoted('people', people)}\n{quoted('message', ' '.join(plain.split()), speaker=speaker)}"
+    prompt = f"{quote_as('people', people)}\n{quote_as('message', ' '.join(plain.split()), speaker=speaker)}"
     reply = (await model.complete(system=_SYSTEM, prompt=prompt, max_tokens=500)).text
     known = Participants(speaker, participants)
     kept: dict[str, Takeaway] = {}

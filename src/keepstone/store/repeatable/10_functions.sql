@@ -22,18 +22,27 @@ AS $$
           JOIN spaces p ON p.account = s.account AND (p.space = s.space OR p.part_of = s.space)) END
 $$;
 
+-- Whether an owner or admin signs in by a password alone.
+CREATE OR REPLACE FUNCTION lacks_factor(u users) RETURNS boolean
+    LANGUAGE sql STABLE
+AS $$
+    SELECT (u.role = 'owner' OR u.is_admin)
+       AND NOT EXISTS (SELECT FROM second_factors f
+                        WHERE f.account = u.account AND f.user_id = u.id AND f.confirmed_at IS NOT NULL)
+$$;
+
 -- Whose is this credential, while it is good? `prefix` is the part of it that is not secret; the caller compares the
 -- hash. `stale`: its last use is worth writing down again. With it come the requests a minute that the plan allows.
 CREATE OR REPLACE FUNCTION credential_holder(kind text, wanted text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, secret_hash bytea, stale boolean,
-                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz)
+                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz, lacks_factor boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, k.id, u.id, coalesce(u.role, 'member'), coalesce(u.is_admin, false),
            p.key_per_minute, p.account_per_minute, k.secret_hash,
            coalesce(k.last_used_at < now() - interval '1 minute', true),
-           k.permission, k.surfaces, key_spaces(k), k.expires_at
+           k.permission, k.surfaces, key_spaces(k), k.expires_at, false
       FROM keys k
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -43,7 +52,7 @@ AS $$
        AND (k.user_id IS NULL OR u.erased_at IS NULL)
     UNION ALL
     SELECT a.account, a.id, s.id, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute, s.secret_hash,
-           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL
+           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL, lacks_factor(u)
       FROM sessions s
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -56,18 +65,20 @@ $$;
 CREATE OR REPLACE FUNCTION token_holder(wanted_user text, minted_with text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, permission text, surfaces text[], spaces bigint[],
-                   expires_at timestamptz, acting boolean)
+                   expires_at timestamptz, lacks_factor boolean, acting boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
-           c.permission, c.surfaces, c.spaces, c.expires_at, c.acting
+           c.permission, c.surfaces, c.spaces, c.expires_at, c.lacks_factor, c.acting
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      CROSS JOIN LATERAL (
-        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at, k.user_id IS NULL AS acting FROM keys k
+        SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at, false AS lacks_factor,
+               k.user_id IS NULL AS acting
+          FROM keys k
          WHERE k.account = u.account AND k.id = minted_with AND k.revoked_at IS NULL
            AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR k.user_id = u.id)
         UNION ALL
-        SELECT 'write', NULL, NULL, NULL, false FROM sessions s
+        SELECT 'write', NULL, NULL, NULL, lacks_factor(u), false FROM sessions s
          WHERE s.account = u.account AND s.id = minted_with AND s.user_id = u.id AND s.expires_at > now()) c
      WHERE u.id = wanted_user AND u.erased_at IS NULL
 $$;
@@ -133,18 +144,18 @@ AS $$
 $$;
 
 -- For the operator: a plan, made or made anew.
-CREATE OR REPLACE FUNCTION put_plan(wanted text, capacity bigint, queries bigint, credits bigint, by_key int,
-                                    by_account int, place int, shown_price text) RETURNS void
+CREATE OR REPLACE FUNCTION put_plan(wanted text, capacity bigint, queries bigint, credits bigint, tokens bigint,
+                                    by_key int, by_account int, place int, shown_price text) RETURNS void
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    INSERT INTO plans (name, capacity_bytes, monthly_queries, monthly_credits, key_per_minute, account_per_minute,
-                       position, price)
-    VALUES (wanted, capacity, queries, credits, by_key, by_account, place, shown_price)
+    INSERT INTO plans (name, capacity_bytes, monthly_queries, monthly_credits, monthly_tokens, key_per_minute,
+                       account_per_minute, position, price)
+    VALUES (wanted, capacity, queries, credits, tokens, by_key, by_account, place, shown_price)
     ON CONFLICT (name) DO UPDATE
        SET capacity_bytes = excluded.capacity_bytes, monthly_queries = excluded.monthly_queries,
-           monthly_credits = excluded.monthly_credits, key_per_minute = excluded.key_per_minute,
-           account_per_minute = excluded.account_per_minute, position = excluded.position,
-           price = excluded.price
+           monthly_credits = excluded.monthly_credits, monthly_tokens = excluded.monthly_tokens,
+           key_per_minute = excluded.key_per_minute, account_per_minute = excluded.account_per_minute,
+           position = excluded.position, price = excluded.price
 $$;
 
 -- For the operator: what each account used in between. Numbers only.

@@ -36,6 +36,8 @@ READS = frozenset(
 )  # fmt: skip
 # Whoever has a credential may know whose it is, and make a token that reaches as far.
 OPEN = frozenset({"me", "token", "logout", "logout_form"})
+# What is left to whoever has to set up a second factor first.
+_ENROLMENT = frozenset({"second_factor", "enrol_second_factor", "confirm_second_factor"})
 # What a key may change of the account although it is limited: keys that reach no further than itself.
 _KEYS = frozenset({"create_key", "revoke_key"})
 # In no space, and the whole account's.
@@ -48,6 +50,13 @@ def permit(request: Request, reach: Reach) -> None:
     name, tags = getattr(route, "name", ""), getattr(route, "tags", ())
     if reach.whole or name in OPEN:
         return
+    if reach.nothing:
+        if name in _ENROLMENT:
+            return
+        raise Forbidden(
+            "Owners and admins need a second factor here: set one up in the settings, or with POST /auth/totp.",
+            code="totp_enrolment_required",
+        )
     surface = next((SURFACES[tag] for tag in tags if tag in SURFACES), None)
     if reach.surfaces is not None and surface not in reach.surfaces:
         raise Forbidden(

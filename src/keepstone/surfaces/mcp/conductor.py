@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keepstone.access.rates import RATE_LIMITED, admit
+from keepstone.engine.quotation import quote
 from keepstone.errors import KeepstoneError
 from keepstone.memory import capsule_search, capsules
 from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
@@ -19,7 +20,6 @@ from keepstone.services import Services
 from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
 from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
-from keepstone.surfaces.mcp.quotation import quote
 from keepstone.surfaces.mcp.tool import CAPSULE_FIELDS, NAMED_FIELDS
 
 READS = frozenset({"search_memory", "get_memory"})

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from keepstone.access.rates import admit
+from keepstone.engine.quotation import quote
 from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, QuotaExceeded, RateLimited
 from keepstone.memory import graph_recall, graphs
 from keepstone.memory.graph_recall import GraphRecall
@@ -22,7 +23,6 @@ from keepstone.services import Services
 from keepstone.surfaces.mcp import graph_arguments as given
 from keepstone.surfaces.mcp import graph_tools
 from keepstone.surfaces.mcp.answer import ToolRefusal, answered, result, shown
-from keepstone.surfaces.mcp.quotation import quote
 
 MOST_GRAPHS = 200
 # By their names in the protocol of these tools; others keep their own.

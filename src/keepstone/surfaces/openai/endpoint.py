@@ -12,7 +12,16 @@ from keepstone.errors import Invalid, NotFound
 from keepstone.memory import embeddings
 from keepstone.model.ids import pattern
 from keepstone.relay.dialects.values import as_list, dumped, read_object
-from keepstone.relay.requests import ClientRequest, UseOfMemory, forward, relay, speaker
+from keepstone.relay.requests import (
+    ClientRequest,
+    UseOfMemory,
+    forward,
+    list_models,
+    may_name,
+    relay,
+    require_model,
+    speaker,
+)
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.openai.client import while_there
@@ -95,17 +104,19 @@ async def responses(request: Request, asked: Asked, services: Used, principal: C
 @router.get("/models", summary="The upstream's models; without one the embedding models here", responses=_answers())
 async def models(request: Request, services: Used, principal: Caller) -> Response:  # noqa: ARG001
     if services.upstream is not None:
-        return await while_there(request, forward(services.upstream, "GET", "/models", settings="KEEPSTONE_LLM"))
+        return await while_there(request, list_models(services, services.upstream))
     return JSONResponse({"object": "list", "data": [_model(name) for name in embeddings.models(services)]})
 
 
 @router.get("/models/{model:path}", summary="One of them", responses=_answers())
 async def model(request: Request, services: Used, principal: Caller, model: str) -> Response:  # noqa: ARG001
     # A path that climbs would reach what else the operator's key opens.
-    if services.upstream is not None and not {"", ".", ".."} & set(model.split("/")):
+    upstream = services.upstream
+    climbs = {"", ".", ".."} & set(model.split("/"))
+    if upstream is not None and not climbs and may_name(services, model, upstream.model):
         path = f"/models/{quote(model, safe='/:@')}"
-        return await while_there(request, forward(services.upstream, "GET", path, settings="KEEPSTONE_LLM"))
-    if services.upstream is not None or model not in embeddings.models(services):
+        return await while_there(request, forward(upstream, "GET", path, settings="KEEPSTONE_LLM"))
+    if upstream is not None or model not in embeddings.models(services):
         raise NotFound("There is no such model.", code="model_not_found")
     return JSONResponse(_model(model))
 
@@ -123,6 +134,7 @@ async def make_embeddings(request: Request, services: Used, principal: Caller) -
     await speaker(services, principal, body.get("user"))
     upstream = services.embeddings_upstream
     if upstream is not None:
+        require_model(services, body.get("model"), upstream.model)
         sent = raw if body.get("model") else dumped({**body, "model": upstream.model})
         return await while_there(
             request, forward(upstream, "POST", "/embeddings", sent, settings="KEEPSTONE_EMBEDDINGS")

@@ -7,6 +7,7 @@ from fastapi import Path, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
+from keepstone.access import second_factor as factors
 from keepstone.access.passwords import LONGEST, SHORTEST
 from keepstone.access.sessions import change_password, log_in, log_in_once, log_out
 from keepstone.access.tokens import accept_invitation, mint_token
@@ -21,7 +22,9 @@ from keepstone.surfaces.http.caller import (
     delete_session_cookie,
     set_session_cookie,
 )
+from keepstone.surfaces.http.qr import qr_svg
 from keepstone.surfaces.http.router import Router
+from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Shown, Time, Wire
 from keepstone.surfaces.rest.users import UserOut
 
@@ -31,6 +34,38 @@ router = Router(prefix="/auth", tags=["auth"])
 class LoginIn(Wire):
     email: Annotated[str, Field(min_length=1, max_length=255)]
     password: Annotated[str, Field(min_length=1, max_length=LONGEST)]
+
+    code: Annotated[
+        str | None,
+        Field(max_length=64, description="With a second factor: what the app shows, or a recovery code."),
+    ] = None
+
+
+class SecondFactorOut(Shown):
+    enabled: bool
+    recovery_codes_left: int
+
+
+class EnrolIn(Wire):
+    password: Annotated[str | None, Field(max_length=LONGEST, description="If there is one.")] = None
+
+
+class EnrolmentOut(Shown):
+    secret: str = Field(description="In base32, to type into an authenticator app. It is shown this once.")
+    uri: str = Field(description="The same as `otpauth://…`.")
+    qr_svg: str = Field(description="The same as a picture to scan.")
+
+
+class CodeIn(Wire):
+    code: Annotated[str, Field(min_length=1, max_length=64, description="What the app shows.")]
+
+
+class DisableIn(EnrolIn, CodeIn):
+    pass
+
+
+class RecoveryOut(Shown):
+    recovery_codes: list[str] = Field(description="Each signs in once, if the app is gone. They are shown this once.")
 
 
 class LoginOut(Shown):
@@ -58,7 +93,7 @@ class PasswordIn(Wire):
 
 @router.post("/login", summary="Sign in: sets the cookie `session`")
 async def login(request: Request, response: Response, services: Used, body: LoginIn) -> LoginOut:
-    made = await log_in(services, email=body.email, password=body.password, browser=browser_of(request))
+    made = await log_in(services, **dict(body), browser=browser_of(request))
     set_session_cookie(response, request, made)
     return LoginOut.of(made)
 
@@ -102,3 +137,24 @@ async def accept(request: Request, services: Used, body: AcceptIn) -> UserOut:
 @router.post("/password", status_code=204, summary="Set or change the caller's password")
 async def password(services: Used, principal: Caller, body: PasswordIn) -> None:
     await change_password(services, principal, current=body.current, new=body.new)
+
+
+Routes(router, SecondFactorOut).one(
+    "GET", "/totp", factors.state, "second_factor", "Whether I sign in with a code of an app too"
+)
+
+
+@router.post("/totp", status_code=201, summary="Set up a second factor: what an authenticator app needs to know")
+async def enrol_second_factor(services: Used, principal: Caller, body: EnrolIn) -> EnrolmentOut:
+    enrolment = await factors.enrol(services, principal, password=body.password)
+    return EnrolmentOut.of(enrolment, qr_svg=qr_svg(enrolment.uri))
+
+
+@router.post("/totp/confirm", summary="Turn it on with a first code; from then on signing in asks for one")
+async def confirm_second_factor(services: Used, principal: Caller, body: CodeIn) -> RecoveryOut:
+    return RecoveryOut(recovery_codes=await factors.confirm(services, principal, code=body.code))
+
+
+@router.post("/totp/disable", status_code=204, summary="Turn it off, with password and code")
+async def disable_second_factor(services: Used, principal: Caller, body: DisableIn) -> None:
+    await factors.disable(services, principal, password=body.password, code=body.code)

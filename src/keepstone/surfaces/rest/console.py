@@ -86,7 +86,7 @@ class PlansOut(BaseModel):
 
 class PlanIn(Wire):
     """All of its limits: null is none. Without `position` it stays where it is, and a new one is behind the rest;
-    without `price` that stays, too.
+    without `price` or `monthly_tokens` that stays, too.
     """
 
     capacity_bytes: _Limit
@@ -94,6 +94,7 @@ class PlanIn(Wire):
     monthly_credits: _Limit
     key_per_minute: _PerMinute
     account_per_minute: _PerMinute
+    monthly_tokens: _Limit = None
     position: Annotated[int | None, Field(ge=0, le=1_000_000)] = None
     price: Annotated[
         str | None, Field(min_length=1, max_length=40, description="Such as `$10/mo`; null: not on the price page.")
@@ -113,7 +114,7 @@ async def get_plan(services: Used, _: Operator, plan: PlanName) -> PlanOut:
 @router.put("/plans/{plan}", summary="Make a plan, or make it another")
 async def put_plan(services: Used, principal: Operator, plan: PlanName, body: PlanIn) -> PlanOut:
     left_out = {"position"} if body.position is None else set[str]()
-    left_out |= {"price"} - body.model_fields_set
+    left_out |= {"price", "monthly_tokens"} - body.model_fields_set
     changes = body.model_dump(exclude=left_out)
     return PlanOut.model_validate(await plans.change_plan(services, plan, by=principal, **changes))
 

@@ -111,6 +111,7 @@ async def list_sessions(services: Used, principal: Caller, page: Paging) -> Page
     return show_page(await sessions.list_sessions(services, principal, page), show)
 
 
+_keys.remove("/sessions", sessions.end_other_sessions, "end_other_sessions", "Sign all of them out but this one")
 _keys.remove("/sessions/{session_id:ses}", sessions.end_session, "end_session", "Sign one of them out")
 
 

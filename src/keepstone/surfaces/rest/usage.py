@@ -59,22 +59,28 @@ class RowOut(SpentOut):
 
 
 class LimitsOut(
-    fields_of(Plan, "name capacity_bytes monthly_queries monthly_credits key_per_minute account_per_minute")
+    fields_of(
+        Plan, "name capacity_bytes monthly_queries monthly_credits monthly_tokens key_per_minute account_per_minute"
+    )
 ):
     """null: no limit."""
 
     capacity_bytes: int | None = Field(description="Of each user.")
     monthly_credits: int | None = Field(description="What the credits are raised to each month; null: they are not.")
+    monthly_tokens: int | None = Field(description="That language models read and write.")
     key_per_minute: int | None = Field(description="Requests with one key.")
     account_per_minute: int | None = Field(description="Requests of the whole account.")
 
 
-class MonthOut(fields_of(Month, "month resets_at queries credits tokens_in tokens_out queries_left credits_left")):
+class MonthOut(
+    fields_of(Month, "month resets_at queries credits tokens_in tokens_out queries_left credits_left tokens_left")
+):
     """Of the whole account, whoever asks: its limits are."""
 
     month: date = Field(description="Its first day.")
     queries_left: int | None = Field(description="null: not limited.")
     credits_left: int | None = Field(description="null: not counted.")
+    tokens_left: int | None = Field(description="Of language models; null: not limited.")
 
 
 class AccountUsageOut(Shown):
@@ -87,7 +93,7 @@ class AccountUsageOut(Shown):
     truncated: bool = Field(description="There are more rows: ask for fewer days at once.")
 
 
-class OfferOut(fields_of(Plan, "name price capacity_bytes monthly_queries monthly_credits")):
+class OfferOut(fields_of(Plan, "name price capacity_bytes monthly_queries monthly_credits monthly_tokens")):
     """A plan as a price page shows it. null: no limit."""
 
     price: str = Field(description="Such as `$10/mo`.")

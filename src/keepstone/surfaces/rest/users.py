@@ -25,10 +25,11 @@ class AccountOut(fields_of(Account, "id name plan credits timezone created_at"))
 class UserOut(
     fields_of(
         User,
-        "id email name role is_admin timezone language cold_tier weekly_digest has_password created_at last_login_at",
+        "id email name role is_admin timezone language cold_tier weekly_digest has_password has_totp created_at "
+        "last_login_at",
     )
 ):
-    pass
+    has_totp: bool = Field(description="Signing in asks for a code of an app too.")
 
 
 class Me(Shown):

@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, urlencode
 from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from keepstone.access.sessions import log_in, log_out
+from keepstone.access.second_factor import CodeRequired
+from keepstone.access.sessions import log_in, log_in_with_code, log_out
 from keepstone.errors import KeepstoneError, RateLimited, Unauthenticated
 from keepstone.surfaces.http.caller import Used, browser_of, caller, delete_session_cookie, set_session_cookie
 from keepstone.surfaces.http.router import Router
@@ -37,6 +38,14 @@ _WORDS = {
     ),
     "wrong": ("E-mail address or password is wrong.", "邮箱或密码不正确。"),
     "wait": ("Too many wrong passwords. Wait a little, then try again.", "密码输错太多次了。请稍等片刻再试。"),
+    "code_title": ("One more step", "还差一步"),
+    "code": ("Code", "验证码"),
+    "code_how": (
+        "Your app shows a code of six digits. If it is gone, use one of your recovery codes.",
+        "请输入验证器应用显示的六位验证码。如果无法使用该应用，请输入一个恢复码。",
+    ),
+    "wrong_code": ("This code is not right, or was used already.", "验证码不正确，或已经用过。"),
+    "late": ("That took too long: sign in again.", "等待时间过长：请重新登录。"),
     "over": ("This link has been used or is over", "这个链接已经用过或已失效"),
     "over_why": (
         "A one-time link signs in once, within 24 hours; a newer one ends it.",
@@ -74,8 +83,7 @@ async def show_link_over(request: Request, fault: Exception) -> HTMLResponse:  #
 
 
 def _login(words: SimpleNamespace, target: str | None = None, fault: str | None = None) -> str:
-    faults = {"wrong": words.wrong, "wait": words.wait}
-    alert = f'<p class="fault" role="alert">{faults[fault]}</p>' if fault in faults else ""
+    alert = _alert(words, fault)
     return page(
         words.sign_in,
         f'<h1>{words.title}</h1><form class="card" method="post" action="/login">{alert}'
@@ -88,6 +96,24 @@ def _login(words: SimpleNamespace, target: str | None = None, fault: str | None 
         narrow=True,
         lang=words.lang,
     )
+
+
+def _second_step(words: SimpleNamespace, target: str, ticket: str, fault: str | None = None) -> str:
+    return page(
+        words.code_title,
+        f'<h1>{words.code_title}</h1><form class="card" method="post" action="/login">{_alert(words, fault)}'
+        f'<input type="hidden" name="next" value="{text(target)}">'
+        f'<input type="hidden" name="ticket" value="{text(ticket)}">'
+        f'<label>{words.code}<input name="code" autocomplete="one-time-code" required autofocus></label>'
+        f'<p class="soft">{words.code_how}</p><button class="wide">{words.sign_in}</button></form>',
+        narrow=True,
+        lang=words.lang,
+    )
+
+
+def _alert(words: SimpleNamespace, fault: str | None) -> str:
+    faults = {"wrong": words.wrong, "wait": words.wait, "wrong_code": words.wrong_code, "late": words.late}
+    return f'<p class="fault" role="alert">{faults[fault]}</p>' if fault in faults else ""
 
 
 def _words(request: Request) -> SimpleNamespace:
@@ -103,12 +129,23 @@ def _html(body: str, status: int = 200) -> HTMLResponse:
 @router.post("/login")
 async def login_form(request: Request, services: Used) -> Response:
     fields = parse_qs((await request.body()).decode(errors="replace"), max_num_fields=10)
-    email, password, target = (fields.get(name, [""])[0] for name in ("email", "password", "next"))
-    target = _own_path(target)
+    email, password, target, ticket, code = (
+        fields.get(name, [""])[0] for name in ("email", "password", "next", "ticket", "code")
+    )
+    target, browser = _own_path(target), browser_of(request)
     try:
-        made = await log_in(services, email=email[:255], password=password[:1024], browser=browser_of(request))
+        if ticket:
+            made = await log_in_with_code(services, ticket=ticket[:1000], code=code[:64], browser=browser)
+        else:
+            made = await log_in(services, email=email[:255], password=password[:1024], browser=browser)
+    except CodeRequired as fault:
+        return _html(_second_step(_words(request), target, fault.ticket), 401)
     except KeepstoneError as fault:
         reason = "wait" if isinstance(fault, RateLimited) else "wrong"
+        if ticket and fault.code != Unauthenticated.code:
+            step = reason if reason == "wait" else "wrong_code"
+            return _html(_second_step(_words(request), target, ticket, step), 401)
+        reason = "late" if ticket else reason
         return RedirectResponse("/login?" + urlencode({"next": target, "fault": reason}), 303)
     response = RedirectResponse(target, 303)
     set_session_cookie(response, request, made)

@@ -38,6 +38,7 @@ export function PlanCard({ plan }: { plan: Schema<'PlanOut'> }) {
           ],
           [words('monthlyQueries'), limit(plan.monthly_queries)],
           [words('monthlyCredits'), limit(plan.monthly_credits, words('notRaised'))],
+          [words('monthlyTokens'), limit(plan.monthly_tokens)],
           [words('perKey'), limit(plan.key_per_minute)],
           [words('perAccount'), limit(plan.account_per_minute)],
         ]}

@@ -9,7 +9,7 @@ import { useConsoleWords } from './console.words'
 
 const MB = 1024 * 1024
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
-const LIMITS = ['capacity', 'queries', 'credits', 'key', 'account', 'position'] as const
+const LIMITS = ['capacity', 'queries', 'credits', 'tokens', 'key', 'account', 'position'] as const
 type Written = Record<(typeof LIMITS)[number], string | number>
 
 /** Changes a plan, or without one makes a new one. What is left empty is no limit. */
@@ -23,6 +23,7 @@ export function PlanForm({ plan, onDone }: { plan?: Schema<'PlanOut'>; onDone: (
     capacity: plan?.capacity_bytes == null ? '' : Math.round((plan.capacity_bytes / MB) * 1000) / 1000,
     queries: plan?.monthly_queries ?? '',
     credits: plan?.monthly_credits ?? '',
+    tokens: plan?.monthly_tokens ?? '',
     key: plan?.key_per_minute ?? '',
     account: plan?.account_per_minute ?? '',
     position: plan?.position ?? '',
@@ -39,6 +40,7 @@ export function PlanForm({ plan, onDone }: { plan?: Schema<'PlanOut'>; onDone: (
             capacity_bytes: capacity === null ? null : Math.round(capacity * MB),
             monthly_queries: number('queries'),
             monthly_credits: number('credits'),
+            monthly_tokens: number('tokens'),
             key_per_minute: number('key'),
             account_per_minute: number('account'),
             position: number('position'),
@@ -56,6 +58,7 @@ export function PlanForm({ plan, onDone }: { plan?: Schema<'PlanOut'>; onDone: (
     capacity: words('capacityMb'),
     queries: words('monthlyQueries'),
     credits: words('monthlyCredits'),
+    tokens: words('monthlyTokens'),
     key: words('perKey'),
     account: words('perAccount'),
     position: words('position'),

@@ -65,6 +65,9 @@ export function Tier({
         {offer.monthly_credits !== null && (
           <List.Item>{words('credits', { count: format.number(offer.monthly_credits) })}</List.Item>
         )}
+        {offer.monthly_tokens !== null && (
+          <List.Item>{words('tokens', { count: format.number(offer.monthly_tokens) })}</List.Item>
+        )}
       </List>
       {nobody && (
         <Button component="a" href="/login?next=%2Fpricing" variant="light" fullWidth>
