@@ -192,6 +192,27 @@ async def test_a_put_with_a_fault_says_where_and_stores_nothing(
     assert await rows(database, "SELECT 1 FROM spaces WHERE kind = 'store'") == []
 
 
+async def test_a_path_that_names_a_field_twice_leads_to_it_once(client: httpx.AsyncClient, world: World) -> None:
+    auth = world.owner.auth
+    value: Any = "lighthouse"
+    for _ in range(40):
+        value = {"a": value}
+    await put(client, auth, "k", value, index=["{a,a}" * 40, *["a." * 39 + "a"] * 20])
+    assert await search(client, auth, query="lighthouse") == ["k"]
+
+
+async def test_paths_that_name_the_same_text_again_and_again_are_refused(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    value: Any = {"a": "harbour " * 6_000, "b": "gull " * 6_000}
+    for _ in range(60):
+        value = {"n": value}
+    paths = [".".join(["n"] * depth) for depth in range(1, 33)]
+    refused = await put(client, world.owner.auth, "k", {"n": value, "m": "x" * 500_000}, index=paths, expect=422)
+    assert refused["error"]["details"][0]["path"] == "index"
+    assert "name each part once" in refused["error"]["message"]
+
+
 async def test_what_is_too_large_or_too_deep_is_refused(client: httpx.AsyncClient, world: World) -> None:
     auth = world.owner.auth
     deep: Any = {}
@@ -545,7 +566,7 @@ async def test_a_batch_that_puts_the_same_key_again_keeps_every_version(
     assert await search(client, auth, query="ferry train plane") == ["k"]
     assert await rows(database, "SELECT text FROM passages") == [("plane",)]
     kept = await rows(database, "SELECT memory_count, size_bytes, passages FROM spaces WHERE kind = 'store'")
-    assert kept == [(1, len('{"text": "plane"}'), 1)]
+    assert kept == [(1, 5 * len('{"text": "plane"}'), 1)], "earlier versions count too"
 
 
 async def test_a_batch_of_which_one_cant_be_done_does_nothing(client: httpx.AsyncClient, world: World) -> None:

@@ -136,3 +136,25 @@ def test_every_term_is_a_word_with_a_place(text: str) -> None:
 
 def test_a_place_covers_the_whole_word() -> None:
     assert terms.words("Mel's shoes") == [Word(0, 5, "mel"), Word(6, 11, "shoe")]
+
+
+@pytest.mark.parametrize("letter", ["a", "aB", "f0", "é", "a_", "ﷺ", "ΐ", "a'", "x@y.", "न"])
+def test_a_run_that_nobody_says_is_cut_and_found_by_itself_and_by_its_beginning(letter: str) -> None:
+    run = letter * 4_000
+    found = set(terms.terms(run))
+    assert found == {word.term for word in terms.words(run)}
+    assert max(len(term.encode()) for term in found) <= 400  # an entry of the database's index takes 2,600
+    assert found & set(terms.terms(run[:100]))
+
+
+def test_a_name_of_up_to_a_hundred_characters_stays_whole() -> None:
+    name = "org.example." + "deeply." * 11 + "NestedName1"
+    assert len(name) == 100
+    assert terms.terms(name)[0] == name.casefold()
+    assert set(terms.terms(name + "x")) == {"org", "exampl", "deepli", "nestedname1x", "nest", "name1x"}
+
+
+def test_words_beside_a_long_run_are_terms_as_ever() -> None:
+    assert terms.terms("harbour " + "x" * 250 + " lighthouse") == [
+        "harbour", "x" * 100, "x" * 100, "x" * 50, "lighthous",
+    ]  # fmt: skip

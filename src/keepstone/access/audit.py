@@ -92,7 +92,7 @@ async def list_of_server(
     """For the operator: those of every account, or of one. That they looked is a line too."""
     require_admin(principal)
     await note(services, principal, "console.audit", account_id)
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return await store.of_server(conn, wanted, page, account_id)
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 import snowballstemmer
 
 from keepstone.engine.language.calendar import ENGLISH_MONTHS
-from keepstone.engine.language.scripts import DENSE, HAN, language_of_script, placed_tokens, tokens
+from keepstone.engine.language.scripts import DENSE, HAN, LONGEST_TOKEN, language_of_script, placed_tokens, tokens
 from keepstone.engine.language.stopwords import LATIN_LANGUAGES, guess_from, is_stop
 
 
@@ -60,7 +60,7 @@ def terms(text: str, language: str | None = None) -> list[str]:
     language = language or guess_from(raw_tokens)
     kept: list[str] = []
     for raw in raw_tokens:
-        kept += _terms(raw, language)
+        kept += _terms(raw, language) if len(raw) <= LONGEST_TOKEN else _dense_terms(raw)
     if kept:
         return kept
     return [term for raw in raw_tokens for term in _spoken(raw, language)]
@@ -90,9 +90,13 @@ def _terms(raw: str, language: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _spoken(raw: str, language: str) -> tuple[str, ...]:
-    """The terms of one match of the pattern."""
+    """The terms of one match of the pattern. Some letters become several when they are folded."""
+    return tuple(term[:LONGEST_TOKEN] for term in _as_written(raw, language))
+
+
+def _as_written(raw: str, language: str) -> tuple[str, ...]:
     if DENSE.match(raw):
-        return tuple(word.term for word in _dense_words(raw, 0))
+        return _dense_terms(raw)
     folded = unicodedata.normalize("NFKC", raw).casefold().replace("’", "'")
     if _PLAIN.fullmatch(folded) and not _CAMEL.search(raw):
         return (stem(folded, language),)
@@ -153,6 +157,10 @@ def _apostrophe(folded: str, language: str) -> tuple[str, ...]:
     return tuple(term for part in parts for term in _inner(part, language))
 
 
+def _dense_terms(run: str) -> tuple[str, ...]:
+    return tuple(word.term for word in _dense_words(run, 0))
+
+
 def _dense_words(run: str, offset: int) -> list[Word]:
     """Bigrams of a run without spaces, and each Han character alone: a name or a word of one must be found as well."""
     placed: list[Word] = []
@@ -168,6 +176,7 @@ def _dense_words(run: str, offset: int) -> list[Word]:
 @lru_cache(maxsize=1 << 16)
 def stem(word: str, language: str) -> str:
     """A folded word without its ending and its diacritics."""
+    word = word[:LONGEST_TOKEN]
     if word.isascii():
         language = language if language in LATIN_LANGUAGES else "en"
     else:

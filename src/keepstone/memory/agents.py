@@ -48,7 +48,7 @@ async def update(services: Services, principal: Principal, slug: str, changes: d
         require_maker(services, principal, (await find_agent(conn, slug)).created_by)
         known = {name: value for name, value in changes.items() if value is not None}
         if known:
-            await store.update(conn, slug, **known, updated_at=services.clock())
+            await store.update(conn, slug, **known, changed_by=principal.user_id, updated_at=services.clock())
             await record(conn, principal, "agent.update", slug, fields=",".join(sorted(known)))
         return await find_agent(conn, slug)
 

@@ -202,9 +202,14 @@ def texts_of(value: Mapping[str, Any], index: Index) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text]
 
 
-def check_index(index: Index) -> None:
+def check_index(value: Mapping[str, Any], index: Index) -> None:
+    """Refuses paths that can't be read, and those that name the same text again and again."""
+    size = 0
     for path in index or []:
-        _steps(path)
+        for part in _at(value, _steps(path)):
+            size += len(_words(part))
+            if size > 2 * LARGEST:
+                raise _fault("index", "names more than 2 MB of text in all: name each part once")
 
 
 def _steps(path: str) -> list[re.Match[str]]:
@@ -239,7 +244,8 @@ def _next(value: object, step: re.Match[str]) -> Sequence[object]:
         if step[0] == "*":
             return list(fields.values())
         names = [name.strip() for name in step["several"].split(",")] if step["several"] is not None else [step["name"]]
-        return [fields[name] for name in names if name in fields]
+        # Each field once: a path leads to no more parts than there are.
+        return [fields[name] for name in dict.fromkeys(names) if name in fields]
     return ()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout
 
+from keepstone.disk import disk_full
 from keepstone.errors import KeepstoneError, TooLarge, Unavailable
 
 CONNECTION_FAULTS = (PoolTimeout, PoolClosed)
@@ -30,10 +31,6 @@ def _too_slow() -> KeepstoneError:
     return Unavailable("The database stopped this because it took too long. Ask for less at once.", code="timeout")
 
 
-def _disk_full() -> KeepstoneError:
-    return Unavailable("The database's disk is full: tell whoever runs this server.", code="disk_full", retry_after=60)
-
-
 def _no_memory() -> KeepstoneError:
     return Unavailable("The database is out of memory. Try again later.", code="out_of_memory", retry_after=30)
 
@@ -51,7 +48,7 @@ _MEANING: Mapping[str, Callable[[], KeepstoneError]] = {
     "57P": _away,  # shut down, crashed, starting
     "53300": _busy,
     "53": _no_memory,
-    "53100": _disk_full,
+    "53100": disk_full,
     "40": _collided,  # deadlock, serialization
     "55P03": _collided,  # lock_timeout
     "57014": _too_slow,  # statement_timeout, or cancelled

@@ -36,6 +36,16 @@ _OPEN_ENDED = re.compile(r"(?:[~$ ]|…\d*>)$")
 _NEEDLES = 24
 
 
+# How often at most something is repeated in a rule, by what it is: anything, or a group, or a kind of letter. No phrase
+# is longer, and where every repetition ends somewhere, the work on a text grows as the text does and no faster.
+_ANYTHING, _GROUPS, _ALIKE = 400, 20, 80
+_REPEATED = re.compile(
+    r"(?P<anything>\.|\\S|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<group>\))|(?:(?P<mark>[*+])|\{(?P<least>\d*),\})(?P<manner>[?+]?)"
+    r"|\\.|\(\?(?:<?[=!]|[:>]|P<\w+>)|[?}][?+]?|.",
+    re.DOTALL,
+)
+
+
 class Unreadable(ValueError):
     """A phrase that is not written as phrases are; the message says what is wrong."""
 
@@ -57,6 +67,20 @@ def read(written: str, named: Callable[[str], Phrase], *, space: str = " ") -> P
     """The phrase that is written; `named` gives what stands for a table."""
     reader = _Reader(written.removeprefix("~").removesuffix("~"), named, space)
     return replace(reader.everything(), begins=not _OPEN.match(written), ends=not _OPEN_ENDED.search(written))
+
+
+def bounded(source: str) -> str:
+    """The same regular expression, in which nothing is repeated without end."""
+    parts: list[str] = []
+    most = _ALIKE
+    for token in _REPEATED.finditer(source):
+        if token["mark"] or token["least"] is not None:
+            least = int(token["mark"] == "+") if token["mark"] else int(token["least"] or 0)
+            parts.append(f"{{{least},{most}}}{token['manner']}")
+        else:
+            parts.append(token.group())
+            most = _ANYTHING if token["anything"] else _GROUPS if token["group"] else _ALIKE
+    return "".join(parts)
 
 
 def either(given: Sequence[Phrase]) -> Phrase:

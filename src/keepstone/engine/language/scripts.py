@@ -25,12 +25,19 @@ _SOUTHEAST = r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f
 _DENSE = _HAN + _KANA + _HANGUL + _SOUTHEAST
 _LETTER = rf"(?:(?![{_DENSE}])[\w{_MARKS}{_INDIC}])"
 
+# A longer run of letters is no word that anybody says: it is cut into tokens of this length, from its beginning, so
+# that it is found by its beginning and by the same run. Nothing behind the tokens sees more at once.
+LONGEST_TOKEN = 100
 # What stays together: an e-mail address, a number with its inner marks (date, time, version, amount), a dotted name.
 # An address has at most 16 parts before its "@", or a long run with hyphens would be read again from each of them.
 # Two patterns of one shape: the classes of the second cost three times as much, and most text doesn't need them.
-_SHAPE = r"{w}++(?:[.+-]{w}++){{0,15}}+@{w}+(?:[.-]{w}+)+|\d++(?:[.,:/-]\d++)++|{w}++(?:['’.]{w}++)*+"
-_ASCII = re.compile(_SHAPE.format(w=r"[A-Za-z0-9_]"), re.ASCII)
-_UNICODE = re.compile(rf"[{_DENSE}]+|" + _SHAPE.format(w=_LETTER))
+_SHAPE = (
+    r"{w}{{1,100}}+(?:[.+-]{w}{{1,100}}+){{0,15}}+@{w}{{1,100}}+(?:[.-]{w}{{1,100}}+){{1,50}}+"
+    r"|\d{{1,100}}+(?:[.,:/-]\d{{1,100}}+){{1,50}}+|{w}{{1,100}}+(?:['’.]{w}{{1,100}}+){{0,50}}+"
+)
+_PART = r"{w}{{1,100}}+"
+_ASCII, _ASCII_PART = (re.compile(shape.format(w=r"[A-Za-z0-9_]"), re.ASCII) for shape in (_SHAPE, _PART))
+_UNICODE, _UNICODE_PART = re.compile(rf"[{_DENSE}]+|" + _SHAPE.format(w=_LETTER)), re.compile(_PART.format(w=_LETTER))
 DENSE = re.compile(rf"[{_DENSE}]")
 HAN = re.compile(rf"[{_HAN}]")
 # Anything but Latin letters, marks that go with them, punctuation, symbols and pictures.
@@ -42,12 +49,26 @@ _IS_SOUTHEAST = re.compile(rf"[{_SOUTHEAST}]")
 
 def tokens(text: str) -> list[str]:
     """The words of a text as written; of a script without spaces the runs of its letters."""
-    return (_ASCII if text.isascii() else _UNICODE).findall(text)
+    pattern, part = (_ASCII, _ASCII_PART) if text.isascii() else (_UNICODE, _UNICODE_PART)
+    whole: list[str] = pattern.findall(text)
+    if all(len(token) <= LONGEST_TOKEN for token in whole):
+        return whole
+    return [piece for token in whole for piece in ([token] if _stays(token) else part.findall(token))]
 
 
 def placed_tokens(text: str) -> Iterator[re.Match[str]]:
     """The same, each with its place."""
-    return (_ASCII if text.isascii() else _UNICODE).finditer(text)
+    pattern, part = (_ASCII, _ASCII_PART) if text.isascii() else (_UNICODE, _UNICODE_PART)
+    for match in pattern.finditer(text):
+        if _stays(match.group()):
+            yield match
+        else:
+            yield from part.finditer(text, match.start(), match.end())
+
+
+def _stays(token: str) -> bool:
+    """A name or an address that is too long is its parts; a run without spaces is never one word."""
+    return len(token) <= LONGEST_TOKEN or DENSE.match(token) is not None
 
 
 def is_dense(text: str) -> bool:
@@ -69,9 +90,14 @@ def latin(text: str) -> bool:
     return 2 * sum(letter < "\u0250" or "\u1e00" <= letter <= "\u1eff" for letter in letters) >= len(letters)
 
 
-@lru_cache(maxsize=4096)
 def language_of_script(token: str) -> str | None:
     """The language that the letters of a token tell; None where several languages are written with them."""
+    # A page without spaces is one token, and is not kept in memory.
+    return (_language_of if len(token) <= LONGEST_TOKEN else _language_of.__wrapped__)(token)
+
+
+@lru_cache(maxsize=4096)
+def _language_of(token: str) -> str | None:
     if DENSE.match(token):
         if _IS_KANA.search(token):
             return "ja"

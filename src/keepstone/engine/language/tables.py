@@ -117,12 +117,12 @@ class RuleTables:
     def _filled(self, table: str, shape: str) -> str:
         """A shape with its tables put in."""
         opened = _NAMED.sub(lambda name: f"(?:{self._named(table, name[1]).source})", _BREAK.sub("", shape))
-        return opened.replace(" ", r"\s+") if self.data.get("any_space") else opened
+        return opened.replace(" ", r"\s++") if self.data.get("any_space") else opened
 
     def _phrase(self, table: str, written: str) -> Phrase:
         try:
             return phrases.read(
-                written, lambda name: self._named(table, name), space=r"\s+" if self.data.get("any_space") else " "
+                written, lambda name: self._named(table, name), space=r"\s++" if self.data.get("any_space") else " "
             )
         except phrases.Unreadable as error:
             raise self._wrong(table, f"{error} in {written!r}") from error
@@ -140,7 +140,7 @@ class RuleTables:
 
     def _compiled(self, table: str, source: str) -> re.Pattern[str]:
         try:
-            return re.compile(source, re.IGNORECASE if self.data.get("ignore_case") else re.NOFLAG)
+            return re.compile(phrases.bounded(source), re.IGNORECASE if self.data.get("ignore_case") else re.NOFLAG)
         except re.error as error:
             raise self._wrong(table, f"{error} in {source[:200]!r}") from error
 

@@ -15,7 +15,7 @@ from keepstone.errors import Malformed, NotFound, Unauthenticated
 from keepstone.model.ids import is_any_id
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.surfaces.http.permits import permit
+from keepstone.surfaces.http.permits import permit, require_disk
 
 # Ours is looked at first: whatever else runs on this host name sets `session` too, and would sign people out.
 OWN_COOKIE, COOKIE = COOKIES = ("keepstone_session", "session")
@@ -53,6 +53,7 @@ async def caller(request: Request) -> Principal:
     if "principal" not in state:
         principal = await _authenticated(request)
         permit(request, principal.reach)
+        require_disk(request, services_of(request).disk)
         path = request.url.path
         if path.startswith(_LIMITED) and path not in _MCP:
             await admit(services_of(request), principal)

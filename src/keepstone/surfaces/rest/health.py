@@ -32,6 +32,7 @@ class Ready(BaseModel):
     database: Part
     worker: Part
     embedder: Part
+    disk: Part = Field(description="`low`: make room. `full`: nothing more is stored, and the rest goes on.")
     pending_embeddings: int | None = Field(description="Passages that are stored and not yet found by meaning.")
 
 
@@ -57,6 +58,10 @@ async def metrics(request: Request, services: Used) -> Response:
     for status, count in state.jobs.items():
         services.metrics.queue.labels(status).set(count)
     services.metrics.pending_embeddings.set(state.pending_embeddings or 0)
+    space = services.disk.look()
+    if space is not None:
+        services.metrics.disk_free.set(space.free)
+        services.metrics.disk_reserve.set(space.reserve)
     restarts = getattr(request.app.state, "postgres_restarts", None)
     services.metrics.postgres_restarts.set(restarts() if restarts else 0)
     return Response(services.metrics.render(), media_type="text/plain; version=0.0.4")
@@ -83,11 +88,15 @@ async def readiness(services: Services) -> Ready:
         status=services.embedders.status,
         details={"models": [embedder.name for embedder in services.embedders.active]},
     )
+    space = services.disk.look()
+    state_of_disk = "the database's own" if space is None else space.state
+    disk = Part(ok=state_of_disk != "full", status=state_of_disk)
     ready = database.ok and worker.ok and embedder.ok
     return Ready(
         status="ready" if ready else "not_ready",
         database=database,
         worker=worker,
         embedder=embedder,
+        disk=disk,
         pending_embeddings=state.pending_embeddings,
     )
