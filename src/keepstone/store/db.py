@@ -120,7 +120,7 @@ class Database:
                 finally:
                     self._lent -= 1
                     conn.account = None
-        except (psycopg.Error, *CONNECTION_FAULTS) as fault:
+        except (psycopg.Error, UnicodeEncodeError, *CONNECTION_FAULTS) as fault:
             error = meaning(fault, all_lent=self._lent >= self._size)
             if error is None:
                 raise

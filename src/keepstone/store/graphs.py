@@ -23,7 +23,8 @@ from keepstone.store.db import (
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
-           s.memory_count AS node_count, s.named_by AS created_by, s.created_at, s.deleted_at, s.space, h.space AS history
+           s.memory_count AS node_count, s.named_by AS created_by, s.created_at, s.deleted_at, s.space,
+           h.space AS history
       FROM spaces s JOIN spaces h ON h.account = s.account AND h.part_of = s.space
      WHERE s.account = %(account)s AND s.kind = 'graph' AND s.part_of IS NULL
 """
