@@ -145,6 +145,12 @@ class Settings:
         _database_url,
     )
     database_pool: int = _setting(10, "Database connections the server keeps at most; 2 or more.", _at_least(2))
+    disk_reserve_mb: int | None = _setting(
+        None,
+        "Megabytes of the data folder's disk that are kept back: with less, nothing more is stored. Default: 2 % of "
+        "the disk, at least 200 and at most 5120; 0: nothing is kept back.",
+        _at_least(0),
+    )
     redis_url: str | None = _setting(
         None,
         "A Redis for the working memory of rooms and for rate limits that several servers share; without it Postgres "

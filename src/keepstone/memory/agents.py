@@ -45,7 +45,7 @@ async def update(services: Services, principal: Principal, slug: str, changes: d
         _require_maker(principal, await find_agent(conn, slug))
         known = {name: value for name, value in changes.items() if value is not None}
         if known:
-            await store.update(conn, slug, **known, updated_at=services.clock())
+            await store.update(conn, slug, **known, changed_by=principal.user_id, updated_at=services.clock())
             await record(conn, principal, "agent.update", slug, fields=",".join(sorted(known)))
         return await find_agent(conn, slug)
 

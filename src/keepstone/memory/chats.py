@@ -58,7 +58,7 @@ async def change(
     async with inside(services, principal, hold_chat, chat_id) as (conn, (chat, workspace)):
         workspaces.require_change(principal, workspace, chat.created_by)
         if title is not None:
-            await store.update(conn, chat_id, title=title)
+            await store.update(conn, chat_id, title=title, named_by=principal.user_id)
             await record(conn, principal, "chat.rename", chat_id)
         if "workspace_id" in elsewhere:
             await _assign(conn, services, principal, chat_id, workspace, elsewhere["workspace_id"])

@@ -52,7 +52,7 @@ class Stored:
 async def create_graph(services: Services, principal: Principal, *, name: str) -> Graph:
     graph_id = new_id("graph")
     async with services.db.transaction(account_scope(principal)) as conn:
-        await store.create(conn, graph_id, name, default=False)
+        await store.create(conn, graph_id, name, default=False, by=principal.user_id)
         await record(conn, principal, "graph.create", graph_id)
         return await find_graph(conn, principal, graph_id)
 
@@ -216,7 +216,7 @@ async def relate(
             if new.valid_to is not None:
                 raise Conflict("The newer node is itself superseded: name the one that holds, or store it again.")
             return await _supersede(conn, services, principal, old, new, metadata)
-        made = await store.insert_edge(conn, graph.space, edge)
+        made = await store.insert_edge(conn, graph.space, edge, principal.user_id)
         await record(conn, principal, "edge.create", made.id)
     return made
 
@@ -360,7 +360,7 @@ async def _supersede(
         id=new_id("edge"), from_id=new.id, to_id=old.id, type=SUPERSEDES, metadata=metadata or {}, valid_from=until,
         valid_to=None, created_at=services.clock(),
     )  # fmt: skip
-    made = await store.insert_edge(conn, old.space, edge)
+    made = await store.insert_edge(conn, old.space, edge, principal.user_id)
     over = await shelf.prepare(services, NODES, replace(old, valid_to=until, superseded_by=new.id), embed=False)
     await shelf.rewrite(conn, services, principal, NODES, old, over, "superseded")
     return made

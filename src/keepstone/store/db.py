@@ -81,9 +81,9 @@ class Connection(psycopg.AsyncConnection[Any]):
 class Database:
     """Open it once, hand it to everything, close it last."""
 
-    def __init__(self, conninfo: str, *, owner: str, size: int = 10, wait_seconds: float = 5) -> None:
-        """`conninfo` is that of keepstone_app, `owner` that of the owner of the tables."""
-        self._owner = owner
+    def __init__(self, conninfo: str, *, owner: str, worker: str = "", size: int = 10, wait_seconds: float = 5) -> None:
+        """`conninfo` is that of keepstone_app, `worker` of keepstone_worker, `owner` of the owner of the tables."""
+        self._owner, self._worker = owner, worker
         self._size, self._lent = size, 0
         self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
@@ -120,8 +120,22 @@ class Database:
                 finally:
                     self._lent -= 1
                     conn.account = None
-        except (psycopg.Error, *CONNECTION_FAULTS) as fault:
+        except (psycopg.Error, UnicodeEncodeError, *CONNECTION_FAULTS) as fault:
             error = meaning(fault, all_lent=self._lent >= self._size)
+            if error is None:
+                raise
+            raise error from fault
+
+    @asynccontextmanager
+    async def of_server(self) -> AsyncGenerator[Connection]:
+        """A connection of its own as keepstone_worker, for the functions that concern all accounts. They are the
+        operator's and the jobs': whoever gets at a connection of the pool can't call them.
+        """
+        try:
+            async with await Connection.connect(self._worker, autocommit=True, connect_timeout=5) as conn:
+                yield conn
+        except psycopg.Error as fault:
+            error = meaning(fault)
             if error is None:
                 raise
             raise error from fault

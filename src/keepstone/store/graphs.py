@@ -60,10 +60,10 @@ def _conditions(wanted: NodeFilter) -> dict[str, Any]:
     }
 
 
-async def create(conn: Connection, graph_id: str, name: str, *, default: bool) -> bool:
+async def create(conn: Connection, graph_id: str, name: str, *, default: bool, by: str | None = None) -> bool:
     """False when there is a default graph already and this was to be it."""
     metadata = Jsonb({"default": True} if default else {})
-    graph = {"kind": "graph", "name": graph_id, "title": name, "metadata": metadata}
+    graph = {"kind": "graph", "name": graph_id, "title": name, "named_by": by, "metadata": metadata}
     space = await insert_returning(conn, "spaces", graph, "space")
     if space is None:
         return False
@@ -112,13 +112,14 @@ async def which_pass(
     return await memories.which_pass(conn, SHAPE, where, params, spaces=spaces, passages=passages)
 
 
-async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
-    """The same that still holds is the one that is there."""
+async def insert_edge(conn: Connection, space: int, edge: Edge, by: str | None) -> Edge:
+    """The same that still holds is the one that is there. `by` is who drew it."""
     ends = {"space": space, "from_id": edge.from_id, "to_id": edge.to_id, "type": edge.type}
     same = await select_row(conn, Edge, "edges", {**ends, "valid_to": None, "deleted_at": None})
     if same is not None and edge.valid_to is None:
         return same
-    await insert_row(conn, "edges", {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata)})
+    values = {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata), "created_by": by}
+    await insert_row(conn, "edges", values)
     return edge
 
 

@@ -108,6 +108,7 @@ class OwnHost:
         public = urlsplit(settings.public_url or "").hostname
         self._names = {"localhost", settings.host, *settings.allowed_hosts} | ({public} if public else set[str]())
         self._origins = {*settings.cors_origins, settings.public_url}
+        self._unknown_proxy = not settings.trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -121,6 +122,9 @@ class OwnHost:
 
     def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:
         headers = Headers(scope=scope)
+        if self._unknown_proxy and "x-forwarded-for" in headers:
+            self._unknown_proxy = False  # said once
+            log.warning("X-Forwarded-For is not believed: name the proxy in KEEPSTONE_TRUSTED_PROXIES if there is one")
         host = headers.get("host", "")
         if not self._known(host):
             return (
