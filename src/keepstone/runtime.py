@@ -113,7 +113,13 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) ->
     app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
     return Services(
         settings=settings,
-        db=Database(app, owner=conninfo, worker=worker, size=settings.database_pool),
+        db=Database(
+            app,
+            owner=conninfo,
+            worker=worker,
+            size=settings.database_pool,
+            statement_seconds=settings.database_statement_seconds,
+        ),
         embedders=Embedders(),
         llm=make_model(settings),
         upstream=make_upstream(settings),
