@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from keepstone.errors import KeepstoneError, TooLarge, Unavailable
+from keepstone.errors import DiskFull, KeepstoneError, TooLarge, Unavailable
 from keepstone.model.principal import ReadScope
 from keepstone.services import Services
 from keepstone.store.db import Database
@@ -17,7 +17,7 @@ from keepstone.store.db import Database
         ("57P03", Unavailable, "unavailable"),
         ("53300", Unavailable, "database_busy"),
         ("53200", Unavailable, "out_of_memory"),
-        ("53100", Unavailable, "disk_full"),
+        ("53100", DiskFull, "disk_full"),
         ("40001", Unavailable, "collision"),
         ("40P01", Unavailable, "collision"),
         ("55P03", Unavailable, "collision"),

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 LAYERS = (
     {"__init__", "errors"},
     {"model"},
-    {"settings", "throttle", "replies", "home", "footprint", "nesting", "offload"},
+    {"settings", "throttle", "replies", "home", "footprint", "nesting", "offload", "disk"},
     {"observe", "postgres", "providers", "importers"},
     {"store"},
     {"services"},

@@ -312,7 +312,7 @@ async def say(services: Services, world: World, scope: str, *texts: str) -> None
 
 
 async def still_pending(services: Services) -> int:
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return len(await passages.pending_spaces(conn))
 
 

@@ -90,7 +90,7 @@ async def test_a_space_that_is_purged_leaves_nothing(services: Services, world: 
     for space in (room, part, kept):
         await fill(services, account, space, "memory", f"mem_{space}")
     await ask(database, "UPDATE spaces SET deleted_at = now() - interval '31 days' WHERE space = %s", [room])
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         assert await workspaces.purge(conn, 30) == 1
     assert await ask(database, LEFT) == [(0, 0, 0, 0)]
     assert await ask(database, "SELECT DISTINCT space FROM passages") == [(kept,)]
@@ -106,7 +106,7 @@ async def test_an_item_that_expires_leaves_nothing(services: Services, world: Wo
         f"INSERT INTO memories ({columns}) VALUES (%s, %s, 'item_a', 'item', '1', '', 0, %s)",
         [account, store, NOW],
     )
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         assert await items.expired(conn, NOW + timedelta(days=1)) == [(account, store)]
     await tasks.purge_expired_items(services)
     assert await ask(database, LEFT) == [(0, 0, 0, 0)]

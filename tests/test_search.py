@@ -178,12 +178,12 @@ async def test_a_space_that_grew_large_gets_an_index_of_its_own_and_finds_the_sa
     assert len(set(by_index) & set(by_reading)) >= 48
     async with services.db.transaction(space_scope(world.stranger.principal, space)) as conn:
         assert await candidates.by_vector(conn, [space], 1, question, limit=50, indexed=frozenset({(space, 1)})) == {}
-    async with services.db.unscoped() as conn, services.db.as_owner() as owner:
+    async with services.db.of_server() as conn, services.db.as_owner() as owner:
         assert await vectors.unused_indexes(conn) == []
         await owner.execute("DELETE FROM spaces WHERE space = %s", [space])
         assert await vectors.unused_indexes(conn) == [f"near_{space}_1"]
     await drop_unused_indexes(services)
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         assert await vectors.unused_indexes(conn) == []
 
 

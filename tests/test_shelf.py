@@ -14,7 +14,7 @@ from keepstone.errors import Conflict, Invalid, Malformed, NotFound
 from keepstone.memory import capsules, chat_memories, entity_memories, graphs, stores
 from keepstone.memory.chat_memories import NewMemory
 from keepstone.memory.entity_memories import Change, NewMemories
-from keepstone.model.capsule import NewCapsule
+from keepstone.model.capsule import OVERHEAD, NewCapsule
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.item import Delete, Get, Put
 from keepstone.model.page import PageRequest
@@ -169,11 +169,16 @@ async def counted(database: str, kind: str) -> tuple[int, int, int]:
 
 
 async def counted_by_hand(database: str, kind: str) -> tuple[int, int, int]:
+    """Each with its metadata and its earlier versions, of which 8 KB are part of what a capsule counts for anyway."""
     query = """
-        SELECT count(*)::int, coalesce(sum(size_bytes), 0)::int,
+        SELECT count(*)::int,
+               coalesce(sum(size_bytes + greatest(0, coalesce(nullif(octet_length(metadata::text), 2), 0) + coalesce((
+                   SELECT sum(octet_length(v.title) + octet_length(v.content)) FROM memory_versions v
+                    WHERE v.memory_id = m.id AND v.version < m.version), 0) - %(included)s)), 0)::int,
                (SELECT count(*)::int FROM passages WHERE source_kind = 'memory')
-          FROM memories WHERE kind = %s AND deleted_at IS NULL AND cold_at IS NULL"""
-    return (await rows(database, query, [kind]))[0]  # type: ignore[return-value]
+          FROM memories m WHERE kind = %(kind)s AND deleted_at IS NULL AND cold_at IS NULL"""
+    included = OVERHEAD if kind == "capsule" else 0
+    return (await rows(database, query, {"kind": kind, "included": included}))[0]  # type: ignore[return-value]
 
 
 # ----------------------------------------------------------------------------------------------------- the tests

@@ -566,7 +566,7 @@ async def test_a_batch_that_puts_the_same_key_again_keeps_every_version(
     assert await search(client, auth, query="ferry train plane") == ["k"]
     assert await rows(database, "SELECT text FROM passages") == [("plane",)]
     kept = await rows(database, "SELECT memory_count, size_bytes, passages FROM spaces WHERE kind = 'store'")
-    assert kept == [(1, len('{"text": "plane"}'), 1)]
+    assert kept == [(1, 5 * len('{"text": "plane"}'), 1)], "earlier versions count too"
 
 
 async def test_a_batch_of_which_one_cant_be_done_does_nothing(client: httpx.AsyncClient, world: World) -> None:

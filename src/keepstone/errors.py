@@ -14,6 +14,7 @@ KeepstoneError
 ├── RateLimited        too many, too fast
 ├── UpstreamError      a model provider or another service did not deliver
 ├── Unavailable        a part of Keepstone itself is down; try again
+│   └── DiskFull       too little room on the disk to store more; reading goes on
 └── Misconfigured      the operator has to change something (command line and start-up only)
 
 A message says what to do. It may quote the caller's own input but never a stored text, and it is never logged.
@@ -99,6 +100,10 @@ class UpstreamError(KeepstoneError):
 
 class Unavailable(KeepstoneError):
     code = "unavailable"
+
+
+class DiskFull(Unavailable):
+    code = "disk_full"
 
 
 class Misconfigured(KeepstoneError):

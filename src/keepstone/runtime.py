@@ -13,6 +13,7 @@ from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
 from keepstone.access.meter import RETRY_SECONDS
+from keepstone.disk import Disk
 from keepstone.home import ensure_home, secret
 from keepstone.jobs.tasks import register_tasks
 from keepstone.observe.metrics import Metrics
@@ -71,6 +72,13 @@ async def open_services(settings: Settings, conninfo: str, hasher: PasswordHashe
     applied = await migrate(conninfo, roles_url=settings.app_database_url)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
+    async with open_migrated(settings, conninfo, hasher) as services:
+        yield services
+
+
+@asynccontextmanager
+async def open_migrated(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
+    """The same on a database that is known to be of this version."""
     services = _make_services(settings, conninfo, hasher)
     register_tasks(services)
     async with opened(services):
@@ -94,11 +102,24 @@ async def opened(services: Services) -> AsyncGenerator[None]:
         yield
 
 
+def make_disk(settings: Settings) -> Disk:
+    reserve = settings.disk_reserve_mb
+    return Disk(
+        settings.home, None if reserve is None else reserve * 1024**2, ours=settings.database_url is None
+    )  # fmt: skip
+
+
 def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) -> Services:
     app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
     return Services(
         settings=settings,
-        db=Database(app, owner=conninfo, size=settings.database_pool),
+        db=Database(
+            app,
+            owner=conninfo,
+            worker=worker,
+            size=settings.database_pool,
+            statement_seconds=settings.database_statement_seconds,
+        ),
         embedders=Embedders(),
         llm=make_model(settings),
         upstream=make_upstream(settings),
@@ -109,6 +130,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) ->
         working=RedisWorking(settings.redis_url) if settings.redis_url else None,
         queue=Queue(worker),
         clock=lambda: datetime.now(UTC),
+        disk=make_disk(settings),
         throttle=Throttle(),
         rates=Rates(settings.redis_url),
         replies=Replies(seconds=RETRY_SECONDS),

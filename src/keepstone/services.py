@@ -7,6 +7,7 @@ from datetime import datetime
 from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
+from keepstone.disk import Disk
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import Tracer
 from keepstone.offload import Offload
@@ -38,6 +39,7 @@ class Services:
     working: RedisWorking | None
     queue: Queue
     clock: Callable[[], datetime]
+    disk: Disk
     throttle: Throttle
     rates: Rates
     replies: Replies

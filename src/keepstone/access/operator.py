@@ -47,7 +47,7 @@ async def account_number(services: Services, account_id: str) -> int:
 
 async def residents(services: Services) -> list[Resident]:
     """Everybody on this server."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return await accounts.everybody(conn)
 
 
@@ -57,7 +57,7 @@ async def residents_page(
     """The same in pages; with `beginning`, those whose address begins so."""
     await note(services, principal, "console.users", None)
     wanted = beginning.strip().lower() if beginning else None
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         people = await accounts.everybody(conn, beginning=wanted or None, after=page.after, limit=page.limit + 1)
     return cut_page(people, page, lambda person: (person.created_at, person.user_id))
 
@@ -119,7 +119,7 @@ async def look_at_resident(services: Services, principal: Principal, user_id: st
 
 
 async def resident(services: Services, user_id: str) -> Resident:
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         people = await accounts.everybody(conn, user_id=user_id)
     return require_found(next(iter(people), None), _NO_USER)
 

@@ -13,8 +13,7 @@ from keepstone.access.principals import operator_in
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
 from keepstone.errors import Invalid, QuotaExceeded
-from keepstone.model.account import User
-from keepstone.model.plan import PLAN_NAME, Plan
+from keepstone.model.plan import PLAN_NAME, Capacity, Plan
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.settings import Settings
@@ -25,15 +24,24 @@ from keepstone.store.db import Connection
 log = logging.getLogger(__name__)
 
 
-async def capacity(conn: Connection, user: User) -> int | None:
-    """In bytes; None is without a limit."""
-    if user.quota_bytes is not None:
-        return user.quota_bytes
-    plan = await store.of_account(conn)
-    return plan.capacity_bytes if plan is not None else 0
+async def room_of(conn: Connection, user_id: str) -> Capacity:
+    """How much this user may keep, and how much of it is taken. Where there is a limit, nobody else takes of it until
+    the transaction ends.
+    """
+    return require_found(await store.room_of(conn, user_id), "There is no such user.")
 
 
-def quota_exceeded(settings: Settings, *, used: int, more: int, allowed: int) -> QuotaExceeded:
+async def require_room(conn: Connection, services: Services, principal: Principal, more: int) -> None:
+    """Refuse what the caller's plan has no room for. What a service key keeps for the account has no limit."""
+    if principal.user_id is None:
+        return
+    room = await room_of(conn, principal.user_id)
+    if room.allowed is not None and room.used + more > room.allowed:
+        raise quota_exceeded(services.settings, room, more)
+
+
+def quota_exceeded(settings: Settings, room: Capacity, more: int) -> QuotaExceeded:
+    used, allowed = room.used, room.allowed or 0
     return QuotaExceeded(
         f"This needs {more} bytes and {max(0, allowed - used)} of {allowed} are left: delete something, or take a "
         "larger plan.",
@@ -71,13 +79,12 @@ async def put_plan(services: Services, plan: Plan, *, by: Principal | None = Non
     """
     if re.fullmatch(PLAN_NAME, plan.name) is None:
         raise Invalid("A plan's name is of a-z, 0-9, - and _, begins with a letter or digit and has up to 63 of them.")
+    async with services.db.of_server() as conn:
+        await store.put(conn, plan)
     async with services.db.unscoped() as conn:
         account = by.account if by else await accounts.account_of(conn, "admin", "")
-        if account is None:
-            await store.put(conn, plan)
     if account is not None:
         async with services.db.transaction(account_scope(account)) as conn:
-            await store.put(conn, plan)
             await record(conn, by or operator_in(account), "plan.put", plan.name)
     log.info("plan set", extra={"plan": plan.name})
     return plan

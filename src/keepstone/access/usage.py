@@ -82,7 +82,7 @@ async def usage_of_all(
 ) -> tuple[datetime, datetime, list[AccountUsage]]:
     """Every account's, for the operator."""
     since, until = _range(services, since, until)
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return since, until, await ledger.of_accounts(conn, since=since, until=until)
 
 

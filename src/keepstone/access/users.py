@@ -48,7 +48,9 @@ async def create_user(
             raise Conflict(f"There is a user {email} on this server already.")
         if account is None:
             account_id = new_id("acct")
-            await accounts.insert(conn, account_id, name=name or email, plan=services.settings.default_plan)
+            await accounts.insert(
+                conn, account_id, name=name or email, named_by=user_id, plan=services.settings.default_plan
+            )
             await spaces.ensure(conn, kind="global", name=account_id)
         await store.insert(
             conn, user_id, email=email, name=name, role=role or ("owner" if account is None else "member"),
@@ -87,7 +89,7 @@ async def update_account(
     require_owner(principal)
     if timezone is not None:
         _check_timezone(timezone)
-    given = {"name": name, "timezone": timezone}
+    given = {"name": name, "named_by": principal.user_id if name is not None else None, "timezone": timezone}
     async with services.db.transaction(account_scope(principal)) as conn:
         await accounts.update(conn, **{field: value for field, value in given.items() if value is not None})
         await record(conn, principal, "account.update", principal.account_id)
@@ -120,7 +122,8 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
             require_owner(principal)
             await _keep_an_owner(conn, user)
         await store.update(conn, user_id, **changes)
-        await record(conn, principal, "user.update", user_id, fields=",".join(sorted(changes)))
+        role = {"role": changes["role"]} if "role" in changes else {}
+        await record(conn, principal, "user.update", user_id, fields=",".join(sorted(changes)), **role)
         return await _existing(conn, user_id)
 
 

@@ -6,7 +6,6 @@ It mends nothing. A Postgres that does not run is started for the time of the ch
 import json
 import os
 import platform
-import shutil
 import stat
 import sys
 import urllib.error
@@ -22,7 +21,7 @@ from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
-from keepstone.runtime import open_postgres
+from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
 from keepstone.store import inspect
 from keepstone.store.db import AnyConnection, fetch_value
@@ -31,7 +30,6 @@ from keepstone.store.requirements import check_server, pgvector_version
 from keepstone.store.roles import ROLES, login_fault, role_conninfo
 
 _SECRETS = ("postgres-password", "jwt-secret", "owner-key")
-_SCARCE = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 async def _findings(settings: Settings) -> list[Finding]:
-    findings = [_python(), *_home(settings), _disk(settings)]
+    findings = [_python(), *_home(settings), disk_finding(settings)]
     if not settings.database_url and not data_folder(settings.home).exists():
         return [*findings, _programs(), _server(settings)]
     try:
@@ -114,11 +112,16 @@ def _home(settings: Settings) -> list[Finding]:
     return findings
 
 
-def _disk(settings: Settings) -> Finding:
-    place = next(path for path in (settings.home, *settings.home.parents) if path.exists())
-    free = shutil.disk_usage(place).free
-    advice = "" if free > _SCARCE else "Make room: Postgres stops when the disk is full."
-    return Finding("disk", f"{free / 1024**3:.1f} GiB free", advice)
+def disk_finding(settings: Settings) -> Finding:
+    space = make_disk(settings).look()
+    if space is None:
+        return Finding("disk", "the database's own, which KEEPSTONE_DATABASE_URL leads to")
+    kept = f"{space.free / 1024**3:.1f} GiB free, {space.reserve / 1024**3:.1f} of them kept back"
+    advice = {
+        "low": "Make room soon: with less than what is kept back (KEEPSTONE_DISK_RESERVE_MB) nothing is stored.",
+        "full": "Make room: nothing more is stored until then. docs/operations.md says how.",
+    }
+    return Finding("disk", kept, advice.get(space.state, ""))
 
 
 def _programs() -> Finding:

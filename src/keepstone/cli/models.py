@@ -48,7 +48,7 @@ def reembed(as_json: Json = False) -> None:
         await services.embedders.load(services.settings)
         if not services.embedders.active:
             raise Misconfigured(f"There is no embedder: {services.embedders.status}.")
-        async with services.db.unscoped() as conn:
+        async with services.db.of_server() as conn:
             spaces = await passages.all_spaces(conn)
         done = 0
         with Progress(console=Console(stderr=True)) as bars:

@@ -15,13 +15,13 @@ from keepstone.model.message import NewPassage
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder, Embedding
 from keepstone.services import Services
-from keepstone.store import passages, vectors
+from keepstone.store import passages, spaces, vectors
 from keepstone.store.db import Connection
 from keepstone.store.passages import Pending
 
 LARGE = 10_000  # passages: from here on, reading a space through takes twice as long as asking an index
 _BATCH = 256
-SLICE = 64  # passages: a few seconds of the embedders, after which others have their turn
+SLICE = 32  # passages: a few seconds of the embedders, after which others have their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ async def has_passages(services: Services) -> bool:
 
 async def await_vectors(services: Services) -> int:
     """Let everything wait that an embedder in use has not seen: stored before it was there, or under another one."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         return sum([await passages.await_vectors_of(conn, embedder.name) for embedder in services.embedders.active])
 
 
@@ -140,6 +140,7 @@ async def _close(
     results = await asyncio.gather(*work, return_exceptions=True)
     faults = [result for result in results if isinstance(result, BaseException)]
     async with services.db.transaction(scope) as conn:
+        await spaces.keep_still(conn, space)  # else a vector could be added to a passage that is just being deleted
         for (embedder, wanted), made in zip(gaps, results, strict=True):
             if not isinstance(made, BaseException):
                 numbers = [item.passage for item in wanted]

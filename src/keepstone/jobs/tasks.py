@@ -8,31 +8,26 @@ import procrastinate
 
 from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index
-from keepstone.memory import capsule_views, room_memories, room_summaries
+from keepstone.jobs.patience import RETRY, RETRY_SOON
+from keepstone.memory import capsule_views, erasure, room_memories, room_summaries
 from keepstone.memory.distil import distil
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
 from keepstone.store import (
-    accounts,
+    audit,
     entities,
     items,
     memories,
     passages,
-    rooms,
     sessions,
     spaces,
     users,
     vectors,
     workspaces,
 )
-from keepstone.store.db import enter
 from keepstone.store.lanes import EMBEDDING, FIRST, HOUSEKEEPING, READING, Lane
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
-# Waits 2, 4, 8 … seconds, about a day in all; then the job has failed and `keepstone jobs` shows it.
-RETRY = procrastinate.RetryStrategy(max_attempts=15, exponential_wait=2)
-# What is scheduled every few minutes waits no longer than for its next turn; an hour of failures is one failed job.
-RETRY_SOON = procrastinate.RetryStrategy(max_attempts=60, wait=60)
 
 
 def register_tasks(services: Services) -> None:
@@ -80,16 +75,7 @@ def register_tasks(services: Services) -> None:
 
 async def erase_user(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
-    async with services.db.transaction(account_scope(account)) as conn:
-        places = await rooms.everywhere(conn) if services.working else []
-        traces = await users.erase_traces(conn, user_id)
-        await enter(conn, job_scope(account, *{space for space, _, _ in traces}))
-        for source_kind in {kind for _, kind, _ in traces}:
-            await passages.delete(conn, source_kind, [source for _, kind, source in traces if kind == source_kind])
-        await users.delete_erased(conn, user_id)
-        await accounts.delete_abandoned(conn)
-    if services.working is not None:
-        await services.working.forget(account, places)
+    await erasure.erase(services, account, user_id)
 
 
 async def read_space(services: Services, account: int, space: int) -> None:
@@ -143,7 +129,7 @@ async def sum_up_rooms(services: Services) -> None:
 
 async def embed_pending(services: Services) -> None:
     """What was left over, stored while no embedder was there: a job for each space that has none waiting."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         pending = await passages.pending_spaces(conn)
     if pending:
         services.embedders.need()
@@ -154,13 +140,13 @@ async def embed_pending(services: Services) -> None:
 
 async def forget_expired_logins(services: Services) -> None:
     """Remove sessions and one-time links that are over."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         await sessions.forget_expired(conn)
 
 
 async def purge_expired_items(services: Services) -> None:
     """Remove the items of stores whose time is over."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         expired = await items.expired(conn, services.clock())
     for account, space in expired:
         async with services.db.transaction(job_scope(account, space)) as conn:
@@ -176,16 +162,17 @@ async def remove_old_jobs(services: Services) -> None:
 
 
 async def purge_memories(services: Services) -> None:
-    """Remove what has been in the trash or the cold tier for 30 days."""
-    async with services.db.unscoped() as conn:
+    """Remove what has been in the trash or the cold tier for 30 days, and old lines of the audit trail."""
+    async with services.db.of_server() as conn:
         await memories.purge(conn, TRASH_DAYS)
         await workspaces.purge(conn, TRASH_DAYS)
         await entities.purge(conn)
+        await audit.purge(conn, services.settings.audit_days)
 
 
 async def drop_unused_indexes(services: Services) -> None:
     """Remove the indexes of spaces that are gone."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         names = await vectors.unused_indexes(conn)
     async with services.db.as_owner() as owner:
         await vectors.drop_indexes(owner, names)
@@ -195,7 +182,7 @@ async def send_digests(services: Services) -> None:
     """One job for everybody who wants the week by e-mail, if there is a mail server."""
     if services.settings.smtp_url is None:
         return
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         receivers = await users.digest_receivers(conn)
     for account, user_id in receivers:
         async with services.db.transaction(account_scope(account)) as conn:

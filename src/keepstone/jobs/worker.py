@@ -15,6 +15,7 @@ from procrastinate.jobs import DeleteJobCondition
 from procrastinate.middleware import AsyncCallNext
 from procrastinate.worker import Worker
 
+from keepstone.jobs.patience import require_disk
 from keepstone.observe.logs import describe
 from keepstone.services import Services
 from keepstone.store.lanes import open_queues
@@ -132,6 +133,7 @@ async def _observed(services: Services, call_next: AsyncCallNext, context: JobCo
     description: dict[str, Any] = {}
     try:
         with services.tracer.span(f"job {job.task_name}", {"keepstone.job.attempts": job.attempts}):
+            require_disk(services.disk, job.task_name)
             result = await call_next()
     except BaseException as fault:
         description = describe(fault)

@@ -127,7 +127,7 @@ async def import_capsules(
     `away` were in the trash or the cold tier, and are again for the rest of their days, unless they are over.
     """
     dated = [given for given in away if given.get("deleted_at") or given.get("cold_at")]  # else it was never put away
-    archived = [(_capsule(given), [_version(version) for version in given["history"]]) for given in (*capsules, *dated)]
+    archived = [_with_history(given) for given in (*capsules, *dated)]
     for capsule, _ in archived:
         check_capsule(capsule.title, capsule.content, capsule.tags, capsule.metadata)
     read = [
@@ -153,7 +153,7 @@ async def _import(
         twins = await shelf.twins(conn, CAPSULES, capsule)
         if await memories.by_ids(conn, store.SHAPE, [capsule.id]) or any(twin.title == capsule.title for twin in twins):
             return False
-        await CAPSULES.make_room(conn, services, principal, capsule, capsule.size_bytes)
+        await CAPSULES.make_room(conn, services, principal, capsule, capsule.kept_bytes)
         if not await memories.insert(conn, store.SHAPE, capsule):
             # In the trash, or somebody else's in the account, is one of this id: it is another capsule then.
             prepared = prepared.moved(id=new_id("cap"))
@@ -190,6 +190,13 @@ def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
             for version in versions
         ],
     }  # fmt: skip
+
+
+def _with_history(given: dict[str, Any]) -> tuple[Capsule, list[Version]]:
+    versions = [_version(version) for version in given["history"]]
+    capsule = _capsule(given)
+    earlier = sum(version.text_bytes for version in versions if version.version < capsule.version)
+    return replace(capsule, version_bytes=earlier), versions
 
 
 def _capsule(given: dict[str, Any]) -> Capsule:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from keepstone.access.plans import capacity
+from keepstone.access.plans import room_of
 from keepstone.access.principals import principal_of
 from keepstone.access.readscope import account_scope, inside
-from keepstone.access.require import require_user
+from keepstone.access.require import require_found, require_user
 from keepstone.engine.atlas import chart
 from keepstone.engine.keyphrases import labels
-from keepstone.errors import Conflict, NotFound
+from keepstone.errors import Conflict
 from keepstone.memory.capsules import look_into_vault
 from keepstone.model.capsule import Capsule
 from keepstone.model.page import PageRequest
@@ -87,15 +87,13 @@ async def tags(services: Services, principal: Principal) -> list[tuple[str, int]
 async def usage(services: Services, principal: Principal) -> VaultUsage:
     user_id = require_user(principal)
     async with inside(services, principal, look_into_vault) as (conn, vault):
-        user, account = await users.get(conn, user_id), await accounts.get(conn)
-        if user is None or account is None:
-            raise NotFound("There is no such user.")
-        allowed = await capacity(conn, user)
+        account = require_found(await accounts.get(conn), "This account is gone.")
+        room = await room_of(conn, user_id)
         away = await store.count_put_away(conn, vault.space)
     return VaultUsage(
         plan=account.plan,
-        bytes_used=vault.size_bytes,
-        quota_bytes=allowed,
+        bytes_used=room.used,
+        quota_bytes=room.allowed,
         count=vault.memory_count,
         in_trash=away[0],
         in_cold=away[1],

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from keepstone.access.audit import record
 from keepstone.access.meter import try_model
-from keepstone.access.plans import capacity, quota_exceeded
+from keepstone.access.plans import quota_exceeded, room_of
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.engine import curate as engine
@@ -27,13 +27,13 @@ from keepstone.memory.capsule_search import similar_to
 from keepstone.memory.kinds import Kind
 from keepstone.memory.projects import require_project
 from keepstone.memory.shelf import Finder
-from keepstone.model.capsule import LARGEST, LARGEST_CONTENT, Capsule, NewCapsule, Similar, size_of
+from keepstone.model.capsule import LARGEST, LARGEST_CONTENT, OVERHEAD, Capsule, NewCapsule, Similar, size_of
 from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import capsules as store
-from keepstone.store import memories, spaces, users
+from keepstone.store import memories, spaces
 from keepstone.store.db import Connection, enter
 
 State = Literal["live", "trash", "cold"]
@@ -233,7 +233,7 @@ def enough(oldest: Sequence[Capsule], excess: int) -> list[Capsule]:
         if excess <= 0:
             break
         chosen.append(capsule)
-        excess -= capsule.size_bytes
+        excess -= capsule.kept_bytes
     return chosen if excess <= 0 else []
 
 
@@ -241,23 +241,17 @@ async def _make_room(conn: Connection, services: Services, principal: Principal,
     """Refuse what the plan has no room for; or, if its user wishes so, move what was not read for longest to the cold
     tier. The vault is held, so two that come at once can't both take the last byte.
     """
-    user = await users.get(conn, require_user(principal))
-    if user is None:
-        raise NotFound("There is no such user.")
-    allowed = await capacity(conn, user)
-    if allowed is None:
-        return
-    used = (await look_into_vault(conn, principal)).size_bytes
-    excess = used + more - allowed
+    room = await room_of(conn, require_user(principal))
+    excess = 0 if room.allowed is None else room.used + more - room.allowed
     if excess <= 0:
         return
-    if user.cold_tier and more <= allowed:
+    if room.cold_tier and more <= (room.allowed or 0):
         oldest = await store.least_read(conn, capsule.space, limit=_PUSHED_OUT)
         cooled = [old.id for old in enough([old for old in oldest if old.id != capsule.id], excess)]
         if cooled:
             await shelf.put_away(conn, principal, CAPSULES, cooled, "cooled", cold_at=services.clock())
             return
-    raise quota_exceeded(services.settings, used=used, more=more, allowed=allowed)
+    raise quota_exceeded(services.settings, room, more)
 
 
 def _finder(principal: Principal, capsule_id: str) -> Finder[Capsule]:
@@ -288,5 +282,5 @@ CAPSULES = Kind(
     shape=store.SHAPE, noun="capsule", prefix="cap", missing="There is no such capsule.", text_field="content_md",
     largest=LARGEST_CONTENT, verbs={"deleted": "deleted", "restored": "restored"},
     indexed=lambda capsule: [f"{capsule.title}\n\n{capsule.content}"], content_hash=_content_hash,
-    size=lambda capsule: size_of(capsule.title, capsule.content), make_room=_make_room,
+    size=lambda capsule: size_of(capsule.title, capsule.content), make_room=_make_room, included=OVERHEAD,
 )  # fmt: skip

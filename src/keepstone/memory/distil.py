@@ -16,6 +16,7 @@ from keepstone.model.chat import ChatMemory, Distillation, SourceType
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import chats, distillations, summaries
+from keepstone.store.db import Connection
 
 PATIENCE = 3  # attempts with a language model that can't be reached
 LEAST = 200  # characters of what a model wrote, to be worth reading again
@@ -36,15 +37,15 @@ async def distil(services: Services, account: int, space: int, distillation: int
         if asked is None:
             return []
         chat = await chats.get(conn, asked.chat_id)
-        if asked.kind == "compaction":
-            text = await summaries.content(conn, asked.source_id)
-        else:
-            message = await chats.message(conn, asked.chat_id, asked.source_id)
-            text = message.content if message else None
+        text = await _source(conn, asked)
     made: list[ChatMemory] = []
     if chat is not None and chat.deleted_at is None and text and asked.user_id is not None:
         principal = worker_for(account, asked.user_id)
-        for extracted in await _extracted(services, principal, asked, own_words(text)):
+        worth_keeping = await _extracted(services, principal, asked, own_words(text))
+        async with services.db.transaction(job_scope(account, space)) as conn:
+            if await _source(conn, asked) is None:  # erased while the model read it
+                return []
+        for extracted in worth_keeping:
             new = NewMemory(
                 content=extracted.content, category=extracted.category, summary=extracted.summary,
                 source_type=_SOURCES[asked.kind],
@@ -59,6 +60,13 @@ async def distil(services: Services, account: int, space: int, distillation: int
     async with services.db.transaction(job_scope(account, space)) as conn:
         await distillations.finish(conn, distillation, [memory.id for memory in made])
     return made
+
+
+async def _source(conn: Connection, asked: Distillation) -> str | None:
+    if asked.kind == "compaction":
+        return await summaries.content(conn, asked.source_id)
+    message = await chats.message(conn, asked.chat_id, asked.source_id)
+    return message.content if message else None
 
 
 async def _extracted(

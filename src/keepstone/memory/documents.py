@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from keepstone.access.audit import record
+from keepstone.access.require import require_found
 from keepstone.engine.chunks import whole_text
 from keepstone.engine.cutting import cut_document
 from keepstone.errors import Malformed, NotFound
@@ -86,7 +87,7 @@ async def update_artifact(
                 changes |= {"content": content, "size_bytes": len(data), "sha256": hashlib.sha256(data).digest()}
             await store.update(conn, artifact_id, changes)
             await store.add_version(conn, artifact_id, change, principal.user_id, None)
-            await _index(conn, services, principal, workspace, artifact_id, cut)
+            await _index(conn, services, principal, workspace.library, artifact_id, cut)
             await record(conn, principal, "artifact.update", artifact_id)
             return await _find(conn, workspace, "artifact", artifact_id)
 
@@ -176,9 +177,24 @@ async def restore(
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         await store.update(conn, document_id, {"deleted_at": None, "version": document.version + 1})
         await store.add_version(conn, document_id, "restored", principal.user_id, None)
-        await _index(conn, services, principal, workspace, document_id, cut)
+        await _index(conn, services, principal, workspace.library, document_id, cut)
         await record(conn, principal, f"{kind}.restore", document_id)
         return await _find(conn, workspace, kind, document_id)
+
+
+async def put_right(conn: Connection, services: Services, principal: Principal, library: int, document_id: str) -> None:
+    """The newest version that is left becomes its text again. The library is held."""
+    kept = await _contents(conn, document_id)
+    document = require_found(await store.get(conn, document_id), "This document is gone.")
+    data = kept.original if kept.original is not None else kept.content.encode()
+    changes: dict[str, Any] = {"name": kept.name, "media_type": kept.media_type, "content": kept.content}
+    changes |= {"size_bytes": len(data), "sha256": hashlib.sha256(data).digest(), "version": document.version + 1}
+    await store.update(conn, document_id, changes)
+    await store.add_version(conn, document_id, "reverted", principal.user_id, None)
+    if document.deleted_at is None:
+        cut = await _cut(services, document_id, kept.name, _as_blocks(kept.content))
+        await _index(conn, services, principal, library, document_id, cut)
+    await record(conn, principal, f"{document.kind}.update", document_id)
 
 
 def _new(
@@ -206,7 +222,7 @@ async def _keep(
         if existing is not None:  # uploaded twice at the same moment
             return existing
         await store.insert(conn, workspace.library, document, whole_text(blocks), original, sha256)
-        await _index(conn, services, principal, workspace, document.id, cut)
+        await _index(conn, services, principal, workspace.library, document.id, cut)
         await record(conn, principal, f"{document.kind}.create", document.id)
     return replace(document, chunks=len(cut))
 
@@ -215,16 +231,15 @@ async def _index(
     conn: Connection,
     services: Services,
     principal: Principal,
-    workspace: Workspace,
+    library: int,
     document_id: str,
     cut: Sequence[NewPassage],
 ) -> None:
     """Its parts, in place of those it had. The library is held."""
     await passages.delete(conn, "document", [document_id])
     if cut:
-        await passages.insert(conn, workspace.library, cut)
-        await spaces.lock(conn, [workspace.library])
-        await schedule_indexing(conn, services, principal.account, workspace.library)
+        await passages.insert(conn, library, cut)
+        await schedule_indexing(conn, services, principal.account, library)
 
 
 async def _cut(services: Services, document_id: str, name: str, blocks: Sequence[Block]) -> list[NewPassage]:

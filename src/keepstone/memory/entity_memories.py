@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from keepstone.access.audit import record
+from keepstone.access.plans import require_room
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine.dedup import content_hash, superfluous
 from keepstone.engine.people.statements import statements
@@ -33,7 +34,7 @@ from keepstone.store.db import Connection, enter
 # The same may be kept word for word as often as it is said.
 ENTITY_MEMORIES = Kind(
     shape=store.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.", text_field="text",
-    unique=False,
+    unique=False, make_room=lambda conn, services, principal, _, more: require_room(conn, services, principal, more),
 )  # fmt: skip
 _READ_AT_ONCE = 32  # found by meaning as soon as they are acknowledged; the rest a moment later
 _AT_A_TIME = 1_000
@@ -277,4 +278,6 @@ def _space_name(ids: Ids) -> str:
 
 
 def _end_of(day: date | None) -> datetime | None:
-    return None if day is None else datetime.combine(day, time(), UTC) + timedelta(days=1)
+    if day is None or day == date.max:  # after the last day there is, there is none to end it on
+        return None if day is None else datetime.max.replace(tzinfo=UTC)
+    return datetime.combine(day, time(), UTC) + timedelta(days=1)

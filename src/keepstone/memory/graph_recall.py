@@ -74,7 +74,7 @@ async def recall(
 
 async def get_query(services: Services, query_id: str) -> Query:
     """What a query did, for the operator. It is known for 30 days."""
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         query = await store.find_query(conn, query_id)
     if query is None:
         raise NotFound("There is no such query, or it is too long ago.")

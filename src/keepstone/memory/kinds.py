@@ -26,6 +26,11 @@ _VERBS = {
 }  # fmt: skip
 
 
+def json_bytes(value: Mapping[str, Any]) -> int:
+    """What it takes, written down; nothing for nothing."""
+    return len(json.dumps(value, ensure_ascii=False).encode()) if value else 0
+
+
 async def _unlimited(conn: Connection, services: Services, principal: Principal, memory: Memory, more: int) -> None:
     """Nothing is counted against a plan."""
 
@@ -47,6 +52,7 @@ class Kind(Generic[MemoryT]):
     indexed: Callable[[MemoryT], Sequence[str]] = lambda memory: [memory.content]
     content_hash: Callable[[MemoryT], bytes] = lambda memory: dedup.content_hash(memory.content)
     size: Callable[[MemoryT], int] = lambda memory: len(memory.content.encode())
+    included: int = 0  # bytes of metadata and earlier versions that its size stands for already
     found_in: Callable[[MemoryT], int] = lambda memory: memory.space  # the space of its passages
     make_room: Callable[[Connection, Services, Principal, MemoryT, int], Awaitable[None]] = _unlimited
 
@@ -59,7 +65,16 @@ class Kind(Generic[MemoryT]):
 
     def complete(self, memory: MemoryT) -> MemoryT:
         """With what follows from the rest of it."""
-        return replace(memory, content_hash=self.content_hash(memory), size_bytes=self.size(memory))
+        return self.weighed(
+            replace(memory, content_hash=self.content_hash(memory), size_bytes=self.size(memory)),
+        )
+
+    def weighed(self, memory: MemoryT) -> MemoryT:
+        """With what it takes of its user's capacity: its size, and beyond what that includes, metadata and earlier
+        versions.
+        """
+        more = memory.version_bytes + json_bytes(memory.metadata) - self.included
+        return replace(memory, kept_bytes=memory.size_bytes + max(0, more))
 
     def live(self, memory: MemoryT | None) -> MemoryT:
         if memory is None or not memory.live:
@@ -116,8 +131,14 @@ class Written(Generic[MemoryT]):
     def memory(self) -> MemoryT:
         return self.after.memory
 
+    @property
+    def growth(self) -> int:
+        """The bytes that it takes more than before, or less. What is put away takes none."""
+        was = self.before.kept_bytes if self.before is not None and self.before.live else 0
+        return (self.memory.kept_bytes if self.memory.live else 0) - was
+
 
 def check_metadata(metadata: Mapping[str, Any] | None) -> None:
-    if metadata and len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
+    if metadata and json_bytes(metadata) > LARGEST_METADATA:
         fault = f"has more than {LARGEST_METADATA // 1024} KB"
         raise Malformed(f"metadata {fault}. Nothing was stored.", fields={"metadata": fault})

@@ -19,7 +19,7 @@ async def create(services: Services, principal: Principal, *, name: str) -> Proj
     user_id = require_user(principal)
     project_id = new_id("proj")
     async with services.db.transaction(account_scope(principal)) as conn:
-        space = await spaces.ensure(conn, kind="project", name=project_id, title=name)
+        space = await spaces.ensure(conn, kind="project", name=project_id, title=name, named_by=user_id)
         await workspaces.put_member(conn, space, user_id, "owner")
         await record(conn, principal, "project.create", project_id)
         made = await store.get(conn, project_id, user_id)

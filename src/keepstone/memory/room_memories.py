@@ -29,7 +29,7 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
-from keepstone.store import memories, rooms, spaces, workspaces
+from keepstone.store import memories, messages, rooms, spaces, workspaces
 from keepstone.store import room_memories as store
 from keepstone.store.db import Connection, enter
 
@@ -171,6 +171,8 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
+        if not await messages.still_there(conn, [message.id]):
+            return
         agents = [room.agent] if room.agent else await rooms.agents(conn, room.space, when_said=message.id)
         for takeaway in kept:
             if is_landmark(takeaway, message.text):

@@ -24,7 +24,7 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Room, Summary, Tier, Utterance
 from keepstone.services import Services
-from keepstone.store import accounts, passages, rooms
+from keepstone.store import accounts, messages, passages, rooms
 from keepstone.store import summaries as store
 from keepstone.store.db import Connection
 
@@ -66,7 +66,7 @@ async def sum_up_thread(services: Services, account: int, space: int, thread_id:
 async def due_rooms(services: Services) -> list[tuple[int, int]]:
     """Account and space of the rooms where a session, a day or a week is over and has no summary yet."""
     now = services.clock()
-    async with services.db.unscoped() as conn:
+    async with services.db.of_server() as conn:
         candidates = await rooms.unsummarised(conn, now, silence=SILENCE)
     return [(room.account, room.space) for room in candidates if _is_due(room, now)]
 
@@ -202,6 +202,9 @@ async def _make(
     cut = await passages_of(services, [source], visibility=room.visibility)
     async with work.transaction() as conn:
         await rooms.hold(conn, room.space)
+        sources_there = await messages.still_there(conn, [message.id for message in said])
+        if not sources_there or not await store.still_there(conn, [part.id for part in parts]):
+            return  # whoever erased them has marked the room: it is summed up anew
         await _supersede(conn, before, now)
         await store.insert(conn, room.space, summary, visibility=room.visibility)
         if cut:

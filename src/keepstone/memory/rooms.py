@@ -73,7 +73,7 @@ async def create(
     room_id = new_id("room")
     async with services.db.transaction(account_scope(principal)) as conn:
         await require_project(conn, principal, project_id)
-        space = await store.create(conn, room_id, name, project_id)
+        space = await store.create(conn, room_id, name, project_id, user_id)
         await member_store.put_member(conn, space, user_id, "owner")
         for participant in participants:
             invited = await find_user(conn, participant)
@@ -103,7 +103,7 @@ async def get(services: Services, principal: Principal, room_id: str) -> Describ
 
 async def rename(services: Services, principal: Principal, room_id: str, *, name: str) -> Described:
     async with inside(services, principal, find_room, room_id) as (conn, room):
-        await member_store.rename(conn, room.space, name)
+        await member_store.rename(conn, room.space, name, principal.user_id)
         await record(conn, principal, "room.rename", room_id)
         return await _described(conn, await find_room(conn, principal, room_id))
 
@@ -233,7 +233,7 @@ async def recent_messages(services: Services, principal: Principal, room: Room) 
 async def open_thread(services: Services, principal: Principal, room_id: str, *, title: str) -> Thread:
     async with inside(services, principal, find_room, room_id) as (conn, room):
         thread = Thread(id=new_id("thr"), title=title, message_count=0, opened_at=services.clock(), closed_at=None)
-        await store.open_thread(conn, room.space, thread)
+        await store.open_thread(conn, room.space, thread, principal.user_id)
         await record(conn, principal, "thread.open", thread.id)
     return thread
 
@@ -328,7 +328,7 @@ async def _say(
         ts=new.ts or services.clock(), thread_id=new.thread_id, attachments=list(new.attachments),
     )  # fmt: skip
     await _in_thread(conn, services, principal, room, said)
-    seq = await store.say(conn, before or room, said, new.client_id)
+    seq = await store.say(conn, before or room, said, new.client_id, sent_by=user.id if new.agent else None)
     await schedule_room_indexing(conn, services, principal.account, room.space)
     return (before or room).last_seq, replace(said, seq=seq)
 

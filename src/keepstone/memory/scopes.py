@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from keepstone.access.meter import begin, charge, metered, once
+from keepstone.access.plans import require_room
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.answer import answer
@@ -20,11 +21,12 @@ from keepstone.engine.question import Question
 from keepstone.engine.rank import named
 from keepstone.engine.search import Hit
 from keepstone.errors import Invalid
+from keepstone.memory.kinds import json_bytes
 from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.message import KeptMessage, Message
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, spaces
+from keepstone.store import candidates, memories, spaces
 from keepstone.store import messages as message_store
 from keepstone.store import passages as passage_store
 from keepstone.store import statements as statement_store
@@ -86,6 +88,9 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
         known = await message_store.ids_of(conn, space, [name for name in wanted if name is not None])
         new = [message for message in messages if message.id in stored]
         if new:
+            size = sum(_kept_bytes(message) for message in new)
+            await require_room(conn, services, principal, size)
+            await memories.count_in(conn, space, memories=0, size=size)
             last = await passage_store.last_session(conn, space)
             made = in_place(passages, new, TalkSession(*last) if last else None, known)
             if made:
@@ -95,6 +100,10 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
         new=len(new),
         message_ids=[message.id if message.id in stored else known[str(message.client_id)] for message in messages],
     )
+
+
+def _kept_bytes(message: Message) -> int:
+    return len(message.speaker.encode()) + len(message.text.encode()) + json_bytes(message.metadata)
 
 
 async def recall(

@@ -66,7 +66,8 @@ async def keep(
     **details: str,
 ) -> MemoryT:  # fmt: skip
     """Store something new; refused when there is no room for it."""
-    await kind.make_room(conn, services, principal, new.memory, new.memory.size_bytes)
+    services.disk.require_room()
+    await kind.make_room(conn, services, principal, new.memory, new.memory.kept_bytes)
     await memories.insert(conn, kind.shape, new.memory)
     await settle(conn, services, principal, kind, [Written("created", None, new)], **details)
     return new.memory
@@ -77,14 +78,15 @@ async def rewrite(
     after: Prepared[MemoryT], change: str = "updated", **details: str,
 ) -> MemoryT:  # fmt: skip
     """Another version of it; refused when there is no room for it, or when it would be the same as another."""
-    memory = replace(after.memory, version=before.version + 1)
+    grown = before.version_bytes + before.text_bytes
+    memory = kind.weighed(replace(after.memory, version=before.version + 1, version_bytes=grown))
     another = not before.live or (memory.content_hash, memory.title) != (before.content_hash, before.title)
     if kind.unique and another and memory.live and memory.superseded_by is None:
         same = await twins(conn, kind, memory)
         twin = next((other for other in same if other.title == memory.title), None)
         if twin is not None:
             raise Conflict(f"Then it would be the same as {twin.id}: change or delete that one instead.")
-    growth = memory.size_bytes - (before.size_bytes if before.live else 0)
+    growth = memory.kept_bytes - (before.kept_bytes if before.live else 0)
     if growth > 0:
         await kind.make_room(conn, services, principal, memory, growth)
     await memories.update(conn, before, memory)
@@ -128,10 +130,9 @@ async def settle(
                 await store_first_vector(conn, space, memory.passages or [], memory.first)
             await schedule_indexing(conn, services, principal.account, space)
     for space in sorted({row.memory.space for row in written}):
-        was = [row.before for row in written if row.memory.space == space and row.before and row.before.live]
-        now = [row.memory for row in written if row.memory.space == space and row.memory.live]
-        size = sum(memory.size_bytes for memory in now) - sum(memory.size_bytes for memory in was)
-        await memories.count_in(conn, space, memories=len(now) - len(was), size=size)
+        here = [row for row in written if row.memory.space == space]
+        more = sum(row.memory.live for row in here) - sum(row.before is not None and row.before.live for row in here)
+        await memories.count_in(conn, space, memories=more, size=sum(row.growth for row in here))
     for row in written:
         await record(conn, principal, kind.action(row.change), row.memory.id, **details)
 
@@ -149,8 +150,8 @@ async def move(
         await passages.insert(conn, space, cut)
         await schedule_indexing(conn, services, principal.account, space)
     for memory in live:
-        await memories.count_in(conn, memory.space, memories=-1, size=-memory.size_bytes)
-        await memories.count_in(conn, space, memories=1, size=memory.size_bytes)
+        await memories.count_in(conn, memory.space, memories=-1, size=-memory.kept_bytes)
+        await memories.count_in(conn, space, memories=1, size=memory.kept_bytes)
 
 
 async def schedule_indexing(conn: Connection, services: Services, account: int, space: int) -> None:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keepstone.access.audit import record
+from keepstone.access.plans import require_room
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
@@ -307,11 +308,16 @@ async def _keep(place: _Place, made: _Put) -> Item:
     if known is None:
         prepared = prepared.moved(space=place.space, user_id=place.principal.user_id)
     else:
-        prepared = prepared.moved(id=known.id, space=known.space, user_id=known.user_id, version=known.version + 1)
+        prepared = prepared.moved(
+            id=known.id, space=known.space, user_id=known.user_id, version=known.version + 1,
+            version_bytes=known.version_bytes + known.text_bytes,
+        )  # fmt: skip
     born = known.created_at if known and (live or made.change) else now
-    item = replace(
+    item = ITEMS.weighed(replace(
         prepared.memory, created_at=born, updated_at=now, valid_from=born, valid_to=expires(now, asked.ttl_seconds)
-    )  # fmt: skip
+    ))  # fmt: skip
+    if (growth := item.kept_bytes - (live.kept_bytes if live else 0)) > 0:  # what was put before is not counted yet
+        await require_room(conn, place.services, place.principal, growth + sum(row.growth for row in place.left))
     if known is None:
         await memories.insert(conn, store.SHAPE, item)
     else:
@@ -334,7 +340,7 @@ async def _remove(place: _Place, item: Item) -> None:
     await passages.delete(place.conn, "memory", [item.id])
     await memories.remove(place.conn, item.id)
     if item.live:
-        await memories.count_in(place.conn, place.space, memories=-1, size=-item.size_bytes)
+        await memories.count_in(place.conn, place.space, memories=-1, size=-item.kept_bytes)
     await record(place.conn, place.principal, "item.expire", item.id)
 
 

@@ -62,7 +62,7 @@ async def get(services: Services, principal: Principal, workspace_id: str) -> Wo
 
 async def rename(services: Services, principal: Principal, workspace_id: str, *, name: str) -> Workspace:
     async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
-        await store.rename(conn, workspace.space, name)
+        await store.rename(conn, workspace.space, name, principal.user_id)
         await record(conn, principal, "workspace.rename", workspace_id)
         return await find(conn, principal, workspace_id)
 

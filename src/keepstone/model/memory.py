@@ -14,7 +14,8 @@ LARGEST_METADATA = 64 * 1024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """`place` is the name of its space, and no column. `valid_to` is until when it holds, or is kept. `run_id` names
-    the conversation it was taken from. `path`, `key` and `address` are an item's; others have none.
+    the conversation it was taken from. `path`, `key` and `address` are an item's; others have none. `version_bytes` are
+    those of its earlier versions, `kept_bytes` all that it takes of its user's capacity.
     """
 
     id: str
@@ -46,6 +47,8 @@ class Memory:
     address: bytes | None = None
     content_hash: bytes = b""
     size_bytes: int = 0
+    version_bytes: int = 0
+    kept_bytes: int = 0
     version: int = 1
     superseded_by: str | None = None
     valid_to: datetime | None = None
@@ -56,6 +59,11 @@ class Memory:
     def live(self) -> bool:
         """Neither in the trash nor in the cold tier."""
         return self.deleted_at is None and self.cold_at is None
+
+    @property
+    def text_bytes(self) -> int:
+        """What one version of it takes."""
+        return len(self.title.encode()) + len(self.content.encode())
 
 
 MemoryT = TypeVar("MemoryT", bound=Memory)
@@ -87,3 +95,7 @@ class Version:
     metadata: dict[str, Any]
     changed_by: str | None
     changed_at: datetime
+
+    @property
+    def text_bytes(self) -> int:
+        return len(self.title.encode()) + len(self.content.encode())

@@ -32,6 +32,17 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """How many bytes a user may keep (None: no limit) and how many they do; with `cold_tier` what was not read for
+    longest makes room.
+    """
+
+    allowed: int | None
+    used: int
+    cold_tier: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
     """Sums of ledger lines."""
 

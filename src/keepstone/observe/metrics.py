@@ -29,6 +29,12 @@ class Metrics:
             "Passages stored and not yet found by meaning.",
             registry=self.registry,
         )
+        self.disk_free = Gauge(
+            "keepstone_disk_free_bytes", "Room on the disk of the data folder.", registry=self.registry
+        )
+        self.disk_reserve = Gauge(
+            "keepstone_disk_reserve_bytes", "With less than this free, nothing more is stored.", registry=self.registry
+        )
         self.postgres_restarts = Gauge(
             "keepstone_postgres_restarts", "Times the embedded Postgres was brought back.", registry=self.registry
         )

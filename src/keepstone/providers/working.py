@@ -80,11 +80,13 @@ class RedisWorking:
                 pipeline.set(keys[1], f"{last_seq} {max(_micros(message.ts) for message in messages)}", ex=_KEPT)
             await cast("Awaitable[Any]", pipeline.execute())
 
-    async def forget(self, account: int, spaces: Sequence[int]) -> None:
-        """Whatever there is of these rooms."""
+    async def forget(self, account: int) -> bool:
+        """Whatever there is of the account's rooms, also of those that are gone. False when Redis did not answer."""
         with self._faults_noted():
-            for space in spaces:
-                await self._redis.delete(*_keys(account, space))
+            async for key in self._redis.scan_iter(match=f"keepstone:working:{{{account}:*", count=1000):
+                await self._redis.delete(key)
+            return True
+        return False
 
     async def answers(self) -> bool:
         try:

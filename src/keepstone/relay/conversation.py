@@ -27,7 +27,7 @@ from keepstone.relay.requests import converse
 from keepstone.relay.turn import ModelTurn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import chats as store
-from keepstone.store import summaries
+from keepstone.store import messages, summaries
 
 Mode = Literal["chat", "deep_think", "research"]
 MOST_CAPSULES = 10
@@ -194,8 +194,8 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
     async with inside(services, principal, find_chat, chat_id, needs="member") as (conn, (_, workspace)):
         await store.hold(conn, chat_id)
         now = await summaries.compaction(conn, workspace.space, chat_id)
-        if now != before:
-            return None  # somebody else did so at the same moment
+        if now != before or not await messages.still_there(conn, [message.id for message in old]):
+            return None  # somebody else did so at the same moment, or what they said was erased
         summary_id = new_id("sum")
         await summaries.insert_compaction(
             conn, workspace.space, summary_id, chat_id, content, starts_at=old[0].created_at,

@@ -140,7 +140,9 @@ async def close_turn(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
                 created_at=services.clock(), metadata=metadata,
             )  # fmt: skip
-            await store.say(conn, workspace.space, turn.chat_id, message, speaker="assistant")
+            await store.say(
+                conn, workspace.space, turn.chat_id, message, speaker="assistant", sent_by=principal.user_id
+            )
             reply_id = message.id
         last = turn.message_id or await store.last_said(conn, turn.chat_id)
         if tools and last is not None:
@@ -184,7 +186,7 @@ async def keep_calls(
         if max(len(client_call), len(call.id)) <= _LONGEST_CALL_ID
     ]  # fmt: skip
     async with workspaces.inside(services, principal, turn.workspace_id) as (conn, workspace):
-        await tool_calls.insert(conn, workspace.space, kept)
+        await tool_calls.insert(conn, workspace.space, kept, principal.user_id)
 
 
 async def calls_beside(
@@ -199,6 +201,7 @@ async def _say(
     conn: Connection, services: Services, principal: Principal, space: int, chat_id: str, said: str
 ) -> ChatMessage:
     """The chat is held."""
+    services.disk.require_room()
     if len(said.encode()) > LARGEST:
         message = "has more than 256 KB: upload long texts as files"
         raise Malformed(f"The message {message}.", fields={"content": message})

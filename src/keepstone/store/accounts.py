@@ -18,9 +18,9 @@ async def new_number(conn: Connection) -> int:
     return await fetch_value(conn, "SELECT nextval('account_numbers')::int")
 
 
-async def insert(conn: Connection, account_id: str, *, name: str, plan: str) -> None:
+async def insert(conn: Connection, account_id: str, *, name: str, named_by: str, plan: str) -> None:
     """The transaction's own: its number is that of the scope."""
-    await insert_row(conn, "accounts", {"id": account_id, "name": name, "plan": plan})
+    await insert_row(conn, "accounts", {"id": account_id, "name": name, "named_by": named_by, "plan": plan})
 
 
 async def get(conn: Connection) -> Account | None:

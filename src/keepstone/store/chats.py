@@ -31,8 +31,8 @@ _MESSAGE: LiteralString = """
 
 async def insert(conn: Connection, space: int, chat: Chat) -> None:
     times = {"created_at": chat.created_at, "updated_at": chat.created_at}
-    values = {"space": space, "id": chat.id, "title": chat.title, "created_by": chat.created_by}
-    await insert_row(conn, "chats", {**values, **times})
+    values = {"space": space, "id": chat.id, "title": chat.title}
+    await insert_row(conn, "chats", {**values, "created_by": chat.created_by, "named_by": chat.created_by, **times})
 
 
 async def get(conn: Connection, chat_id: str) -> Chat | None:
@@ -82,13 +82,16 @@ async def move(conn: Connection, chat_id: str, space: int) -> None:
     await update_rows(conn, "distillations", {"chat_id": chat_id}, to)
 
 
-async def say(conn: Connection, space: int, chat_id: str, message: ChatMessage, speaker: str) -> None:
-    """Append it, and the chat has moved on."""
+async def say(
+    conn: Connection, space: int, chat_id: str, message: ChatMessage, speaker: str, *, sent_by: str | None = None
+) -> None:
+    """Append it, and the chat has moved on. `sent_by` is whom a model answers."""
     values = {
         "space": space,
         "id": message.id,
         "speaker": speaker,
         "user_id": message.user_id,
+        "sent_by": sent_by,
         "agent": message.model,
         "role": message.role,
         "text": message.content,

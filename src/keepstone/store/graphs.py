@@ -23,7 +23,8 @@ from keepstone.store.db import (
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
-           s.memory_count AS node_count, s.created_at, s.deleted_at, s.space, h.space AS history
+           s.memory_count AS node_count, s.named_by AS created_by, s.created_at, s.deleted_at, s.space,
+           h.space AS history
       FROM spaces s JOIN spaces h ON h.account = s.account AND h.part_of = s.space
      WHERE s.account = %(account)s AND s.kind = 'graph' AND s.part_of IS NULL
 """
@@ -34,7 +35,7 @@ SHAPE = memories.Shape(
     joins="JOIN spaces h ON h.account = s.account AND h.part_of = s.space",
 )
 _EDGE: LiteralString = """
-    SELECT e.id, e.from_id, e.to_id, e.type, e.metadata, e.valid_from, e.valid_to, e.created_at
+    SELECT e.id, e.from_id, e.to_id, e.type, e.metadata, e.valid_from, e.valid_to, e.created_by, e.created_at
       FROM edges e WHERE e.account = %(account)s AND e.deleted_at IS NULL
 """
 # What holds now, or held then; and the other filters.
@@ -60,10 +61,10 @@ def _conditions(wanted: NodeFilter) -> dict[str, Any]:
     }
 
 
-async def create(conn: Connection, graph_id: str, name: str, *, default: bool) -> bool:
+async def create(conn: Connection, graph_id: str, name: str, *, default: bool, by: str | None = None) -> bool:
     """False when there is a default graph already and this was to be it."""
     metadata = Jsonb({"default": True} if default else {})
-    graph = {"kind": "graph", "name": graph_id, "title": name, "metadata": metadata}
+    graph = {"kind": "graph", "name": graph_id, "title": name, "named_by": by, "metadata": metadata}
     space = await insert_returning(conn, "spaces", graph, "space")
     if space is None:
         return False
@@ -112,13 +113,14 @@ async def which_pass(
     return await memories.which_pass(conn, SHAPE, where, params, spaces=spaces, passages=passages)
 
 
-async def insert_edge(conn: Connection, space: int, edge: Edge) -> Edge:
-    """The same that still holds is the one that is there."""
+async def insert_edge(conn: Connection, space: int, edge: Edge, by: str | None) -> Edge:
+    """The same that still holds is the one that is there. `by` is who drew it."""
     ends = {"space": space, "from_id": edge.from_id, "to_id": edge.to_id, "type": edge.type}
     same = await select_row(conn, Edge, "edges", {**ends, "valid_to": None, "deleted_at": None})
     if same is not None and edge.valid_to is None:
         return same
-    await insert_row(conn, "edges", {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata)})
+    values = {**asdict(edge), "space": space, "metadata": Jsonb(edge.metadata), "created_by": by}
+    await insert_row(conn, "edges", values)
     return edge
 
 

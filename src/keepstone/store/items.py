@@ -133,10 +133,10 @@ async def purge(conn: Connection, space: int, by_then: datetime) -> None:
         WITH gone AS (
             DELETE FROM memories
              WHERE account = %(account)s AND space = %(space)s AND kind = 'item' AND valid_to <= %(then)s
-            RETURNING id, size_bytes, deleted_at
+            RETURNING id, kept_bytes, deleted_at
         ), counted AS (
             UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
-              FROM (SELECT count(*) AS number, coalesce(sum(size_bytes), 0) AS size FROM gone
+              FROM (SELECT count(*) AS number, coalesce(sum(kept_bytes), 0) AS size FROM gone
                      WHERE deleted_at IS NULL) g
              WHERE s.account = %(account)s AND s.space = %(space)s
         ), noted AS (

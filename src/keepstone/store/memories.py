@@ -57,8 +57,8 @@ class Shape(Generic[MemoryT]):
 _COLUMNS: LiteralString = """
     m.id, m.space, s.name AS place, m.type, m.title, m.content, m.summary, m.tags, m.metadata, m.visibility, m.user_id,
     m.agent, m.run_id, m.project_id, m.source_type, m.source_chat_id, m.source_message_id, m.role, m.actor, m.immutable,
-    m.path, m.key, m.address, m.content_hash, m.size_bytes, m.version, m.superseded_by, m.valid_from, m.valid_to,
-    m.created_at, m.updated_at, m.accessed_at, m.deleted_at, m.cold_at"""
+    m.path, m.key, m.address, m.content_hash, m.size_bytes, m.version_bytes, m.kept_bytes, m.version, m.superseded_by,
+    m.valid_from, m.valid_to, m.created_at, m.updated_at, m.accessed_at, m.deleted_at, m.cold_at"""
 _OWN = tuple(one.name for one in fields(Memory) if one.name != "place")  # the columns of the table
 LIVE: LiteralString = "AND m.deleted_at IS NULL AND m.cold_at IS NULL"
 IN_TRASH: LiteralString = "AND m.deleted_at IS NOT NULL"
@@ -126,6 +126,18 @@ async def versions(
          ORDER BY version DESC LIMIT %(limit)s
         """,
         {"id": memory_id, "before": before, "limit": limit},
+    )
+
+
+async def bytes_of_versions(conn: Connection, memory_id: str) -> int:
+    """Of all that there are."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT coalesce(sum(octet_length(title) + octet_length(content)), 0)::bigint FROM memory_versions
+         WHERE account = %(account)s AND memory_id = %(id)s
+        """,
+        {"id": memory_id},
     )
 
 
@@ -204,14 +216,15 @@ async def put_away(
         conn,
         """
         WITH was AS MATERIALIZED (
-            SELECT id, space, size_bytes, deleted_at IS NULL AND cold_at IS NULL AS live FROM memories
+            SELECT id, space, kept_bytes, deleted_at IS NULL AND cold_at IS NULL AS live FROM memories
              WHERE account = %(account)s AND id = ANY(%(ids)s)
         ), done AS (
             UPDATE memories m SET deleted_at = coalesce(%(deleted)s, m.deleted_at),
                                   cold_at = coalesce(%(cold)s, m.cold_at),
-                                  superseded_by = coalesce(%(by)s, m.superseded_by), version = m.version + 1
+                                  superseded_by = coalesce(%(by)s, m.superseded_by), version = m.version + 1,
+                                  version_bytes = m.version_bytes + octet_length(m.title) + octet_length(m.content)
               FROM was WHERE m.account = %(account)s AND m.id = was.id)
-        SELECT space, count(*) FILTER (WHERE live), coalesce(sum(size_bytes) FILTER (WHERE live), 0)::bigint
+        SELECT space, count(*) FILTER (WHERE live), coalesce(sum(kept_bytes) FILTER (WHERE live), 0)::bigint
           FROM was GROUP BY space
         """,
         {"ids": list(ids), "deleted": deleted_at, "cold": cold_at, "by": superseded_by},

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import KeptMessage, Message
-from keepstone.store.db import Connection, columns_of, fetch_column, fetch_dict, fetch_rows, select_rows
+from keepstone.store.db import Connection, columns_of, fetch_column, fetch_dict, fetch_rows, fetch_value, select_rows
 
 
 async def insert(conn: Connection, space: int, messages: Sequence[Message], *, visibility: str) -> set[str]:
@@ -70,3 +70,12 @@ async def preceding(conn: Connection, ids: Sequence[str]) -> dict[str, str]:
         {"ids": list(ids)},
     )
     return {message: before for message, before in rows if before is not None}
+
+
+async def still_there(conn: Connection, message_ids: Sequence[str]) -> bool:
+    """Whether all of these are: what somebody said who was erased meanwhile is not."""
+    return await fetch_value(
+        conn,
+        "SELECT count(*) = %(number)s FROM messages WHERE account = %(account)s AND id = ANY(%(ids)s)",
+        {"ids": list(message_ids), "number": len(message_ids)},
+    )

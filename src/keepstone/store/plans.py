@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from keepstone.model.plan import Plan
+from keepstone.model.plan import Capacity, Plan
 from keepstone.store.db import Connection, fetch_all, fetch_one
 
 
@@ -19,6 +19,10 @@ async def of_account(conn: Connection) -> Plan | None:
     return await fetch_one(
         conn, Plan, "SELECT p.* FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p WHERE a.account = %(account)s"
     )
+
+
+async def room_of(conn: Connection, user_id: str) -> Capacity | None:
+    return await fetch_one(conn, Capacity, "SELECT * FROM room_of(%(user)s)", {"user": user_id})
 
 
 async def put(conn: Connection, plan: Plan) -> None:

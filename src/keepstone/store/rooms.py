@@ -47,8 +47,9 @@ _THREAD: LiteralString = """
 """
 
 
-async def create(conn: Connection, room_id: str, name: str, project_id: str | None) -> int:
-    space = await insert_returning(conn, "spaces", {"kind": "room", "name": room_id, "title": name}, "space")
+async def create(conn: Connection, room_id: str, name: str, project_id: str | None, by: str) -> int:
+    room = {"kind": "room", "name": room_id, "title": name, "named_by": by}
+    space = await insert_returning(conn, "spaces", room, "space")
     await insert_row(conn, "rooms", {"space": space, "project_id": project_id})
     return space
 
@@ -89,11 +90,6 @@ async def page(conn: Connection, user_id: str, page: PageRequest, *, deleted: bo
     """Those that this user is in, the newest first."""
     params = {"user": user_id, "deleted": deleted}
     return await fetch_page(conn, Room, f"{_ROOM} {_OF_USER}", params, page, when="s.created_at", key="s.name")
-
-
-async def everywhere(conn: Connection) -> list[int]:
-    """The space of every room and of all direct messages of the account."""
-    return await select_column(conn, "rooms", "space", {})
 
 
 async def hold(conn: Connection, space: int) -> Room | None:
@@ -167,14 +163,19 @@ async def named(conn: Connection, kind: str, names: Sequence[str]) -> list[int]:
     return await select_column(conn, "spaces", "space", where)
 
 
-async def say(conn: Connection, room: Room, message: Utterance, client_id: str | None) -> int:
-    """Append it; the room's row is held. Returns its place. Summaries of its time have to be made anew."""
+async def say(
+    conn: Connection, room: Room, message: Utterance, client_id: str | None, *, sent_by: str | None = None
+) -> int:
+    """Append it; the room's row is held. Returns its place. Summaries of its time have to be made anew. `sent_by` is
+    who let an agent say it.
+    """
     values = {
         "space": room.space,
         "id": message.id,
         "client_id": client_id,
         "speaker": message.name,
         "user_id": message.user,
+        "sent_by": sent_by,
         "agent": message.agent,
         "text": message.text,
         "at": message.ts,
@@ -341,9 +342,9 @@ async def unsummarised(conn: Connection, now: datetime, *, silence: timedelta) -
     )
 
 
-async def open_thread(conn: Connection, space: int, thread: Thread) -> bool:
-    """False when there is one of this id in the account already."""
-    values = {"space": space, "id": thread.id, "title": thread.title, "opened_at": thread.opened_at}
+async def open_thread(conn: Connection, space: int, thread: Thread, by: str | None = None) -> bool:
+    """False when there is one of this id in the account already. `by` is who gave it its title."""
+    values = {"space": space, "id": thread.id, "title": thread.title, "named_by": by, "opened_at": thread.opened_at}
     return await insert_new_row(conn, "threads", values)
 
 

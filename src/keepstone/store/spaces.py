@@ -5,10 +5,12 @@ from collections.abc import Collection
 from keepstone.store.db import Connection, insert_new_row, select_value, update_rows
 
 
-async def ensure(conn: Connection, *, kind: str, name: str, owner: str | None = None, title: str = "") -> int:
+async def ensure(
+    conn: Connection, *, kind: str, name: str, owner: str | None = None, title: str = "", named_by: str | None = None
+) -> int:
     """The number of this space, made when it was not there. Two who make it at once get the same."""
     this = {"kind": kind, "name": name, "owner": owner}
-    await insert_new_row(conn, "spaces", {**this, "title": title})
+    await insert_new_row(conn, "spaces", {**this, "title": title, "named_by": named_by})
     return await select_value(conn, "spaces", "space", this)
 
 
@@ -38,6 +40,13 @@ async def lock(conn: Connection, spaces: Collection[int]) -> None:
          ORDER BY space FOR NO KEY UPDATE
         """,
         {"spaces": list(spaces)},
+    )
+
+
+async def keep_still(conn: Connection, space: int) -> None:
+    """Until the transaction ends, nobody changes what is in it; others may do the same beside this."""
+    await conn.execute(
+        "SELECT FROM spaces WHERE account = %(account)s AND space = %(space)s FOR SHARE", {"space": space}
     )
 
 

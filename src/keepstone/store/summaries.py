@@ -69,6 +69,15 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
     )
 
 
+async def still_there(conn: Connection, ids: Sequence[str]) -> bool:
+    """Whether all of these are: what holds words of somebody who was erased meanwhile is not."""
+    return await fetch_value(
+        conn,
+        "SELECT count(*) = %(number)s FROM summaries WHERE account = %(account)s AND id = ANY(%(ids)s)",
+        {"ids": list(ids), "number": len(ids)},
+    )
+
+
 async def content(conn: Connection, summary_id: str) -> str | None:
     return await select_value(conn, "summaries", "content", {"id": summary_id})
 

@@ -16,8 +16,9 @@ class ToolCall:
     memory_id: str | None
 
 
-async def insert(conn: Connection, space: int, calls: Sequence[ToolCall]) -> None:
-    await insert_new_rows(conn, "tool_calls", [{"space": space, **asdict(call)} for call in calls])
+async def insert(conn: Connection, space: int, calls: Sequence[ToolCall], user_id: str | None) -> None:
+    of_turn = {"space": space, "user_id": user_id}
+    await insert_new_rows(conn, "tool_calls", [{**of_turn, **asdict(call)} for call in calls])
 
 
 async def beside(conn: Connection, space: int, client_calls: Sequence[str]) -> list[ToolCall]:

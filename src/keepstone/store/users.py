@@ -1,5 +1,6 @@
 """Users of the transaction's account. Those being erased are not there for anybody any more."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, LiteralString
 
@@ -9,6 +10,7 @@ from keepstone.store.db import (
     NOW,
     Connection,
     delete_rows,
+    fetch_all,
     fetch_one,
     fetch_page,
     fetch_rows,
@@ -101,11 +103,18 @@ async def mark_erased(conn: Connection, user_id: str) -> None:
     await delete_rows(conn, "one_time_links", {"user_id": user_id})
 
 
-async def erase_traces(conn: Connection, user_id: str) -> list[tuple[int, str, str]]:
-    """Remove what they left in places that others share. Returns the space, kind and id of each source whose passages
-    the caller has to remove.
-    """
-    return await fetch_rows(conn, "SELECT * FROM erase_traces(%(id)s)", {"id": user_id})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What is left to do of an erasure, at something in a space; `erase_traces` says what."""
+
+    place: int
+    what: str
+    id: str
+
+
+async def erase_traces(conn: Connection, user_id: str) -> list[Trace]:
+    """Remove what they left in places that others share. Returns what the caller has to do yet."""
+    return await fetch_all(conn, Trace, "SELECT * FROM erase_traces(%(id)s)", {"id": user_id})
 
 
 async def delete_erased(conn: Connection, user_id: str) -> bool:

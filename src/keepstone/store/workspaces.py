@@ -27,7 +27,7 @@ _SEEN: LiteralString = """
 
 async def create(conn: Connection, workspace_id: str, name: str, user_id: str) -> None:
     """With its maker as its owner."""
-    space = await spaces.ensure(conn, kind="workspace", name=workspace_id, title=name)
+    space = await spaces.ensure(conn, kind="workspace", name=workspace_id, title=name, named_by=user_id)
     await _equip(conn, space, workspace_id, user_id)
 
 
@@ -69,8 +69,8 @@ async def in_trash(conn: Connection, user_id: str) -> list[Workspace]:
     )
 
 
-async def rename(conn: Connection, space: int, name: str) -> None:
-    await update_rows(conn, "spaces", {"space": space}, {"title": name})
+async def rename(conn: Connection, space: int, name: str, by: str | None) -> None:
+    await update_rows(conn, "spaces", {"space": space}, {"title": name, "named_by": by})
 
 
 async def members(conn: Connection, space: int) -> list[Member]:

@@ -121,6 +121,35 @@ AS $$
     SELECT EXISTS (SELECT FROM users)
 $$;
 
+-- What somebody keeps that counts: capsules, stores, scopes, and what mem0's clients keep for entities of theirs.
+CREATE OR REPLACE FUNCTION used_bytes(of_account int, wanted text) RETURNS bigint
+    LANGUAGE sql STABLE
+AS $$
+    SELECT coalesce(sum(s.size_bytes), 0)::bigint FROM spaces s
+     WHERE s.account = of_account AND s.owner = wanted AND s.kind IN ('vault', 'store', 'scope', 'entity')
+$$;
+
+-- How much somebody of the transaction's account may keep (null: no limit) and how much they do. As the owner, because a
+-- key that is limited to some spaces sees no others. Where there is a limit, whoever comes next waits for this one.
+CREATE OR REPLACE FUNCTION room_of(wanted text) RETURNS TABLE (allowed bigint, used bigint, cold_tier boolean)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+DECLARE
+    here constant int := scope_account();
+BEGIN
+    SELECT coalesce(u.quota_bytes, p.capacity_bytes), u.cold_tier INTO allowed, cold_tier
+      FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
+     WHERE u.account = here AND u.id = wanted;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF allowed IS NOT NULL THEN
+        PERFORM FROM users u WHERE u.account = here AND u.id = wanted FOR NO KEY UPDATE;
+    END IF;
+    used := used_bytes(here, wanted);
+    RETURN NEXT;
+END $$;
+
 -- For the operator: who is here, in the order in which they came, and how much they keep. No memory, no secret. Null is
 -- everybody: `beginning` is that of their address, `wanted` an id, `came` and `last` whom the page before ended with.
 CREATE OR REPLACE FUNCTION all_users(beginning text, wanted text, came timestamptz, last text, most int)
@@ -130,11 +159,10 @@ CREATE OR REPLACE FUNCTION all_users(beginning text, wanted text, came timestamp
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.id, a.plan, a.credits, u.id, u.email, u.role, u.is_admin, u.quota_bytes,
-           coalesce(u.quota_bytes, p.capacity_bytes), coalesce(v.size_bytes, 0), u.created_at, u.last_login_at
+           coalesce(u.quota_bytes, p.capacity_bytes), used_bytes(u.account, u.id), u.created_at, u.last_login_at
       FROM users u
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
-      LEFT JOIN spaces v ON v.account = u.account AND v.kind = 'vault' AND v.owner = u.id AND v.name = u.id
      WHERE u.erased_at IS NULL
        AND (beginning IS NULL OR starts_with(u.email, beginning))
        AND (wanted IS NULL OR u.id = wanted)
@@ -170,6 +198,33 @@ AS $$
       FROM accounts a LEFT JOIN usage_ledger l ON l.account = a.account AND l.at >= since AND l.at < until
      GROUP BY a.account
      ORDER BY a.account
+$$;
+
+-- For the operator: who did what, in every account or in one, the newest first. No text, no secret. Null is everything;
+-- `before` and `last` are what the page before ended with.
+CREATE OR REPLACE FUNCTION all_audit(of_account text, of_user text, of_action text, of_object text, since timestamptz,
+                                     until timestamptz, before timestamptz, last text, most int)
+    RETURNS TABLE (account int, account_id text, id text, at timestamptz, user_id text, via text, credential_id text,
+                   action text, object_id text, details jsonb)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT l.account, a.id, l.id, l.at, l.user_id, l.via, l.credential_id, l.action, l.object_id, l.details
+      FROM audit l JOIN accounts a USING (account)
+     WHERE (of_account IS NULL OR a.id = of_account) AND (of_user IS NULL OR l.user_id = of_user)
+       AND (of_action IS NULL OR l.action = of_action OR starts_with(l.action, of_action || '.'))
+       AND (of_object IS NULL OR l.object_id = of_object)
+       AND (since IS NULL OR l.at >= since) AND (until IS NULL OR l.at < until)
+       AND (before IS NULL OR (l.at, l.id) < (before, last))
+     ORDER BY l.at DESC, l.id DESC
+     LIMIT most
+$$;
+
+-- Lines of the audit trail that are older than that. Returns how many went.
+CREATE OR REPLACE FUNCTION purge_audit(days int) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    WITH gone AS (DELETE FROM audit WHERE at < now() - make_interval(days => days) RETURNING 1)
+    SELECT count(*) FROM gone
 $$;
 
 -- Is there anything to find?
@@ -279,87 +334,6 @@ AS $$
         SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', action, id FROM gone)
     SELECT count(*) FROM gone
 $$;
-
--- What somebody who is being erased left in places that others share: what they said, saved and uploaded, and places
--- in which nobody else is. Where they were the only owner, whoever is longest there takes over. Returns the sources whose
--- passages are to go too.
-CREATE OR REPLACE FUNCTION erase_traces(wanted text) RETURNS TABLE (place bigint, source_kind text, source_id text)
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
-AS $$
-DECLARE
-    here constant int := scope_account();
-    own bigint[];
-BEGIN
-    IF NOT EXISTS (SELECT FROM users WHERE account = here AND id = wanted AND erased_at IS NOT NULL) THEN
-        RETURN;
-    END IF;
-    SELECT array_agg(s.space) INTO own FROM spaces s JOIN members m ON m.account = here AND m.space = s.space
-     WHERE s.account = here AND m.user_id = wanted AND s.kind IN ('workspace', 'project', 'room')
-       AND NOT EXISTS (SELECT FROM members o WHERE o.account = here AND o.space = s.space AND o.user_id <> wanted);
-    -- Before their rows go, here or with the user's: what search knows of them, and of their parts.
-    PERFORM empty_spaces(here, array_agg(s.space)) FROM spaces s
-     WHERE s.account = here
-       AND (s.owner = wanted OR s.space = ANY (own) OR s.part_of = ANY (own)
-            OR s.part_of IN (SELECT o.space FROM spaces o WHERE o.account = here AND o.owner = wanted)
-            OR NOT EXISTS (SELECT FROM users u WHERE u.account = here AND u.erased_at IS NULL));
-    DELETE FROM spaces s WHERE s.account = here AND s.space = ANY (own);
-    UPDATE members m SET role = 'owner'
-      FROM (SELECT DISTINCT ON (o.space) o.space, o.user_id FROM members o
-             WHERE o.account = here AND o.user_id <> wanted
-               AND EXISTS (SELECT FROM members e
-                            WHERE e.account = here AND e.space = o.space AND e.user_id = wanted AND e.role = 'owner')
-               AND NOT EXISTS (SELECT FROM members e
-                                WHERE e.account = here AND e.space = o.space AND e.user_id <> wanted
-                                  AND e.role = 'owner')
-             ORDER BY o.space, array_position(ARRAY['editor', 'member', 'viewer'], o.role), o.added_at) heir
-     WHERE m.account = here AND m.space = heir.space AND m.user_id = heir.user_id;
-    -- In rooms, what stands for words of theirs goes, tier upon tier, and is made anew of what is left. Another number,
-    -- so that what lies in Redis is no longer the latest.
-    RETURN QUERY
-    WITH RECURSIVE told AS (
-        SELECT s.id FROM summaries s JOIN rooms r USING (account, space)
-         WHERE s.account = here
-           AND CASE WHEN s.tier = 'compaction'
-                    THEN EXISTS (SELECT FROM messages m
-                                  WHERE m.account = here AND m.space = s.space AND m.user_id = wanted)
-                    ELSE EXISTS (SELECT FROM unnest(s.source_ids) AS one JOIN messages m ON m.id = one
-                                  WHERE m.account = here AND m.user_id = wanted) END
-        UNION
-        SELECT s.id FROM told t
-          JOIN (SELECT id, unnest(source_ids) AS part FROM summaries WHERE account = here AND tier IN ('day', 'week')) s
-            ON s.part = t.id)
-    DELETE FROM summaries s WHERE s.account = here AND s.id IN (SELECT id FROM told)
-    RETURNING s.space, 'summary'::text, s.id;
-    UPDATE rooms r
-       SET dirty_from = least(r.dirty_from, said.since),
-           last_seq = nextval(pg_get_serial_sequence('keepstone.messages', 'seq'))
-      FROM (SELECT m.space, min(m.at) AS since FROM messages m WHERE m.account = here AND m.user_id = wanted
-             GROUP BY m.space) said
-     WHERE r.account = here AND r.space = said.space;
-    -- What stands for the beginning of a chat may hold their words too.
-    DELETE FROM summaries WHERE account = here
-       AND thread_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted
-                         UNION SELECT thread_id FROM messages WHERE account = here AND user_id = wanted);
-    DELETE FROM messages WHERE account = here
-       AND (user_id = wanted OR thread_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted));
-    DELETE FROM distillations WHERE account = here
-       AND (user_id = wanted OR chat_id IN (SELECT id FROM chats WHERE account = here AND created_by = wanted));
-    DELETE FROM chats WHERE account = here AND created_by = wanted;
-    UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
-      FROM (SELECT space, count(*) AS number, sum(size_bytes) AS size FROM memories
-             WHERE account = here AND user_id = wanted AND kind <> 'node' AND deleted_at IS NULL AND cold_at IS NULL
-             GROUP BY 1) g
-     WHERE s.account = here AND s.space = g.space;
-    RETURN QUERY
-    DELETE FROM memories m WHERE m.account = here AND m.user_id = wanted AND m.kind <> 'node'
-    RETURNING m.space, 'memory'::text, m.id;
-    UPDATE memories SET user_id = NULL WHERE account = here AND user_id = wanted;  -- graphs are the account's
-    UPDATE spaces SET created_by = NULL WHERE account = here AND created_by = wanted;
-    UPDATE edges SET created_by = NULL WHERE account = here AND created_by = wanted;
-    RETURN QUERY
-    DELETE FROM documents d WHERE d.account = here AND d.created_by = wanted
-    RETURNING d.space, 'document'::text, d.id;
-END $$;
 
 -- The indexes of meanings whose spaces are gone.
 CREATE OR REPLACE FUNCTION unused_indexes() RETURNS SETOF text

@@ -7,9 +7,42 @@
 -- `SET keepstone.owner = 'on'`: never by mistake.
 
 GRANT USAGE ON SCHEMA keepstone TO keepstone_app, keepstone_worker;
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA keepstone TO keepstone_app, keepstone_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA keepstone TO keepstone_app, keepstone_worker;
+
+-- Who may call what. What stands in neither list nobody can call but the owner, and `empty_spaces` and triggers are only
+-- called from within. What concerns all accounts is the worker's: the pool that answers requests can't call it.
+DO $$
+DECLARE
+    one record;
+    asked_by_requests constant text[] := ARRAY[
+        'scope_account', 'scope_spaces', 'scope_visibilities', 'plan_named', 'room_of', 'passes', 'passing_nodes',
+        'entity_places',
+        -- before an account is known
+        'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
+        -- a number or yes and no, for /readyz and the start
+        'has_passages', 'pending_embeddings',
+        -- held to a user of the transaction's account who is marked as erased
+        'erase_traces'];
+    of_server constant text[] := ARRAY[
+        -- the operator's
+        'all_users', 'all_audit', 'put_plan', 'usage_of_accounts', 'find_query', 'await_vectors_of', 'filled_spaces',
+        -- the jobs'
+        'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
+        'purge_workspaces', 'purge_entities', 'purge_audit', 'forget_expired_logins'];
+BEGIN
+    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
+    FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,
+                      EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.classid = 'pg_proc'::regclass
+                                                        AND d.deptype = 'e') AS of_extension
+                 FROM pg_proc p WHERE p.pronamespace = 'keepstone'::regnamespace LOOP
+        IF one.of_extension OR one.name = ANY (asked_by_requests) OR one.name LIKE 'procrastinate\_defer\_jobs%' THEN
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO keepstone_app', one.signature);
+        END IF;
+        IF one.name = ANY (of_server) OR one.name LIKE 'procrastinate\_%' THEN
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO keepstone_worker', one.signature);
+        END IF;
+    END LOOP;
+END $$;
 
 DO $$
 DECLARE

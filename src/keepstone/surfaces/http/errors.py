@@ -29,6 +29,7 @@ STATUS: Mapping[type[errors.KeepstoneError], int] = {
     errors.RateLimited: 429,
     errors.UpstreamError: 502,
     errors.Unavailable: 503,
+    errors.DiskFull: 507,
 }
 
 # What the framework itself answers, in our words.

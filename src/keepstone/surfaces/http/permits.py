@@ -4,10 +4,11 @@ A route's tag says which surface it is of, its method whether it writes. A new r
 among `READS`; one with a tag that is not known here is for credentials without limits alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fastapi import Request
 
+from keepstone.disk import Disk
 from keepstone.errors import Forbidden
 from keepstone.model.principal import KeySurface, Reach
 
@@ -34,6 +35,8 @@ READS = frozenset(
         "list_item_namespaces", "run_batch", "embeddings", "mem0_search", "mem0_list", "mem0_trash", "mcp", "graph_mcp",
     }
 )  # fmt: skip
+# They make room.
+FREEING = frozenset({"delete_all"})
 # Whoever has a credential may know whose it is, and make a token that reaches as far.
 OPEN = frozenset({"me", "token", "logout", "logout_form"})
 # What is left to whoever has to set up a second factor first.
@@ -69,6 +72,21 @@ def permit(request: Request, reach: Reach) -> None:
     of_no_space = reach.spaces is not None and (surface == "account" or name in _AGENTS)
     if surface is None or of_account or of_no_space:
         raise Forbidden("A key that is limited can't do this: use one without limits, or sign in.", code="outside_key")
+
+
+def require_disk(request: Request, disk: Disk) -> None:
+    """Let the request pass if it stores nothing, or there is room for it."""
+    route = request.scope.get("route")
+    if needs_disk(request.method, getattr(route, "name", ""), getattr(route, "tags", ())):
+        disk.require_room()
+
+
+def needs_disk(method: str, name: str, tags: Sequence[str]) -> bool:
+    """A deletion makes room, and a change of the account takes next to none. What a model's turn keeps, and what MCP
+    and a batch do, asks for itself.
+    """
+    apart = any(SURFACES.get(tag) in {"account", "openai"} for tag in tags)
+    return method != "DELETE" and writes(method, name) and name not in FREEING and not apart
 
 
 def writes(method: str, name: str) -> bool:

@@ -30,6 +30,7 @@ _ADVICE = {
     "capsule_too_large": "Save it in several parts.",
     RATE_LIMITED: "Wait a little, then try again.",
     "UPSTREAM_ERROR": "Try once more; if it fails again, tell the user.",
+    "disk_full": "Nothing can be stored on this server now. Tell the user, who has to tell whoever runs it.",
     "unavailable": "Try once more in a few seconds; if it fails again, tell the user.",
 }
 
@@ -44,6 +45,8 @@ async def ask(
         arguments = read_arguments(raw)
         if arguments.mode not in READS:
             principal.reach.require_write()
+        if arguments.mode not in {*READS, "forget_memory"}:
+            services.disk.require_room()
         text, structured = await _do(services, principal, arguments)
         return result(text, {"mode": arguments.mode, **structured})
 

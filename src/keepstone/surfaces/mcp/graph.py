@@ -37,6 +37,7 @@ _ADVICE = {
     "NOT_FOUND": "Look for it with memory_recall. If it is in another graph than the default one, give graph_id too.",
     "QUOTA_EXCEEDED": "Tell the user.",
     "RATE_LIMITED": "Wait a little, then try again.",
+    "disk_full": "Nothing can be stored on this server now. Tell the user, who has to tell whoever runs it.",
     "unavailable": "Try once more in a few seconds; if it fails again, tell the user.",
 }
 Answer = dict[str, Any]
@@ -51,6 +52,8 @@ async def ask(
         await admit(services, principal)
         if not graph_tools.GRAPH.tools[name]["annotations"]["readOnlyHint"]:
             principal.reach.require_write()
+            if name != "memory_forget":
+                services.disk.require_room()
         return await _TOOLS[name](services, principal, given.read(name, raw))
 
     return await answered(work(), _refusal, request_id=request_id)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from keepstone import __version__
 from keepstone.services import Services
 from keepstone.store import health
-from keepstone.surfaces.http.caller import Used, measured
+from keepstone.surfaces.http.caller import Used, from_loopback, is_operator, measured
 from keepstone.surfaces.http.router import Router
 
 router = Router(tags=["health"])
@@ -17,7 +17,7 @@ router = Router(tags=["health"])
 
 class Alive(BaseModel):
     status: str = "ok"
-    version: str = __version__
+    version: str | None = Field(default=None, description="To whoever is on this machine.")
 
 
 class Part(BaseModel):
@@ -28,16 +28,19 @@ class Part(BaseModel):
 
 class Ready(BaseModel):
     status: str = Field(description="`ready`, or `not_ready` with status 503.")
-    version: str = __version__
+    version: str | None = Field(
+        default=__version__, description="For operators alone, as the versions of the parts are."
+    )
     database: Part
     worker: Part
     embedder: Part
+    disk: Part = Field(description="`low`: make room. `full`: nothing more is stored, and the rest goes on.")
     pending_embeddings: int | None = Field(description="Passages that are stored and not yet found by meaning.")
 
 
 @router.get("/healthz", summary="Is the process alive?")
-async def healthz() -> Alive:
-    return Alive()
+async def healthz(request: Request) -> Alive:
+    return Alive(version=__version__ if from_loopback(request) else None)
 
 
 @router.get(
@@ -45,10 +48,10 @@ async def healthz() -> Alive:
     summary="Can it do its work? Each part by name.",
     responses={503: {"model": Ready, "description": "At least one part is not ready."}},
 )
-async def readyz(services: Used, response: Response) -> Ready:
+async def readyz(request: Request, services: Used, response: Response) -> Ready:
     ready = await readiness(services)
     response.status_code = 200 if ready.status == "ready" else 503
-    return ready
+    return ready if await is_operator(request) else _without_details(ready)
 
 
 @router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(measured)], response_class=Response)
@@ -57,9 +60,19 @@ async def metrics(request: Request, services: Used) -> Response:
     for status, count in state.jobs.items():
         services.metrics.queue.labels(status).set(count)
     services.metrics.pending_embeddings.set(state.pending_embeddings or 0)
+    space = services.disk.look()
+    if space is not None:
+        services.metrics.disk_free.set(space.free)
+        services.metrics.disk_reserve.set(space.reserve)
     restarts = getattr(request.app.state, "postgres_restarts", None)
     services.metrics.postgres_restarts.set(restarts() if restarts else 0)
     return Response(services.metrics.render(), media_type="text/plain; version=0.0.4")
+
+
+def _without_details(ready: Ready) -> Ready:
+    """What everybody may know: which part works, and how much is left to do."""
+    parts = {name: getattr(ready, name).model_copy(update={"details": {}}) for name in ("database", "embedder")}
+    return ready.model_copy(update={"version": None, **parts})
 
 
 async def readiness(services: Services) -> Ready:
@@ -83,11 +96,15 @@ async def readiness(services: Services) -> Ready:
         status=services.embedders.status,
         details={"models": [embedder.name for embedder in services.embedders.active]},
     )
+    space = services.disk.look()
+    state_of_disk = "the database's own" if space is None else space.state
+    disk = Part(ok=state_of_disk != "full", status=state_of_disk)
     ready = database.ok and worker.ok and embedder.ok
     return Ready(
         status="ready" if ready else "not_ready",
         database=database,
         worker=worker,
         embedder=embedder,
+        disk=disk,
         pending_embeddings=state.pending_embeddings,
     )

@@ -259,6 +259,8 @@ async def run_batch(services: Used, principal: Caller, store: StoreName, body: B
     operations = [_read(_OPERATIONS[operation.op], operation) for operation in body.operations]
     if any(isinstance(operation, item.Put | item.Delete) for operation in operations):
         principal.reach.require_write()
+    if any(isinstance(operation, item.Put) for operation in operations):
+        services.disk.require_room()
     outcomes = await stores.run(services, principal, store, operations)
     return BatchOut(results=[_shown(outcome) for outcome in outcomes])
 
