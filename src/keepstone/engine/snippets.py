@@ -4,6 +4,7 @@ What comes out is HTML text: everything is escaped but the marks.
 """
 
 import html
+from bisect import bisect_left
 
 from keepstone.engine.terms import Word, terms, words
 
@@ -31,8 +32,11 @@ def snippet(text: str, question: str, length: int = LENGTH) -> str:
 
 def _best_start(matching: list[Word], length: int) -> int:
     best, most = 0, 0
+    starts = [word.start for word in matching]
     for index, first in enumerate(matching):
-        inside = {word.term for word in matching[index:] if word.end <= first.start + length}
+        end = first.start + length
+        near = bisect_left(starts, end, index)
+        inside = {word.term for word in matching[index:near] if word.end <= end}
         if len(inside) > most:
             best, most = first.start, len(inside)
     # A little of what stands before makes it readable.

@@ -23,7 +23,7 @@ _SECTIONS = {"MEMORY.MD", "CLAUDE.MD", "AGENTS.MD", "GEMINI.MD"}
 _SUFFIXES = {".md", ".markdown", ".mdx"}
 _TAG = re.compile(r"(?<![\w#/&])#(?=\w)(?=[\d/-]*+[^\W\d])([\w/-]++)")
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.*)$")
 _FENCE = re.compile(r"^[ ]{0,3}(```|~~~)")
 _CREATED = ("created", "created_at", "date", "date created", "creation date")
 _UPDATED = ("updated", "updated_at", "modified", "date modified", "last_modified")
@@ -142,7 +142,7 @@ def sections(text: str) -> list[tuple[str, str]]:
             fence = "" if fence == opened[1] else fence or opened[1]
         heading = None if fence else _HEADING.match(line.rstrip("\r\n"))
         if heading:
-            parts.append((heading[1], []))
+            parts.append((heading[1].strip(" \t").rstrip("#").rstrip(" \t"), []))
         parts[-1][1].append(line)
     return [(heading, "".join(lines)) for heading, lines in parts if "".join(lines).strip()]
 

@@ -257,7 +257,7 @@ def _source(url: str) -> Json:
     if re.match(r"https?://", url, re.IGNORECASE):
         return {"type": "url", "url": url}
     head, _, data = url.partition(",")
-    kind = re.fullmatch(r"data:([\w.+-]+/[\w.+-]+)(?:;[^;,]+)*;base64", head, re.IGNORECASE)
+    kind = re.fullmatch(r"^data:([\w.+-]+/[\w.+-]+)(?:;[^;,]+)*;base64", head, re.IGNORECASE)
     if kind is None:
         raise Unanswerable("messages: an image_url is an http(s) address or a data: URL in base64.")
     media = kind[1].lower()

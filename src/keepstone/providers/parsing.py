@@ -67,9 +67,9 @@ ACCENTED = re.compile(r"[À-ÿ]{5}")  # of no western language
 FRONT = re.compile(r"---\n(?:.{0,1000}\n){0,100}?---\n")  # front matter, in which nothing is a heading
 FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
-UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*$")
+UNDERLINE = re.compile(r"^ {0,3}(?:(=++)|-++)[ \t]*$")
 # No line of a paragraph: a list, a quote, a table, a heading, code.
-LEAD = re.compile(r" {4}|\t|\s*(?:[-*+>|#=]|\d{1,9}[.)]\s)")
+LEAD = re.compile(r"^(?: {4}|\t|\s*+(?:[-*+>|#=]|\d{1,9}[.)]\s))")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 
 SectionRow = tuple[int, str, int | None, str]  # level and words of its heading, page, and text with the heading in it

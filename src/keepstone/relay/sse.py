@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
+_END = re.compile(rb"\r\n|\n|\r")
 _MARK = b"\xef\xbb\xbf"  # of the byte order, which may stand at the beginning
 
 
@@ -36,9 +36,8 @@ class Events:
                 piece = piece[1:]
         unread = self._rest + piece
         place = 0
-        for match in _LINE.finditer(unread):
-            place = match.end()
-            line = match.group()
+        for end in _END.finditer(unread, len(self._rest)):  # what is left of the last time has none
+            line, place = unread[place : end.end()], end.end()
             self._after_return = place == len(unread) and line.endswith(b"\r")
             self._lines.append(line)
             if not line.rstrip(b"\r\n"):
