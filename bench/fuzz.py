@@ -2,10 +2,10 @@
 
     python -m bench.fuzz --cases 100000 --log fuzz.jsonl
 
-Half of the requests fit the description and half do not. They go to a real `keepstone serve` with the key and session
-of an admin, whose own things are named in paths and bodies, so that more than the address is tried. Each worker is a
-process with an account of its own. The log has a line for each piece of work: a run with the same log goes on where
-the last one ended. Exit code 1 when there was a 5xx, or no answer.
+Half of the requests fit the description and half do not, and some have an extreme value in one place. They go to a real
+`keepstone serve` with the key and session of an admin, whose own things are named in paths and bodies, so that more
+than the address is tried. Each worker is a process with an account of its own. The log has a line for each piece of
+work: a run with the same log goes on where the last one ended. Exit code 1 when there was a 5xx, or no answer.
 """
 
 import argparse
@@ -40,6 +40,27 @@ PATIENCE = 60
 PASSWORD = "a long enough password"
 # It would end the session that the requests are sent with.
 LEFT_OUT = {"POST /auth/logout"}
+# What a schema seldom leads to: ends of ranges, and texts that some layer below can't hold.
+EXTREMES: list[Any] = [
+    *("9999-12-31", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+14:00", "1970-01-01", "2024-02-30", "24:00"),
+    *(
+        "\0",
+        "a\0b",
+        "",
+        " ",
+        "\u202e",
+        "%00",
+        "../..",
+        "' OR 1=1 --",
+        "{a,a}",
+        "NaN",
+        "-1",
+        "a" * 3_000,
+        "\u00e9" * 3_000,
+    ),
+    *(0, -1, 2**31, 2**63, -(2**63) - 1, 10**30, 1e308, 5e-324),
+    *(None, True, [], {}, [[]], {"": None}, {"\0": "\0"}, [None] * 300),
+]
 HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
@@ -159,12 +180,25 @@ class Sender:
                 for name in names.keys() & self.things.keys():
                     if chance.random() < 0.8:
                         names[name] = self.things[name]
+        if chance.random() < 0.3:
+            spoil(chance.choice([case.query, case.body, case.body]), chance)
 
     def finding(self, case: schemathesis.Case[Any], status: int, body: str) -> Finding:
         with suppress(Exception):
             curl = case.as_curl_command(headers={"Authorization": "Bearer $KEY"}, base_url=self.person.url)
             return Finding(case.operation.label, status, body, curl)
         return Finding(case.operation.label, status, body, repr(case))
+
+
+def spoil(values: Any, chance: random.Random) -> None:
+    """Put something extreme in one place of what is sent, however deep."""
+    while isinstance(values, dict | list) and values:
+        place = chance.choice(list(values) if isinstance(values, dict) else range(len(values)))
+        inner = values[place]
+        if not (isinstance(inner, dict | list) and inner) or chance.random() < 0.3:
+            values[place] = chance.choice(EXTREMES)
+            return
+        values = inner
 
 
 @cache
@@ -254,7 +288,7 @@ def people(keepstone: Keepstone, number: int) -> list[Person]:
         key = keepstone.command("keys", "create", "--user", login["email"], "--name", "fuzz")
         signed_in = requests.post(f"{keepstone.url}/auth/login", json=login, timeout=PATIENCE)
         signed_in.raise_for_status()
-        made.append(Person(keepstone.url, key, signed_in.cookies["session"]))
+        made.append(Person(keepstone.url, key, str(signed_in.cookies["session"])))
     return made
 
 

@@ -9,10 +9,14 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from psycopg.types.json import Jsonb
 
 from conftest import World, http
-from keepstone import errors
+from keepstone import __version__, errors
+from keepstone.access import operator
+from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
+from keepstone.errors import Malformed
 from keepstone.jobs.worker import run_worker
 from keepstone.services import Services
 from keepstone.surfaces.http.errors import STATUS
@@ -201,6 +205,54 @@ async def test_readyz_names_every_part_and_is_green_when_all_work(
     assert body["pending_embeddings"] == 0
     worker.cancel()
     await asyncio.wait([worker])
+
+
+async def test_versions_are_for_operators(services: Services, app: FastAPI, world: World) -> None:
+    await operator.set_allowance(services, "max@example.org", admin=True)
+    async with http(app) as here, http(app, address="192.0.2.7") as elsewhere:
+        admin = (await elsewhere.get("/readyz", headers=world.member.auth)).json()
+        for ready in ((await here.get("/readyz")).json(), admin):
+            assert ready["version"] == __version__
+            assert ready["database"]["details"]["server_version"]
+        for headers in ({}, world.stranger.auth, {"Authorization": "Bearer ck_nobody"}):
+            ready = (await elsewhere.get("/readyz", headers=headers)).json()
+            assert ready["version"] is None
+            assert ready["database"] == {"ok": True, "status": "ok", "details": {}}
+            assert ready["embedder"]["details"] == {}
+            assert ready["worker"]["details"]["jobs"] == {"todo": 0, "doing": 0, "failed": 0}
+            assert ready["pending_embeddings"] == 0
+        assert (await elsewhere.get("/healthz")).json() == {"status": "ok", "version": None}
+
+
+@pytest.mark.parametrize("text", ["a%00b", "%00", "%ED%A0%80"])
+async def test_nul_and_halves_of_characters_in_an_address_are_no_500(
+    client: httpx.AsyncClient, world: World, text: str
+) -> None:
+    paths = [
+        f"/v1/facts/user/{text}/k", f"/v1/facts/global/x/{text}", f"/v1/stores/{text}/items/{text}", f"/{text}",
+        f"/v1/memory/capsules?tag={text}", f"/v1/memory/capsules?q={text}&kind={text}", f"/v1/rooms?x={text}",
+        f"/v1/memory/capsules/related?text={text}", f"/v1/models/{text}", f"/v1/entities/user/{text}/",
+        f"/v2/entities/user/{text}/", f"/v1/memories/{text}/", f"/auth/once/{text}", f"/static/{text}",
+        f"/v1/graphs/{text}/nodes", f"/v1/users?q={text}", f"/v1/dms/{text}/messages", f"/x_console/api/users?q={text}",
+    ]  # fmt: skip
+    for path in paths:
+        answer = await client.get(path, headers=world.owner.auth)
+        assert answer.status_code < 500, (path, answer.text)
+    key = (b"Authorization", world.service_auth["Authorization"].encode())
+    for name in (b"X-Keepstone-User", b"X-Request-Id", b"User-Agent", b"Cookie", b"Accept-Language"):
+        for value in (b"a\0b", b"\xff\xfe", b'session="\\000"'):
+            answer = await client.get("/v1/me", headers=[key, (name, value)])
+            assert answer.status_code < 500, (name, value, answer.text)
+
+
+async def test_what_the_database_cant_hold_is_422_wherever_it_comes_from(services: Services, world: World) -> None:
+    for text in ("a\0b", "a\ud800b"):
+        with pytest.raises(Malformed):
+            async with services.db.transaction(account_scope(world.owner.principal)) as conn:
+                await conn.execute("SELECT %(text)s::text WHERE %(account)s IS NOT NULL", {"text": text})
+        with pytest.raises(Malformed):
+            async with services.db.transaction(account_scope(world.owner.principal)) as conn:
+                await conn.execute("SELECT %(text)s::jsonb", {"text": Jsonb({"a": text})})
 
 
 async def test_without_a_database_it_is_alive_but_not_ready_and_says_503(services: Services, world: World) -> None:

@@ -1,6 +1,7 @@
 """Signing in: password, cookie, one-time link, tokens of our own and of a foreign issuer."""
 
 import asyncio
+import base64
 import json
 from collections.abc import Generator
 from dataclasses import replace
@@ -11,12 +12,15 @@ import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from fastapi import FastAPI
 from jwt.algorithms import RSAAlgorithm
 
-from conftest import PASSWORD, World, http
+from conftest import PASSWORD, World, http, make_person
+from fakes import Ticks
 from keepstone.access import operator, sessions
-from keepstone.app import make_app
+from keepstone.app import make_app, server_config
 from keepstone.services import Services
+from keepstone.settings import Settings
 from keepstone.throttle import Throttle
 from servers import LocalServer
 
@@ -435,3 +439,161 @@ async def test_what_the_login_page_shows_is_escaped(client: httpx.AsyncClient) -
     page = await client.get("/login", params={"next": '/"><script>alert(1)</script>', "fault": "<b>"})
     assert "<script>" not in page.text
     assert "<b>" not in page.text
+
+
+# ------------------------------------------------------------------------------------------ guessing, and who suffers
+
+
+async def test_a_strangers_guesses_dont_keep_the_owner_out(app: FastAPI, world: World) -> None:
+    async with http(app) as home, http(app, address="203.0.113.9") as stranger:
+        for _ in range(8):
+            await log_in(stranger, "max@example.org", "wrong")
+        assert (await log_in(stranger, "max@example.org")).status_code == 429
+        assert (await log_in(home, "max@example.org")).status_code == 200, "from elsewhere"
+
+
+async def test_guesses_from_many_networks_take_turns_and_a_known_browser_needs_none(
+    app: FastAPI, services: Services, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    async def noted(seconds: float) -> None:
+        waits.append(seconds)
+        clock.now += seconds
+
+    clock = Ticks()
+    services.throttle.__init__(clock=clock)
+    monkeypatch.setattr(sessions.asyncio, "sleep", noted)
+    async with http(app) as home:
+        assert (await log_in(home, "max@example.org")).status_code == 200
+        assert home.cookies["keepstone_device"]
+        for number in range(15):
+            async with http(app, address=f"198.51.100.{number}") as guesser:
+                assert (await log_in(guesser, "max@example.org", f"guess {number}")).status_code == 401
+        assert len(waits) == 5, "ten a minute are free, further ones wait"
+        assert sum(waits) == pytest.approx(30)
+        waits.clear()
+        home.cookies.delete("session")
+        assert (await log_in(home, "max@example.org")).status_code == 200
+        assert waits == []
+        async with http(app, address="198.51.100.99", cookies=home.cookies) as other:
+            assert (await log_in(other, "olga@example.org", "wrong")).status_code == 401, "its mark is for one address"
+        for _ in range(5):
+            assert (await log_in(home, "max@example.org", "wrong")).status_code == 401
+        assert (await log_in(home, "max@example.org")).status_code == 429, "nor does it guess for ever"
+
+
+async def test_more_guesses_than_can_wait_are_refused_and_say_until_when(
+    app: FastAPI, services: Services, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.throttle.__init__(clock=Ticks())  # it stands still, so nobody's turn comes
+
+    async def at_once(_seconds: float) -> None:
+        pass
+
+    monkeypatch.setattr(sessions.asyncio, "sleep", at_once)
+    answers: list[httpx.Response] = []
+    for number in range(11):
+        async with http(app, address=f"198.51.100.{number}") as guesser:
+            answers.append(await log_in(guesser, "max@example.org", "wrong"))
+    assert [answer.status_code for answer in answers] == [401] * 10 + [429]
+    assert int(answers[-1].headers["Retry-After"]) == 6
+
+
+async def test_a_subscriber_is_one_with_all_of_their_addresses(app: FastAPI, world: World) -> None:
+    for number in range(5):
+        async with http(app, address=f"2001:db8:1:2::{number:x}") as guesser:
+            assert (await log_in(guesser, "max@example.org", "wrong")).status_code == 401
+    async with http(app, address="2001:db8:1:2:ffff::1") as guesser:
+        assert (await log_in(guesser, "max@example.org")).status_code == 429
+    async with http(app, address="2001:db8:1:3::1") as neighbour:
+        assert (await log_in(neighbour, "max@example.org")).status_code == 200
+
+
+async def test_nobody_says_where_they_come_from_unless_they_are_believed(services: Services, world: World) -> None:
+    def headers(number: int) -> dict[str, str]:
+        return {"X-Forwarded-For": f"198.51.100.{number}", "X-Forwarded-Proto": "https"}
+
+    async def statuses(settings: Settings) -> list[int]:
+        known = replace(services, settings=settings, throttle=Throttle())
+        config = server_config(make_app(known), settings)
+        config.load()
+        behind: Any = config.loaded_app
+        async with http(behind) as client:
+            body = {"email": "max@example.org", "password": "wrong"}
+            answers = [await client.post("/auth/login", json=body, headers=headers(n)) for n in range(8)]
+            open_to_all = await client.get("/metrics", headers=headers(1))
+            assert open_to_all.status_code == 401, "whoever comes through a proxy is not on this machine"
+        return [answer.status_code for answer in answers]
+
+    assert services.settings.trusted_proxies == ()
+    assert await statuses(services.settings) == [401] * 5 + [429] * 3
+    assert await statuses(replace(services.settings, trusted_proxies=("127.0.0.1",))) == [401] * 8
+
+
+# ------------------------------------------------------------------------------------------------- what ends with it
+
+
+async def test_what_is_made_with_a_token_ends_with_it(client: httpx.AsyncClient, world: World) -> None:
+    made = (await client.post("/auth/token", headers=world.member.auth)).json()
+    bearer = {"Authorization": f"Bearer {made['token']}"}
+    again = (await client.post("/auth/token", headers=bearer)).json()
+    end = datetime.fromisoformat(made["expires_at"])
+    assert datetime.fromisoformat(again["expires_at"]) <= end
+    assert again["expires_in"] <= made["expires_in"]
+    key = (await client.post("/v1/keys", headers=bearer, json={"name": "from a token"})).json()
+    assert datetime.fromisoformat(key["expires_at"]) <= end
+    later = (end + timedelta(days=1)).isoformat()
+    refused = await client.post("/v1/keys", headers=bearer, json={"name": "for ever", "expires_at": later})
+    assert refused.status_code == 403
+    minted = await client.post("/auth/token", headers={"Authorization": f"Bearer {key['key']}"})
+    assert datetime.fromisoformat(minted.json()["expires_at"]) <= end, "nor by way of a key"
+
+
+async def test_a_token_cant_set_the_first_password(client: httpx.AsyncClient, services: Services, world: World) -> None:
+    person = await make_person(services, "new@example.org")
+    token = (await client.post("/auth/token", headers=person.auth)).json()["token"]
+    body = {"new": "a long passphrase"}
+    refused = await client.post("/auth/password", headers={"Authorization": f"Bearer {token}"}, json=body)
+    assert refused.status_code == 403
+    assert (await client.post("/auth/password", headers=person.auth, json=body)).status_code == 204
+
+
+@pytest.mark.parametrize("text", ["u\0-17", "u\ud800", "u" * 3000])
+async def test_a_token_that_says_what_no_database_can_hold_is_401(
+    services: Services, world: World, issuer: Issuer, text: str
+) -> None:
+    settings = replace(
+        services.settings, oidc_issuer=issuer.url, oidc_jwks_url=issuer.url + "/jwks", oidc_audience="keepstone-prod"
+    )
+    known = replace(services, settings=settings, jwks=jwt.PyJWKClient(issuer.url + "/jwks"))
+    own = jwt.encode(claims(text, cid=text), services.jwt_secret, "HS256")
+    async with http(make_app(known)) as client:
+        for token in (issuer.token(sub=text), issuer.token(sub="x", email=text, email_verified=True), own):
+            answer = await client.get("/v1/me", headers={"Authorization": f"Bearer {token}"})
+            assert answer.status_code == 401, answer.text
+        deep = base64.urlsafe_b64encode(b"[" * 40_000).decode().rstrip("=")
+        answer = await client.get("/v1/me", headers={"Authorization": f"Bearer {deep}.{deep}.x"})
+        assert answer.status_code == 401
+
+
+# ------------------------------------------------------------------------------------------------- a cookie of our own
+
+
+async def test_a_neighbour_who_overwrites_the_cookie_signs_nobody_out(client: httpx.AsyncClient, world: World) -> None:
+    await log_in(client, "max@example.org")
+    token = client.cookies["session"]
+    assert client.cookies["keepstone_session"] == token
+    client.cookies.clear()
+
+    async def status(**cookies: str) -> int:
+        header = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        return (await client.get("/v1/me", headers={"Cookie": header})).status_code
+
+    assert await status(session="eyJ-of-somebody-else", keepstone_session=token) == 200
+    assert await status(session=token) == 200
+    assert await status(session=token, keepstone_session="cs_old") == 200
+    assert await status(session="x", keepstone_session="y") == 401
+    cleared = (await client.post("/auth/logout", headers={"Cookie": f"keepstone_session={token}"})).headers
+    assert all(f'{name}=""' in cleared["set-cookie"] for name in ("session", "keepstone_session"))
+    assert await status(session=token, keepstone_session=token) == 401

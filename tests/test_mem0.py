@@ -121,6 +121,14 @@ async def test_word_for_word_means_every_message_and_the_same_again_once_more(me
     assert len({one["id"] for one in first + second}) == 4
 
 
+async def test_the_last_day_there_is_can_be_a_memorys_last(mem0: Mem0) -> None:
+    for day in ("9999-12-31", "9999-12-30"):
+        options = AddMemoryOptions(filters={"user_id": day}, infer=False, expiration_date=day)
+        (made,) = (await mem0.call("add", TEA, options))["results"]
+        assert made["expiration_date"] == day
+        assert await mem0.listed({"user_id": day}) == [TEA]
+
+
 async def test_options_in_their_own_classes_mean_the_same(mem0: Mem0) -> None:
     tomorrow = (NOW + timedelta(days=1)).strftime("%Y-%m-%d")
     options = AddMemoryOptions(filters=ANNA, infer=False, metadata={"a": 1}, expiration_date=tomorrow, timestamp=86400)

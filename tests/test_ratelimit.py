@@ -154,6 +154,16 @@ async def test_over_mcp_the_tool_says_so(
     assert results[1]["structuredContent"]["error"]["code"] == "RATE_LIMITED"
 
 
+async def test_a_path_that_only_ends_as_mcp_does_is_no_exception(
+    client: httpx.AsyncClient, services: Services, world: World
+) -> None:
+    await limit(services, key=1)
+    path = f"/v1/facts/user/{world.owner.user.id}/mcp"
+    for status in (200, 429, 429):
+        answer = await client.put(path, headers=world.owner.auth, json={"value": 1})
+        assert answer.status_code == status, answer.text
+
+
 # --------------------------------------------------------------------------------------- several servers, one Redis
 
 

@@ -174,8 +174,8 @@ async def test_what_was_stored_too_deep_is_shown_found_and_deleted(
 # ------------------------------------------------------------------------------------------------ who, before what
 
 
-# They take what they are sent from whoever has no credential yet: a login, a signature over the body.
-OPEN = {"/auth/login", "/auth/logout", "/login", "/logout", "/v1/billing/webhook"}
+# They take what they are sent from whoever has no credential yet: a login, an invitation, a signature over the body.
+OPEN = {"/auth/login", "/auth/accept", "/auth/logout", "/login", "/logout", "/v1/billing/webhook"}
 
 
 def test_every_route_that_takes_something_asks_first_who_sends_it() -> None:

@@ -144,7 +144,12 @@ class Settings:
         "through a pooler, or as a role that was made by hand.",
         _database_url,
     )
-    database_pool: int = _setting(10, "Database connections the server keeps at most; 2 or more.", _at_least(2))
+    database_pool: int = _setting(
+        10, "Database connections the server keeps at most; 2 or more. One account uses half of them.", _at_least(2)
+    )
+    database_statement_seconds: int = _setting(
+        30, "How long the database works on one statement of a request; then it is stopped.", _at_least(1)
+    )
     disk_reserve_mb: int | None = _setting(
         None,
         "Megabytes of the data folder's disk that are kept back: with less, nothing more is stored. Default: 2 % of "

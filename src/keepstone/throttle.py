@@ -3,10 +3,22 @@
 Kept in memory and bounded; a restart forgives everybody.
 """
 
+import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+
+def network_of(address: str) -> str:
+    """What one subscriber has of addresses: one of IPv4, a /64 of IPv6."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.IPv6Network((parsed, 64), strict=False))
 
 
 @dataclass(slots=True)
@@ -17,7 +29,7 @@ class _Failures:
 
 class Throttle:
     """Failures by key: the more in a row, the longer until the next try counts. `free` of them cost nothing; each
-    further one doubles the wait, up to `longest` seconds.
+    further one doubles the wait, up to `longest` seconds. `turns` is for those who are to wait and not to be refused.
     """
 
     def __init__(
@@ -29,6 +41,7 @@ class Throttle:
         self._capacity = capacity
         self._clock = clock
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
+        self.turns = Buckets(capacity=capacity, clock=clock)
 
     def wait(self, key: str, *, free: int) -> float:
         """Seconds until a try under this key is looked at again; 0 is now."""
@@ -92,3 +105,8 @@ class Buckets:
         while len(self._full_at) > self._capacity:
             self._full_at.popitem(last=False)
         return 0.0
+
+    def give_back(self, limit: Limit) -> None:
+        """A token that was taken, and need not have been."""
+        if limit.name in self._full_at:
+            self._full_at[limit.name] -= 60 / limit.per_minute

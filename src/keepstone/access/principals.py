@@ -19,6 +19,7 @@ from keepstone.services import Services
 from keepstone.store import holders, keys, sessions, users
 from keepstone.store.db import Connection
 from keepstone.store.holders import Holder
+from keepstone.throttle import network_of
 
 _NO_USER = "There is no such user in this account."
 _FREE_FAILURES = 20
@@ -41,7 +42,7 @@ class Credentials:
 
 async def authenticate(services: Services, credentials: Credentials) -> Principal:
     """Who is calling; raises `Unauthenticated` for everybody else, later and later for those who keep guessing."""
-    guesser = f"guesses:{credentials.address}"
+    guesser = f"guesses:{network_of(credentials.address)}"
     try:
         principal = await _principal(services, credentials)
     except Unauthenticated:

@@ -1,9 +1,11 @@
 """Signing in with a browser: by password, or by a one-time link. A session can be seen and ended by its user."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from keepstone.access.audit import record
+from keepstone.access.devices import known_name, new_mark
 from keepstone.access.emails import plain_email
 from keepstone.access.passwords import hash_password, verify_password
 from keepstone.access.principals import operator_in, principal_of
@@ -11,7 +13,7 @@ from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_self, require_user
 from keepstone.access.second_factor import check_second_step, of_ticket
 from keepstone.access.secrets import new_secret, parse_secret
-from keepstone.errors import Invalid, NotFound, RateLimited, Unauthenticated
+from keepstone.errors import Forbidden, Invalid, NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.credential import LoginSession
 from keepstone.model.ids import new_id
@@ -21,10 +23,13 @@ from keepstone.services import Services
 from keepstone.store import accounts, users
 from keepstone.store import sessions as store
 from keepstone.store.db import Connection
+from keepstone.throttle import Limit, network_of
 
 LINK_LIFETIME = timedelta(hours=24)
-_FREE_BY_EMAIL = 5
-_FREE_BY_ADDRESS = 30
+_FREE_BY_GUESSER = 5
+_FREE_BY_NETWORK = 30
+_STRANGERS_A_MINUTE = 10  # may try to be the same person; more of them wait for their turn
+_LONGEST_TURN = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +38,7 @@ class Browser:
 
     address: str
     user_agent: str | None
+    device: str | None = None  # the mark that it keeps, if somebody signed in there before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,27 +48,36 @@ class Login:
     user: User
     token: str
     expires_at: datetime
+    device: str
 
 
 async def log_in(services: Services, *, email: str, password: str, browser: Browser, code: str | None = None) -> Login:
     """A new session for the right password and, where there is a second factor, the right code; whoever keeps guessing
     waits longer and longer.
+
+    Guesses count against whoever makes them: a network, or a browser that was signed in before. Those of many networks
+    on one address of somebody's take turns, and don't concern a browser that is known.
     """
     email = plain_email(email)
-    by_email, by_address = f"login:{email}", f"login-from:{browser.address}"
-    wait = max(
-        services.throttle.wait(by_email, free=_FREE_BY_EMAIL),
-        services.throttle.wait(by_address, free=_FREE_BY_ADDRESS),
-    )
+    network, device = network_of(browser.address), known_name(services, email, browser.device)
+    limits = {f"login:{email}:{device or network}": _FREE_BY_GUESSER}
+    if device is None:
+        limits[f"login-from:{network}"] = _FREE_BY_NETWORK
+    wait = max(services.throttle.wait(key, free=free) for key, free in limits.items())
     if wait > 0:
         raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
-    for key in (by_email, by_address):  # counted before it is looked at, so that trying in parallel gains nothing
+    for key in limits:  # counted before it is looked at, so that trying in parallel gains nothing
         services.throttle.failed(key)
+    turn = Limit(name=f"login:{email}", per_minute=_STRANGERS_A_MINUTE)
+    if device is None:
+        await _in_turn(services, turn)
     user, stored = await _by_email(services, email)
     if not await verify_password(services.hasher, stored, password) or user is None:
         raise Unauthenticated("E-mail address or password is wrong.")
-    services.throttle.forgive(by_email, all_of_them=True)
-    services.throttle.forgive(by_address)
+    for key, free in limits.items():
+        services.throttle.forgive(key, all_of_them=free == _FREE_BY_GUESSER)
+    if device is None:
+        services.throttle.turns.give_back(turn)
     return await _second_step(services, user, code, browser)
 
 
@@ -75,6 +90,15 @@ async def _second_step(services: Services, user: User, code: str | None, browser
     await check_second_step(services, user, code)
     async with services.db.transaction(account_scope(user.account)) as conn:
         return await _start(services, conn, user, browser, "session.login")
+
+
+async def _in_turn(services: Services, turn: Limit) -> None:
+    left = _LONGEST_TURN
+    while (wait := services.throttle.turns.take([turn])) > 0:
+        if wait > left:
+            raise RateLimited("Too many try to sign in as this user. Wait, then try again.", retry_after=wait)
+        left -= wait
+        await asyncio.sleep(wait)
 
 
 async def log_in_once(services: Services, *, token: str, browser: Browser) -> Login:
@@ -150,9 +174,11 @@ async def change_password(services: Services, principal: Principal, *, current: 
     async with services.db.transaction(account_scope(principal)) as conn:
         stored = await users.password_hash(conn, user_id)
     guesses = f"password:{user_id}"
-    wait = services.throttle.wait(guesses, free=_FREE_BY_EMAIL)
+    wait = services.throttle.wait(guesses, free=_FREE_BY_GUESSER)
     if wait > 0:
         raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
+    if stored is None and principal.via == "jwt":
+        raise Forbidden("A token can't set the first password, which would outlive it: sign in, or use an API key.")
     if stored is not None and not await verify_password(services.hasher, stored, current or ""):
         services.throttle.failed(guesses)
         raise Invalid("The current password is not right.")
@@ -188,4 +214,7 @@ async def _start(services: Services, conn: Connection, user: User, browser: Brow
     await users.update(conn, user.id, last_login_at=now)
     principal = principal_of(user, account_id="", via="session", credential_id=session_id)
     await record(conn, principal, action, session_id)
-    return Login(user=user, token=secret.text, expires_at=ends_at)
+    device = browser.device
+    if device is None or known_name(services, user.email, device) is None:
+        device = new_mark(services, user.email)
+    return Login(user=user, token=secret.text, expires_at=ends_at, device=device)

@@ -5,8 +5,8 @@ minted with.
 """
 
 import asyncio
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
@@ -15,7 +15,7 @@ from keepstone.access.audit import record, record_sign_in
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
-from keepstone.errors import Invalid, KeepstoneError, NotFound, Unauthenticated, Unavailable
+from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, Unauthenticated, Unavailable
 from keepstone.model.account import User
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -36,25 +36,29 @@ class Token:
 
 
 async def mint_token(services: Services, principal: Principal) -> Token:
-    """A JWT for this caller, good for `KEEPSTONE_JWT_MINUTES`."""
+    """A JWT for this caller, good for `KEEPSTONE_JWT_MINUTES`, and no longer than what it was asked for with: a token
+    does not renew itself.
+    """
     if principal.user_id is None:
         raise Invalid("A token is a user's: name one of the account's users in X-Keepstone-User.")
     if principal.credential_id is None:
         raise Invalid("A foreign token can't be exchanged: sign in, or use an API key.")
-    lifetime = timedelta(minutes=services.settings.jwt_minutes)
-    expires_at = services.clock() + lifetime
+    now = services.clock()
+    expires_at = now + timedelta(minutes=services.settings.jwt_minutes)
+    if principal.credential_expires_at is not None:
+        expires_at = min(expires_at, principal.credential_expires_at)
     claims = {
         "iss": _ISSUER,
         "aud": _AUDIENCE,
         "sub": principal.user_id,
         "cid": principal.credential_id,
-        "iat": services.clock(),
+        "iat": now,
         "exp": expires_at,
     }
     async with services.db.transaction(account_scope(principal)) as conn:
         await record(conn, principal, "token.mint", principal.user_id)
     text = jwt.encode(claims, services.jwt_secret, algorithm=_OWN_ALGORITHM)
-    return Token(text=text, expires_at=expires_at, expires_in=int(lifetime.total_seconds()))
+    return Token(text=text, expires_at=expires_at, expires_in=round((expires_at - now).total_seconds()))
 
 
 async def token_holder(services: Services, text: str) -> Holder:
@@ -67,6 +71,8 @@ async def token_holder(services: Services, text: str) -> Holder:
             return await _foreign(services, text)
     except jwt.PyJWTError as fault:
         raise _refused(fault) from None
+    except (Malformed, RecursionError):  # what the database can't look for, such as NUL, or nobody can read
+        pass
     raise Unauthenticated("This token is not good here.")
 
 
@@ -79,13 +85,21 @@ def _claims(
     )  # fmt: skip
 
 
+def _end(claims: dict[str, Any]) -> datetime:
+    """Whatever is made with a token ends with it: keys, and other tokens."""
+    try:
+        return datetime.fromtimestamp(int(claims["exp"]), UTC)
+    except (OverflowError, ValueError, OSError):
+        raise Unauthenticated("This token is not good here.") from None
+
+
 async def _own(services: Services, text: str) -> Holder:
     claims = _claims(text, services.jwt_secret, [_OWN_ALGORITHM], audience=_AUDIENCE, issuer=_ISSUER)
     async with services.db.unscoped() as conn:
         holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")))
     if holder is None:
         raise Unauthenticated("The key or session behind this token is no longer good: sign in again.")
-    return holder
+    return replace(holder, expires_at=min(filter(None, (_end(claims), holder.expires_at))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +109,7 @@ class _Vouched:
     issuer: str
     subject: str
     email: str
+    until: datetime
 
 
 async def accept_invitation(services: Services, authorization: str | None, account_id: str) -> User:
@@ -125,7 +140,7 @@ async def _foreign(services: Services, text: str) -> Holder:
         )
     if not holder.bound:
         await _bind(services, holder, vouched)
-    return holder
+    return replace(holder, expires_at=vouched.until)
 
 
 async def _vouched(services: Services, text: str) -> _Vouched:
@@ -141,7 +156,7 @@ async def _vouched(services: Services, text: str) -> _Vouched:
     email = plain_email(str(claims.get("email", ""))) if verified else ""
     if not 0 < len(subject) <= _LONGEST_SUBJECT or "\0" in subject + email:
         raise Unauthenticated("This token is not good here.")
-    return _Vouched(issuer=settings.oidc_issuer, subject=subject, email=email)
+    return _Vouched(issuer=settings.oidc_issuer, subject=subject, email=email, until=_end(claims))
 
 
 async def _holder(services: Services, vouched: _Vouched) -> VouchedHolder | None:

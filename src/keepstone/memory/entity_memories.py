@@ -278,4 +278,6 @@ def _space_name(ids: Ids) -> str:
 
 
 def _end_of(day: date | None) -> datetime | None:
-    return None if day is None else datetime.combine(day, time(), UTC) + timedelta(days=1)
+    if day is None or day == date.max:  # after the last day there is, there is none to end it on
+        return None if day is None else datetime.max.replace(tzinfo=UTC)
+    return datetime.combine(day, time(), UTC) + timedelta(days=1)

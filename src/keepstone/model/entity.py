@@ -32,7 +32,7 @@ class EntityMemory(Memory):
     @property
     def expires_on(self) -> date | None:
         """The last day on which it is found."""
-        return None if self.valid_to is None else (self.valid_to - timedelta(days=1)).date()
+        return None if self.valid_to is None else (self.valid_to - timedelta(microseconds=1)).date()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from keepstone.disk import disk_full
-from keepstone.errors import KeepstoneError, TooLarge, Unavailable
+from keepstone.errors import KeepstoneError, Malformed, TooLarge, Unavailable
 
 CONNECTION_FAULTS = (PoolTimeout, PoolClosed)
 
@@ -43,6 +43,10 @@ def _too_long() -> KeepstoneError:
     return TooLarge("A name, a key or a word in it is longer than can be looked up: make it shorter.")
 
 
+def _no_text() -> KeepstoneError:
+    return Malformed("A text holds a NUL character or half a surrogate pair: remove it.")
+
+
 _MEANING: Mapping[str, Callable[[], KeepstoneError]] = {
     "08": _away,  # the connection
     "57P": _away,  # shut down, crashed, starting
@@ -52,6 +56,8 @@ _MEANING: Mapping[str, Callable[[], KeepstoneError]] = {
     "40": _collided,  # deadlock, serialization
     "55P03": _collided,  # lock_timeout
     "57014": _too_slow,  # statement_timeout, or cancelled
+    "22021": _no_text,
+    "22P05": _no_text,  # in JSON
     "25P03": _too_slow,  # idle_in_transaction_session_timeout
     "54": _too_long,  # a limit of Postgres, such as the size of an index entry
     "58": _broken_files,
@@ -62,6 +68,8 @@ def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | Non
     """The error of ours that it stands for; None where the mistake is ours. `all_lent`: every connection is in use."""
     if isinstance(fault, CONNECTION_FAULTS):
         return _busy() if all_lent else _away()
+    if _is_no_text(fault):
+        return _no_text()
     if not isinstance(fault, psycopg.Error):
         return None
     if fault.sqlstate is None:  # nothing came from the server
@@ -71,3 +79,9 @@ def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | Non
         if make:
             return make()
     return None
+
+
+def _is_no_text(fault: Exception) -> bool:
+    """Of NUL and of text the driver says so itself, before anything is sent; of JSON only Postgres knows."""
+    told = str(fault) if isinstance(fault, psycopg.DataError) else ""
+    return isinstance(fault, UnicodeEncodeError) or "NUL" in told or "surrogate" in told

@@ -27,7 +27,7 @@ class Part:
 @dataclass(frozen=True, kw_only=True)
 class Ready:
     status: str  # `ready` or `not_ready`
-    version: str
+    version: str | None  # told to operators
     database: Part
     worker: Part
     embedder: Part

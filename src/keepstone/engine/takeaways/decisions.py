@@ -32,7 +32,7 @@ _ENDED = _TABLES.pattern("ended")
 _CUES = [cue for cue in CUES if cue.about["kind"] == "decision" and cue.about["weight"] >= 0.7]
 _STRONG = tables.RuleIndex([cue for cue in _CUES if cue.about["weight"] >= 0.75])
 _PATTERNS = (_DECIDES_NAMED, _DECIDES, *(cue.pattern for cue in _CUES))
-_FIRM = re.compile("|".join(pattern.pattern for pattern in _PATTERNS))
+_FIRM = tables.late(lambda: re.compile("|".join(pattern.pattern for pattern in _PATTERNS)))
 # The words with which a decision is made, not those that it is about; and days, which are chosen in it.
 _SAYING = frozenset(
     term

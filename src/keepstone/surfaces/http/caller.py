@@ -2,16 +2,18 @@
 
 import ipaddress
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
+from keepstone.access.devices import LIFETIME_DAYS
 from keepstone.access.principals import Credentials, authenticate
 from keepstone.access.rates import admit
 from keepstone.access.require import require_admin
 from keepstone.access.sessions import Browser, Login
-from keepstone.errors import Malformed, NotFound, Unauthenticated
+from keepstone.errors import KeepstoneError, Malformed, NotFound, Unauthenticated
 from keepstone.model.ids import is_any_id
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -19,6 +21,7 @@ from keepstone.surfaces.http.permits import permit, require_disk
 
 # Ours is looked at first: whatever else runs on this host name sets `session` too, and would sign people out.
 OWN_COOKIE, COOKIE = COOKIES = ("keepstone_session", "session")
+DEVICE_COOKIE = "keepstone_device"
 # Below this only a browser's session is good, as the dashboard's own calls have it. The same operations take any
 # credential under /v1.
 BROWSER = "/chat/api"
@@ -109,6 +112,15 @@ async def measured(request: Request) -> None:
         require_admin(await caller(request))
 
 
+async def is_operator(request: Request) -> bool:
+    """The same as a question, which has an answer whatever is shown, and also while nobody can be looked up."""
+    try:
+        await measured(request)
+    except KeepstoneError:
+        return False
+    return True
+
+
 async def _admin(request: Request) -> Principal:
     """An admin, wherever they are: who else is on this machine is not the operator for that."""
     principal = await caller(request)
@@ -125,6 +137,10 @@ def client_address(request: Request) -> str:
 
 
 def from_loopback(request: Request) -> bool:
+    """Whether it comes from this machine, and not through a proxy that nobody told us to believe."""
+    trusted = services_of(request).settings.trusted_proxies
+    if not trusted and any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip")):
+        return False
     try:
         return ipaddress.ip_address(client_address(request)).is_loopback
     except ValueError:
@@ -133,21 +149,20 @@ def from_loopback(request: Request) -> bool:
 
 def browser_of(request: Request) -> Browser:
     agent = request.headers.get("user-agent", "").replace("\0", "")
-    return Browser(address=client_address(request), user_agent=agent[:255] or None)
+    return Browser(
+        address=client_address(request), user_agent=agent[:255] or None, device=request.cookies.get(DEVICE_COOKIE)
+    )
 
 
 def set_session_cookie(response: Response, request: Request, login: Login) -> None:
-    for name in (COOKIE, OWN_COOKIE):
-        response.set_cookie(
-            name,
-            login.token,
-            path="/",
-            httponly=True,
-            samesite="lax",
-            secure=request.url.scheme == "https"
-            or (services_of(request).settings.public_url or "").startswith("https:"),
-            expires=login.expires_at,
-        )
+    known_until = datetime.now(UTC) + timedelta(days=LIFETIME_DAYS)
+    secure = request.url.scheme == "https" or (services_of(request).settings.public_url or "").startswith("https:")
+    for name, value, until in (
+        (COOKIE, login.token, login.expires_at),
+        (OWN_COOKIE, login.token, login.expires_at),
+        (DEVICE_COOKIE, login.device, known_until),
+    ):
+        response.set_cookie(name, value, path="/", httponly=True, samesite="lax", secure=secure, expires=until)
 
 
 def delete_session_cookie(response: Response) -> None:

@@ -6,9 +6,9 @@ longest for a client whom we don't know makes room.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 _LARGEST_HEAD = 64 * 1024
 _STALLED = 3  # times as long, for a client that does not take its answer
@@ -54,9 +54,10 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_waiting(self) -> bool:
         """For a client: for its next request, or the rest of one from somebody who is not known."""
-        if self.cycle is None or self.cycle.response_complete or self._in_head:
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # none before the first request
+        if cycle is None or cycle.response_complete or self._in_head:
             return True
-        return self._in_body and "principal" not in self.scope["state"]
+        return self._in_body and "principal" not in self.scope.get("state", {})
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)

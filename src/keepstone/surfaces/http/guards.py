@@ -24,6 +24,7 @@ from keepstone.surfaces.http.errors import envelope
 log = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{8,64}")
+_GONE = 499  # as others call it: nobody was there to be answered
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
@@ -79,6 +80,7 @@ class Observed:
                     await JSONResponse(body, 500)(scope, receive, send_named)
             finally:
                 seconds = time.perf_counter() - begun
+                status = _GONE if "client_gone" in scope["state"] else status
                 route = _template(scope)
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", status)
@@ -108,6 +110,7 @@ class OwnHost:
         public = urlsplit(settings.public_url or "").hostname
         self._names = {"localhost", settings.host, *settings.allowed_hosts} | ({public} if public else set[str]())
         self._origins = {*settings.cors_origins, settings.public_url}
+        self._unknown_proxy = not settings.trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -121,6 +124,9 @@ class OwnHost:
 
     def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:
         headers = Headers(scope=scope)
+        if self._unknown_proxy and "x-forwarded-for" in headers:
+            self._unknown_proxy = False  # said once
+            log.warning("X-Forwarded-For is not believed: name the proxy in KEEPSTONE_TRUSTED_PROXIES if there is one")
         host = headers.get("host", "")
         if not self._known(host):
             return (

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from keepstone import __version__
 from keepstone.services import Services
 from keepstone.store import health
-from keepstone.surfaces.http.caller import Used, measured
+from keepstone.surfaces.http.caller import Used, from_loopback, is_operator, measured
 from keepstone.surfaces.http.router import Router
 
 router = Router(tags=["health"])
@@ -17,7 +17,7 @@ router = Router(tags=["health"])
 
 class Alive(BaseModel):
     status: str = "ok"
-    version: str = __version__
+    version: str | None = Field(default=None, description="To whoever is on this machine.")
 
 
 class Part(BaseModel):
@@ -28,7 +28,9 @@ class Part(BaseModel):
 
 class Ready(BaseModel):
     status: str = Field(description="`ready`, or `not_ready` with status 503.")
-    version: str = __version__
+    version: str | None = Field(
+        default=__version__, description="For operators alone, as the versions of the parts are."
+    )
     database: Part
     worker: Part
     embedder: Part
@@ -37,8 +39,8 @@ class Ready(BaseModel):
 
 
 @router.get("/healthz", summary="Is the process alive?")
-async def healthz() -> Alive:
-    return Alive()
+async def healthz(request: Request) -> Alive:
+    return Alive(version=__version__ if from_loopback(request) else None)
 
 
 @router.get(
@@ -46,10 +48,10 @@ async def healthz() -> Alive:
     summary="Can it do its work? Each part by name.",
     responses={503: {"model": Ready, "description": "At least one part is not ready."}},
 )
-async def readyz(services: Used, response: Response) -> Ready:
+async def readyz(request: Request, services: Used, response: Response) -> Ready:
     ready = await readiness(services)
     response.status_code = 200 if ready.status == "ready" else 503
-    return ready
+    return ready if await is_operator(request) else _without_details(ready)
 
 
 @router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(measured)], response_class=Response)
@@ -65,6 +67,12 @@ async def metrics(request: Request, services: Used) -> Response:
     restarts = getattr(request.app.state, "postgres_restarts", None)
     services.metrics.postgres_restarts.set(restarts() if restarts else 0)
     return Response(services.metrics.render(), media_type="text/plain; version=0.0.4")
+
+
+def _without_details(ready: Ready) -> Ready:
+    """What everybody may know: which part works, and how much is left to do."""
+    parts = {name: getattr(ready, name).model_copy(update={"details": {}}) for name in ("database", "embedder")}
+    return ready.model_copy(update={"version": None, **parts})
 
 
 async def readiness(services: Services) -> Ready:
