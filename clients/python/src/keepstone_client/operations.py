@@ -14,7 +14,7 @@ By = Literal["day", "action", "key", "room"]
 @dataclass(frozen=True, kw_only=True)
 class Alive:
     status: str
-    version: str
+    version: str | None  # told on the server's own machine
 
 
 @dataclass(frozen=True, kw_only=True)
