@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,6 +29,7 @@ from keepstone.surfaces.http.caller import BROWSER, LinkOver, SignIn
 from keepstone.surfaces.http.connections import BoundedProtocol, Connections
 from keepstone.surfaces.http.errors import ErrorOut, install_error_handlers
 from keepstone.surfaces.http.guards import Observed, OwnHost
+from keepstone.surfaces.http.presence import CancelledWithClient
 from keepstone.surfaces.mcp import endpoint as mcp
 from keepstone.surfaces.mem0 import routes as mem0
 from keepstone.surfaces.openai import endpoint as openai
@@ -126,6 +128,7 @@ def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None 
             CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
         )
     app.add_middleware(LimitedBody, settings=settings)
+    app.add_middleware(CancelledWithClient)
     app.add_middleware(OwnHost, settings=settings)
     app.add_middleware(Observed, metrics=services.metrics, tracer=services.tracer)
     return app
@@ -133,6 +136,7 @@ def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None 
 
 async def serve(settings: Settings, announce: Callable[[Settings, Welcome], None]) -> None:
     """Run the server until it is told to stop; then drain requests, jobs, connections and Postgres, in that order."""
+    sys.setswitchinterval(0.001)  # seconds that a thread at work keeps the event loop waiting
     with _bound(settings) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
         async with (

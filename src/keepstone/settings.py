@@ -16,6 +16,7 @@ from keepstone.errors import Misconfigured
 LogFormat = Literal["auto", "json", "text"]
 EmbeddingsProvider = Literal["builtin", "openai", "none"]
 LlmProvider = Literal["openai", "anthropic"]
+SharedEditing = Literal["makers", "members"]
 
 
 def _setting(default: Any, meaning: str, parse: Callable[[str], Any] = str) -> Any:
@@ -144,7 +145,12 @@ class Settings:
         "through a pooler, or as a role that was made by hand.",
         _database_url,
     )
-    database_pool: int = _setting(10, "Database connections the server keeps at most; 2 or more.", _at_least(2))
+    database_pool: int = _setting(
+        10, "Database connections the server keeps at most; 2 or more. One account uses half of them.", _at_least(2)
+    )
+    database_statement_seconds: int = _setting(
+        30, "How long the database works on one statement of a request; then it is stopped.", _at_least(1)
+    )
     disk_reserve_mb: int | None = _setting(
         None,
         "Megabytes of the data folder's disk that are kept back: with less, nothing more is stored. Default: 2 % of "
@@ -233,6 +239,13 @@ class Settings:
         "How long a client may take to send the headers of a request, and to go on with its body; then 408.",
         _at_least(1),
     )
+    shared_editing: SharedEditing = _setting(
+        "makers",
+        "Who changes and deletes what an account shares (graphs and what is in them, agents, global facts): `makers`, "
+        "each their own, and owners everything; or `members`, everybody everything.",
+        _one_of("makers", "members"),
+    )
+    audit_days: int = _setting(730, "How long a line of the audit trail is kept.", _at_least(1))
     session_days: int = _setting(30, "How long a browser stays signed in at most.", _at_least(1))
     session_idle_days: int = _setting(14, "How long a browser stays signed in that is not used.", _at_least(1))
     require_totp: bool = _setting(

@@ -21,7 +21,7 @@ from keepstone.store.passages import Pending
 
 LARGE = 10_000  # passages: from here on, reading a space through takes twice as long as asking an index
 _BATCH = 256
-SLICE = 64  # passages: a few seconds of the embedders, after which others have their turn
+SLICE = 32  # passages: a few seconds of the embedders, after which others have their turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from keepstone.memory.room_memories import LANDMARKS, ROOM_MEMORIES
 from keepstone.model.memory import Version
 from keepstone.services import Services
 from keepstone.store import accounts, memories, passages, users
-from keepstone.store.db import Connection, enter
+from keepstone.store.db import Connection, enter, take_time
 
 _SOURCES = ("message", "memory", "summary", "document")
 _SHARED: dict[str, Kind[Any]] = {kind.shape.kind: kind for kind in (CHAT_MEMORIES, NODES, LANDMARKS, ROOM_MEMORIES)}
@@ -28,6 +28,7 @@ _SHARED: dict[str, Kind[Any]] = {kind.shape.kind: kind for kind in (CHAT_MEMORIE
 async def erase(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was marked so, with everything that hangs on them; with the last one, the account."""
     async with services.db.transaction(account_scope(account)) as conn:
+        await take_time(conn)
         traces = await users.erase_traces(conn, user_id)
         await enter(conn, job_scope(account, *{trace.place for trace in traces}))
         for source_kind in _SOURCES:

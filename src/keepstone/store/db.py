@@ -26,6 +26,7 @@ from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.nesting import load_stored
 from keepstone.store.faults import CONNECTION_FAULTS, meaning
+from keepstone.store.turns import AccountTurns
 
 APP_ROLE = "keepstone_app"
 WORKER_ROLE = "keepstone_worker"
@@ -81,10 +82,23 @@ class Connection(psycopg.AsyncConnection[Any]):
 class Database:
     """Open it once, hand it to everything, close it last."""
 
-    def __init__(self, conninfo: str, *, owner: str, worker: str = "", size: int = 10, wait_seconds: float = 5) -> None:
-        """`conninfo` is that of keepstone_app, `worker` of keepstone_worker, `owner` of the owner of the tables."""
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        owner: str,
+        worker: str = "",
+        size: int = 10,
+        wait_seconds: float = 5,
+        statement_seconds: int = 30,
+    ) -> None:
+        """`conninfo` is that of keepstone_app, `worker` of keepstone_worker, `owner` of the owner of the tables. A
+        statement of a transaction is stopped after so many seconds; one account has at most half of the connections.
+        """
         self._owner, self._worker = owner, worker
         self._size, self._lent = size, 0
+        self._begin = f"BEGIN; SET LOCAL statement_timeout = '{int(statement_seconds)}s';".encode()
+        self._turns = AccountTurns(max(1, size // 2), wait_seconds)
         self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
     async def open(self) -> None:
@@ -96,9 +110,9 @@ class Database:
     @asynccontextmanager
     async def transaction(self, scope: ReadScope) -> AsyncGenerator[Connection]:
         """One transaction that reaches what `scope` says. Commits at the end, rolls back on any exception."""
-        async with self.unscoped() as conn:
+        async with self._turns.of(scope.account), self.unscoped() as conn:
             # Together in one message; the pool commits or rolls back when it gets the connection back.
-            await conn.execute(b"BEGIN;" + _set(scope))
+            await conn.execute(self._begin + _set(scope))
             conn.account = scope.account
             try:
                 yield conn
@@ -152,6 +166,11 @@ async def enter(conn: Connection, scope: ReadScope) -> None:
     """From here on the transaction reaches what `scope` says: also a second time, when it has found a space."""
     await conn.execute(_set(scope))
     conn.account = scope.account
+
+
+async def take_time(conn: Connection) -> None:
+    """From here on no statement of this transaction is stopped: for what has to be done however much there is."""
+    await conn.execute("SET LOCAL statement_timeout = 0")
 
 
 def _set(scope: ReadScope) -> bytes:

@@ -8,7 +8,10 @@ from typing import LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.message import NewPassage
-from keepstone.store.db import Connection, columns_of, fetch_all, fetch_rows, fetch_value, update_rows
+from keepstone.store.db import Connection, columns_of, fetch_all, fetch_rows, fetch_value, take_time, update_rows
+
+_AT_ONCE = 500  # passages in one statement
+_FEW = 100  # sources that are gone in no time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,12 @@ class Pending:
 
 async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -> None:
     """Store them with their postings and count them in. The caller holds the space's row."""
+    # Of a book neither the event loop nor the database should have too much at once.
+    for start in range(0, len(passages), _AT_ONCE):
+        await _insert(conn, space, passages[start : start + _AT_ONCE])
+
+
+async def _insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -> None:
     counts = [sum(item.frequencies.values()) for item in passages]
     await conn.execute(
         """
@@ -67,8 +76,11 @@ async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -
 async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) -> None:
     """Those of these sources, in whichever of the spaces that the transaction reaches they are; with their terms and
     vectors, and their spaces count them out. Each posting and vector is looked up by its key (OFFSET 0 keeps it so):
-    joined, all would be compared with all wherever the planner knows too little of a table that was just filled.
+    joined, all would be compared with all wherever the planner knows too little of a table that was just filled. What
+    may be much takes its time: stopped, it could never be deleted.
     """
+    if source_kind == "document" or len(source_ids) > _FEW:
+        await take_time(conn)
     await conn.execute(
         """
         WITH gone AS (

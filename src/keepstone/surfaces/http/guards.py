@@ -24,6 +24,7 @@ from keepstone.surfaces.http.errors import envelope
 log = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{8,64}")
+_GONE = 499  # as others call it: nobody was there to be answered
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
@@ -79,6 +80,7 @@ class Observed:
                     await JSONResponse(body, 500)(scope, receive, send_named)
             finally:
                 seconds = time.perf_counter() - begun
+                status = _GONE if "client_gone" in scope["state"] else status
                 route = _template(scope)
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", status)

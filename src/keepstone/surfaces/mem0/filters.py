@@ -24,6 +24,7 @@ from keepstone.model.entity import (
 )
 
 DEEPEST, MOST = 10, 200
+MOST_SEARCHES = 10  # comparisons that read through every text: a memory may have a megabyte
 LONGEST_ID = 255
 _OPERATORS: tuple[Operator, ...] = get_args(Operator)
 _FIELDS: dict[str, Field] = {
@@ -84,12 +85,20 @@ class _Budget:
     """How many comparisons were read: nobody needs hundreds."""
 
     def __init__(self) -> None:
-        self._left = MOST
+        self._left, self._searches_left = MOST, MOST_SEARCHES
 
     def take(self) -> None:
         self._left -= 1
         if self._left < 0:
             raise Invalid(f"filters has more than {MOST} comparisons: 'in' takes a list of values.")
+
+    def take_search(self, operator: Operator) -> None:
+        self._searches_left -= operator in {"contains", "icontains"}
+        if self._searches_left < 0:
+            raise Invalid(
+                f"filters has more than {MOST_SEARCHES} comparisons with 'contains' or 'icontains', and each reads all "
+                "texts: ask for less at once, or search with a query."
+            )
 
 
 def _every(given: Mapping[str, Any], path: str, depth: int, budget: _Budget) -> Every:
@@ -111,12 +120,11 @@ def _pair(name: str, value: Any, path: str, depth: int, budget: _Budget) -> Filt
         known = ", ".join([*_FIELDS, "metadata", "AND", "OR", "NOT"])
         raise Invalid(f"{path} is not known: use {known}. A key of your own is asked for under metadata.")
     field = _FIELDS[name]
-    return Every(
-        tuple(
-            Comparison(field=field, operator=operator, value=_value(field, operator, operand, path))
-            for operator, operand in _operators(value, path, _ALLOWED[field], listed="in")
-        )
-    )
+    compared: list[Filter] = []
+    for operator, operand in _operators(value, path, _ALLOWED[field], listed="in"):
+        budget.take_search(operator)
+        compared.append(Comparison(field=field, operator=operator, value=_value(field, operator, operand, path)))
+    return Every(tuple(compared))
 
 
 def _parts(value: Any, path: str, depth: int, budget: _Budget) -> tuple[Filter, ...]:
@@ -136,6 +144,7 @@ def _metadata(value: Any, path: str, budget: _Budget) -> Filter:
     for key, operand in cast("dict[str, Any]", value).items():
         for operator, against in _operators(operand, f"{path}.{key}", _OPERATORS, listed=None):
             budget.take()
+            budget.take_search(operator)
             if operator == "icontains" and not isinstance(against, str):
                 raise Invalid(f"{path}.{key}.icontains has to be a text.")
             filters.append(Comparison(field="metadata", operator=operator, value=against, path=(key,)))
