@@ -9,7 +9,7 @@ from keepstone.store.db import Connection, fetch_one, fetch_page, update_rows
 
 _AGENT: LiteralString = """
     SELECT slug, name, context_window, instructions, created_by, created_at, updated_at FROM agents
-     WHERE account = %(account)s AND deleted_at IS NULL
+     WHERE account = %(account)s
 """
 
 
@@ -31,13 +31,14 @@ async def insert(conn: Connection, agent: Agent) -> bool:
     return made.rowcount > 0
 
 
-async def get(conn: Connection, slug: str) -> Agent | None:
-    return await fetch_one(conn, Agent, f"{_AGENT} AND slug = %(slug)s", {"slug": slug})
+async def get(conn: Connection, slug: str, *, deleted: bool = False) -> Agent | None:
+    query: LiteralString = f"{_AGENT} AND slug = %(slug)s AND (deleted_at IS NOT NULL) = %(deleted)s"
+    return await fetch_one(conn, Agent, query, {"slug": slug, "deleted": deleted})
 
 
 async def page(conn: Connection, page: PageRequest) -> Page[Agent]:
     """The newest first."""
-    return await fetch_page(conn, Agent, _AGENT, {}, page, key="slug", key_name="slug")
+    return await fetch_page(conn, Agent, f"{_AGENT} AND deleted_at IS NULL", {}, page, key="slug", key_name="slug")
 
 
 async def update(conn: Connection, slug: str, **changes: Any) -> None:

@@ -52,7 +52,7 @@ _DAYS = frozenset(
     for term in terms(words.replace("|", " "), language)
 )
 _WHOSE = re.compile(r"\b(?:for|of|für|de|von)\s+([\w-]+)", re.IGNORECASE)
-_WORD = re.compile(r"[\w'’.-]*[\w]")
+_WORD = re.compile(r"(?<![\w'’.-])[\w'’.-]*\w")
 
 
 def decides(sentence: str, low: str) -> bool:
