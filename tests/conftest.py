@@ -32,7 +32,7 @@ from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.use import Use
-from keepstone.runtime import open_services
+from keepstone.runtime import open_migrated
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.store.migrate import migrate
@@ -97,6 +97,8 @@ async def postgres() -> AsyncGenerator[Server]:
         async with await psycopg.AsyncConnection.connect(supervisor.conninfo, autocommit=True) as conn:
             for setting in ("fsync = off", "full_page_writes = off", "synchronous_commit = off"):
                 await conn.execute(sql.SQL("ALTER SYSTEM SET ") + sql.SQL(setting))  # pyright: ignore[reportArgumentType]
+            # A password costs each of the thousands of connections more than the connection itself.
+            (home / "postgres" / "data" / "pg_hba.conf").write_text("local all all trust\n")
             await conn.execute("SELECT pg_reload_conf()")
             server = Server(supervisor.conninfo, home / "postgres", conn)
             await migrate(await server.create("migrated"))
@@ -129,7 +131,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 async def services(settings: Settings, database: str) -> AsyncGenerator[Services]:
-    async with open_services(settings, database, HASHER) as opened:
+    async with open_migrated(settings, database, HASHER) as opened:
         yield opened
         opened.embedders.active = ()  # those that a test lent it are others' to close
 
@@ -188,7 +190,7 @@ PASSWORD = "correct horse battery staple"
 async def peopled(postgres: Server, tmp_path_factory: pytest.TempPathFactory) -> World:
     """Who is in the template `peopled`."""
     settings = Settings(home=tmp_path_factory.mktemp("peopled"))
-    async with open_services(settings, await postgres.create("peopled", "migrated"), HASHER) as services:
+    async with open_migrated(settings, await postgres.create("peopled", "migrated"), HASHER) as services:
         return await make_world(services)
 
 

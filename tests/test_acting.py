@@ -19,6 +19,9 @@ BODIES = {
     "PATCH /v1/users/{user_id}": {"role": "member"},
     "PATCH /v1/account": {"name": "renamed"},
     "POST /auth/password": {"new": NEW},
+    "POST /auth/totp": {"password": NEW},
+    "POST /auth/totp/confirm": {"code": "123456"},
+    "POST /auth/totp/disable": {"code": "123456", "password": NEW},
 }
 
 

@@ -90,6 +90,7 @@ def test_who_am_i_people_keys_and_sessions(keepstone: Keepstone, server: Live) -
         keepstone.sessions.end("ses_" + "x" * 24)
     keepstone.users.erase(ada.id)
     assert {one.action for one in keepstone.audit.list(page_size=5)} >= {"user.create", "key.create", "key.revoke"}
+    assert "key.create" in keepstone.audit.export(action="key")
 
 
 def test_a_capsule_lives_through_everything(keepstone: Keepstone) -> None:

@@ -1,7 +1,9 @@
 """Settings: a person's profile, keys, MCP, usage, account and data, through the page as they use it."""
 
+import base64
 import json
 import re
+import time
 from pathlib import Path
 
 import httpx
@@ -9,6 +11,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from browser import NARROW, Visitor, visiting
+from keepstone.access.second_factor import STEP_SECONDS, code_at
 from live import Live
 
 PASSWORD = "correct horse battery staple"
@@ -235,3 +238,82 @@ async def test_data_goes_out_is_deleted_and_comes_back_on_a_phone_in_chinese(
         await page.reload()
         await expect(page.get_by_role("cell", name="capsule.delete_all").first).to_be_visible()
         await visitor.accessible()
+
+
+async def test_a_key_is_limited_and_says_so(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        place = visitor.api.post("/v1/workspaces", json={"name": "Harbour"}).json()["id"]
+        await visitor.go("/dashboard/settings/keys")
+        await page.get_by_role("button", name="New key").click()
+        dialog = page.get_by_role("dialog", name="New key")
+        await dialog.get_by_label("Name", exact=True).fill("reader")
+        await dialog.get_by_role("switch", name="Only read").click()
+        await dialog.get_by_role("combobox", name="What it opens").click()
+        await page.get_by_role("option", name="Workspaces").click()
+        await dialog.get_by_role("combobox", name="Where it reaches").fill("Harb")
+        await page.get_by_role("option", name="Harbour").click()
+        await dialog.get_by_label("Name", exact=True).click()
+        await visitor.accessible()
+        await dialog.get_by_role("button", name="Make key").click()
+        key = await page.get_by_role("dialog", name="Your new key").get_by_label("reader").input_value()
+        await page.get_by_role("button", name="I have copied it").click()
+        row = page.get_by_role("listitem").filter(has_text="reader")
+        for said in ("Only read", "Workspaces", "1 place"):
+            await expect(row).to_contain_text(said)
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}) as client:
+            assert [item["id"] for item in client.get("/v1/workspaces").json()["items"]] == [place]
+            assert client.post(f"/v1/workspaces/{place}/memories", json={"content": "a"}).status_code == 403
+            assert client.get("/v1/rooms").status_code == 403
+
+
+async def test_a_second_factor_is_set_up_asked_for_and_turned_off(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/settings/profile")
+        await page.get_by_label("New password").fill(PASSWORD)
+        await page.get_by_role("button", name="Set password").click()
+        await expect(page.get_by_label("Current password")).to_be_visible()
+        await page.get_by_role("button", name="Set up").click()
+        dialog = page.get_by_role("dialog", name="Second factor")
+        await dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+        await dialog.get_by_role("button", name="Next").click()
+        await expect(dialog.get_by_role("img", name="QR code of the secret")).to_be_visible()
+        await visitor.accessible()
+        secret = base64.b32decode(await dialog.get_by_label("Secret").input_value())
+
+        def code(later: int) -> str:
+            return code_at(secret, int(time.time()) // STEP_SECONDS + later)
+
+        await dialog.get_by_label("Code").fill(code(-1))
+        await dialog.get_by_role("button", name="Turn on").click()
+        recovery = (await dialog.get_by_label("Your recovery codes").inner_text()).split()
+        assert len(recovery) == 10
+        await visitor.accessible()
+        await dialog.get_by_role("button", name="I have kept them").click()
+        await expect(page.get_by_text("10 recovery codes are left.")).to_be_visible()
+
+        await page.get_by_role("button", name="Sign out", exact=True).click()
+        await expect(page.get_by_role("heading", name="Sign in to Keepstone")).to_be_visible()
+        await page.get_by_label("E-mail").fill(visitor.email)
+        await page.get_by_label("Password").fill(PASSWORD)
+        visitor.allow("401")
+        await page.get_by_role("button", name="Sign in").click()
+        await expect(page.get_by_label("Code")).to_be_focused()
+        await visitor.accessible()
+        await page.get_by_label("Code").fill("000000")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("This code is not right")
+        await page.get_by_label("Code").fill(code(0))
+        await page.keyboard.press("Enter")
+        await expect(page).to_have_url(f"{server.url}/dashboard/recall")
+
+        await visitor.go("/dashboard/settings/profile")
+        await page.get_by_role("button", name="Turn off").click()
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+        await dialog.get_by_label("Code").fill(recovery[0])
+        await dialog.get_by_role("button", name="Turn off").click()
+        await expect(page.get_by_role("button", name="Set up")).to_be_visible()
+        await page.get_by_role("button", name="Sign out everywhere else").click()
+        await expect(page.get_by_text("You are signed out everywhere else.")).to_be_visible()

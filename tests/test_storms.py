@@ -1,6 +1,7 @@
 """The runs that attack, fuzz and kill a server: what they send arrives, and what they find is judged rightly."""
 
 import json
+import random
 import threading
 import time
 from collections import Counter
@@ -200,3 +201,13 @@ def test_every_operation_but_the_end_of_ones_own_session_is_fuzzed() -> None:
     first = [piece for piece, _ in zip(fuzz.pieces(fuzz.operations()), range(len(fuzz.operations())), strict=False)]
     assert {piece.label for piece in first} == set(fuzz.operations())
     assert not fuzz.LEFT_OUT & {piece.label for piece in first}
+
+
+def test_an_extreme_value_takes_one_place_however_deep() -> None:
+    for number in range(50):
+        sent = {"a": {"b": ["c", {"d": "e"}]}, "f": "g"}
+        fuzz.spoil(sent, random.Random(number))
+        assert sent != {"a": {"b": ["c", {"d": "e"}]}, "f": "g"}
+        assert sent.keys() == {"a", "f"}
+    for nothing in ({}, [], "text", None):
+        fuzz.spoil(nothing, random.Random(1))

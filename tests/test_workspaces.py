@@ -387,7 +387,7 @@ OPERATIONS = [
     Operation("list a chat's memories", "GET", "viewer", Place.chat, "/memories"),
     Operation("remember in a chat", "POST", "member", Place.chat, "/memory", {"json": {"content": "Of this chat"}}),
     Operation("rename a chat", "PATCH", "editor", Place.chat, options={"json": {"title": "Renamed"}}),
-    Operation("take a chat away", "PATCH", "editor", Place.chat, options={"json": {"workspace_id": None}}),
+    Operation("take a chat away", "PATCH", "owner", Place.chat, options={"json": {"workspace_id": None}}),
     Operation("delete a chat", "DELETE", "editor", Place.chat),
     Operation("restore a chat", "POST", "editor", Place.chat, "/restore", away=True),
     Operation("see a memory of a chat", "GET", "viewer", Place.chat_memory),

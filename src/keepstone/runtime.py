@@ -72,6 +72,13 @@ async def open_services(settings: Settings, conninfo: str, hasher: PasswordHashe
     applied = await migrate(conninfo, roles_url=settings.app_database_url)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
+    async with open_migrated(settings, conninfo, hasher) as services:
+        yield services
+
+
+@asynccontextmanager
+async def open_migrated(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
+    """The same on a database that is known to be of this version."""
     services = _make_services(settings, conninfo, hasher)
     register_tasks(services)
     async with opened(services):

@@ -16,6 +16,7 @@ from keepstone.errors import Misconfigured
 LogFormat = Literal["auto", "json", "text"]
 EmbeddingsProvider = Literal["builtin", "openai", "none"]
 LlmProvider = Literal["openai", "anthropic"]
+SharedEditing = Literal["makers", "members"]
 
 
 def _setting(default: Any, meaning: str, parse: Callable[[str], Any] = str) -> Any:
@@ -238,6 +239,13 @@ class Settings:
         "How long a client may take to send the headers of a request, and to go on with its body; then 408.",
         _at_least(1),
     )
+    shared_editing: SharedEditing = _setting(
+        "makers",
+        "Who changes and deletes what an account shares (graphs and what is in them, agents, global facts): `makers`, "
+        "each their own, and owners everything; or `members`, everybody everything.",
+        _one_of("makers", "members"),
+    )
+    audit_days: int = _setting(730, "How long a line of the audit trail is kept.", _at_least(1))
     session_days: int = _setting(30, "How long a browser stays signed in at most.", _at_least(1))
     session_idle_days: int = _setting(14, "How long a browser stays signed in that is not used.", _at_least(1))
     require_totp: bool = _setting(

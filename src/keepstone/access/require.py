@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from keepstone.errors import Forbidden, NotFound
 from keepstone.model.principal import Principal
+from keepstone.services import Services
 
 T = TypeVar("T")
 
@@ -34,6 +35,23 @@ def require_self(principal: Principal) -> None:
 def require_owner(principal: Principal) -> None:
     if principal.role != "owner":
         raise Forbidden("Only an owner of the account may do this.")
+
+
+def may_change(services: Services, principal: Principal, made_by: str | None) -> bool:
+    """What all of an account use and see (graphs and what is in them, agents, global facts): whoever made it changes
+    it, and an owner. A service key that names nobody is the account itself; what nobody made is the account's.
+    """
+    return (
+        services.settings.shared_editing == "members"
+        or principal.role == "owner"
+        or principal.user_id is None
+        or principal.user_id == made_by
+    )
+
+
+def require_maker(services: Services, principal: Principal, made_by: str | None) -> None:
+    if not may_change(services, principal, made_by):
+        raise Forbidden("Only whoever made this, or an owner of the account, may change or delete it.")
 
 
 def require_admin(principal: Principal) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from keepstone.access.audit import record
+from keepstone.access.audit import record, record_sign_in
 from keepstone.access.devices import known_name, new_mark
 from keepstone.access.emails import plain_email
 from keepstone.access.passwords import hash_password, verify_password
@@ -73,6 +73,8 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
         await _in_turn(services, turn)
     user, stored = await _by_email(services, email)
     if not await verify_password(services.hasher, stored, password) or user is None:
+        if user is not None:
+            await _note_refusal(services, user, browser)
         raise Unauthenticated("E-mail address or password is wrong.")
     for key, free in limits.items():
         services.throttle.forgive(key, all_of_them=free == _FREE_BY_GUESSER)
@@ -87,9 +89,19 @@ async def log_in_with_code(services: Services, *, ticket: str, code: str, browse
 
 
 async def _second_step(services: Services, user: User, code: str | None, browser: Browser) -> Login:
-    await check_second_step(services, user, code)
+    try:
+        await check_second_step(services, user, code)
+    except Unauthenticated:
+        if code is not None:
+            await _note_refusal(services, user, browser)
+        raise
     async with services.db.transaction(account_scope(user.account)) as conn:
         return await _start(services, conn, user, browser, "session.login")
+
+
+async def _note_refusal(services: Services, user: User, browser: Browser) -> None:
+    async with services.db.transaction(account_scope(user.account)) as conn:
+        await record_sign_in(conn, user.id, "session.refused", via="session", address=browser.address)
 
 
 async def _in_turn(services: Services, turn: Limit) -> None:

@@ -122,7 +122,8 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
             require_owner(principal)
             await _keep_an_owner(conn, user)
         await store.update(conn, user_id, **changes)
-        await record(conn, principal, "user.update", user_id, fields=",".join(sorted(changes)))
+        role = {"role": changes["role"]} if "role" in changes else {}
+        await record(conn, principal, "user.update", user_id, fields=",".join(sorted(changes)), **role)
         return await _existing(conn, user_id)
 
 

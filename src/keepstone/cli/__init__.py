@@ -36,6 +36,7 @@ COMMANDS = {
     "users": "The people on this server.",
     "keys": "API keys.",
     "plans": "What accounts may use.",
+    "audit": "Who did what on this server, in all accounts or one. Never a text.",
     "jobs": "Background jobs: what waits, what runs, what failed.",
 }
 
@@ -77,6 +78,8 @@ def _declared(name: str) -> typer.Typer:
             from keepstone.cli.remote import app
         case "plans":
             from keepstone.cli.plans import app
+        case "audit":
+            from keepstone.cli.audit import app
         case "jobs":
             from keepstone.cli.queue import app
         case _:

@@ -19,10 +19,9 @@ _FACTS_EACH = 8
 _SPEAKS_FOR_ITSELF = 160  # characters
 _FEW_TERMS = 4
 _REFERS = re.compile(
-    r"\W*(?:yes|yeah|yep|yup|no|nope|nah|sure|ok|okay|right|exactly|true|same|agreed|definitely|absolutely|of course"
-    r"|it|it's|that|that's|this|those|these|they|he|she|so do|me too|me neither|ja|nein|genau|doch|stimmt|das|oui|non"
-    r"|sí)\b"
-    r"|\W*(?:是|对|不|好|嗯|没错|可以|他|她|它|这|那)",
+    r"^\W*+(?:(?:yes|yeah|yep|yup|no|nope|nah|sure|ok|okay|right|exactly|true|same|agreed|definitely|absolutely"
+    r"|of course|it|it's|that|that's|this|those|these|they|he|she|so do|me too|me neither|ja|nein|genau|doch|stimmt|das"
+    r"|oui|non|sí)\b|是|对|不|好|嗯|没错|可以|他|她|它|这|那)",
     re.IGNORECASE,
 )
 

@@ -124,7 +124,7 @@ def _inner(raw: str, language: str) -> tuple[str, ...]:
     return tuple(stem(part, language) for part in _SPLIT.split(apart) if part)
 
 
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_ORDINAL = re.compile(r"(\d{1,100}+)(?:st|nd|rd|th)")
 _ISO_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 

@@ -11,7 +11,7 @@ from keepstone.importers.items import Archived
 from keepstone.importers.text import cleaned, elements_of, fields
 
 FORMAT = 1
-_FRONT = re.compile(r"---[ \t]*\r?\n(.*?)(?<=\n)---[ \t]*(?:\r?\n|$)", re.DOTALL)
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)(?<=\n)---[ \t]*(?:\r?\n|$)", re.DOTALL)
 _LARGEST = 4 * 1024 * 1024
 _ORDER = ("id", "title", "kind", "tags", "created_at", "updated_at", "accessed_at", "version", "project_id", "source",
           "metadata", "deleted_at", "cold_at")  # fmt: skip

@@ -21,7 +21,7 @@ from keepstone.model.capsule import LARGEST_CONTENT
 
 _SECTIONS = {"MEMORY.MD", "CLAUDE.MD", "AGENTS.MD", "GEMINI.MD"}
 _SUFFIXES = {".md", ".markdown", ".mdx"}
-_TAG = re.compile(r"(?<![\w#/&])#([^\W\d][\w/-]*|\d+[\w/-]*[^\W\d][\w/-]*)")
+_TAG = re.compile(r"(?<![\w#/&])#(?=\w)(?=[\d/-]*+[^\W\d])([\w/-]++)")
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r"^[ ]{0,3}(```|~~~)")

@@ -14,6 +14,7 @@ from keepstone.memory.distil import distil
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
 from keepstone.store import (
+    audit,
     entities,
     items,
     memories,
@@ -161,11 +162,12 @@ async def remove_old_jobs(services: Services) -> None:
 
 
 async def purge_memories(services: Services) -> None:
-    """Remove what has been in the trash or the cold tier for 30 days."""
+    """Remove what has been in the trash or the cold tier for 30 days, and old lines of the audit trail."""
     async with services.db.of_server() as conn:
         await memories.purge(conn, TRASH_DAYS)
         await workspaces.purge(conn, TRASH_DAYS)
         await entities.purge(conn)
+        await audit.purge(conn, services.settings.audit_days)
 
 
 async def drop_unused_indexes(services: Services) -> None:

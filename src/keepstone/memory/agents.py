@@ -4,7 +4,7 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
-from keepstone.access.require import require_owner
+from keepstone.access.require import may_change, require_maker
 from keepstone.errors import Conflict, NotFound
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
@@ -23,6 +23,9 @@ async def create(
         created_at=now, updated_at=now,
     )  # fmt: skip
     async with services.db.transaction(account_scope(principal)) as conn:
+        gone = await store.get(conn, slug, deleted=True)
+        if gone is not None and not may_change(services, principal, gone.created_by):
+            raise Conflict(f"{slug} was an agent that somebody else made and that may come back: take another slug.")
         if not await store.insert(conn, agent):
             raise Conflict(f"There is an agent {slug} in this account already: change it, or take another slug.")
         await record(conn, principal, "agent.create", slug)
@@ -42,7 +45,7 @@ async def get(services: Services, principal: Principal, slug: str) -> Agent:
 async def update(services: Services, principal: Principal, slug: str, changes: dict[str, Any]) -> Agent:
     """By whoever made it, or an owner of the account."""
     async with services.db.transaction(account_scope(principal)) as conn:
-        _require_maker(principal, await find_agent(conn, slug))
+        require_maker(services, principal, (await find_agent(conn, slug)).created_by)
         known = {name: value for name, value in changes.items() if value is not None}
         if known:
             await store.update(conn, slug, **known, changed_by=principal.user_id, updated_at=services.clock())
@@ -53,7 +56,7 @@ async def update(services: Services, principal: Principal, slug: str, changes: d
 async def delete(services: Services, principal: Principal, slug: str) -> None:
     """It answers nowhere any more. What it remembered stays where it is; made again, it is there again."""
     async with services.db.transaction(account_scope(principal)) as conn:
-        _require_maker(principal, await find_agent(conn, slug))
+        require_maker(services, principal, (await find_agent(conn, slug)).created_by)
         await store.update(conn, slug, deleted_at=services.clock())
         await record(conn, principal, "agent.delete", slug)
 
@@ -63,8 +66,3 @@ async def find_agent(conn: Connection, slug: str) -> Agent:
     if agent is None:
         raise NotFound("There is no such agent in this account.")
     return agent
-
-
-def _require_maker(principal: Principal, agent: Agent) -> None:
-    if principal.user_id is None or agent.created_by != principal.user_id:
-        require_owner(principal)

@@ -61,7 +61,7 @@ async def change(
             await store.update(conn, chat_id, title=title, named_by=principal.user_id)
             await record(conn, principal, "chat.rename", chat_id)
         if "workspace_id" in elsewhere:
-            await _assign(conn, services, principal, chat_id, workspace, elsewhere["workspace_id"])
+            await _assign(conn, services, principal, chat, workspace, elsewhere["workspace_id"])
         return (await find_chat(conn, principal, chat_id))[0]
 
 
@@ -69,26 +69,29 @@ async def _assign(
     conn: Connection,
     services: Services,
     principal: Principal,
-    chat_id: str,
+    chat: Chat,
     before: Workspace,
     workspace_id: str | None,
 ) -> None:
     """Move it, with what was said and remembered in it, to another workspace; without one, to the default workspace.
-    Whoever is there sees it from now on, and whoever is not no longer does.
+    Whoever is there sees it from now on, and whoever is not no longer does: so it is for who began it, or an owner of
+    the workspace that loses it.
     """
     after = await workspaces.find(conn, principal, workspace_id, needs="member")
     if after.space == before.space:
         return
     await enter(conn, space_scope(principal, before.space, after.space))
-    if await store.others_in(conn, chat_id, str(principal.user_id)):
+    if chat.created_by != principal.user_id:
+        workspaces.require_role(before, "owner")
+    elif await store.others_in(conn, chat.id, str(principal.user_id)):
         workspaces.require_role(before, "editor")  # it takes along what is not theirs
     await spaces.lock(conn, [before.space, after.space])
-    await store.move(conn, chat_id, after.space)
-    moved = await chat_memories.of_chat(conn, chat_id, any_state=True)
+    await store.move(conn, chat.id, after.space)
+    moved = await chat_memories.of_chat(conn, chat.id, any_state=True)
     await shelf.move(conn, services, principal, CHAT_MEMORIES, moved, after.space)
-    for number in await distillations.waiting(conn, chat_id):  # the job that is on its way looks in the old place
+    for number in await distillations.waiting(conn, chat.id):  # the job that is on its way looks in the old place
         await services.queue.add(conn, "distil", account=principal.account, space=after.space, distillation=number)
-    await record(conn, principal, "chat.assign", chat_id, workspace=after.id)
+    await record(conn, principal, "chat.assign", chat.id, workspace=after.id)
 
 
 async def delete(services: Services, principal: Principal, chat_id: str) -> None:

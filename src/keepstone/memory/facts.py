@@ -7,7 +7,7 @@ from datetime import datetime
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import inside, space_scope
-from keepstone.access.require import require_user
+from keepstone.access.require import require_maker, require_user
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory.projects import require_project
 from keepstone.memory.rooms import find_room
@@ -38,6 +38,7 @@ async def put(
         raise Malformed(f"{message}.".capitalize(), fields={"visibility": message})
     async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
         await store.lock(conn, scope_kind, scope, key)
+        _require_change(services, principal, await store.get(conn, scope_kind, scope, key))
         fact_id = new_id("fact")
         await store.put(
             conn, fact_id, scope_kind, scope, key, value, visibility=visibility, at=services.clock(),
@@ -73,6 +74,7 @@ async def delete(services: Services, principal: Principal, scope_kind: ScopeKind
     async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
         await store.lock(conn, scope_kind, scope, key)
         before = _there(await store.get(conn, scope_kind, scope, key))
+        _require_change(services, principal, before)
         await store.end(conn, scope_kind, scope, key, services.clock())
         await record(conn, principal, "fact.delete", before.id)
 
@@ -106,6 +108,12 @@ async def _reach(conn: Connection, principal: Principal, scope_kind: ScopeKind, 
         raise _not_found()
     await enter(conn, space_scope(principal, *spaces))
     return scope_id
+
+
+def _require_change(services: Services, principal: Principal, fact: Fact | None) -> None:
+    """The account's own are for all of it to read and add to; what is there already is its maker's to change."""
+    if fact is not None and fact.scope_kind == "global":
+        require_maker(services, principal, fact.recorded_by)
 
 
 def _there(fact: Fact | None) -> Fact:

@@ -14,6 +14,7 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
+from keepstone.access.require import may_change, require_maker
 from keepstone.engine.dedup import content_hash
 from keepstone.engine.lookup import nearest
 from keepstone.engine.takeaways.decisions import revises
@@ -77,6 +78,7 @@ async def delete_graph(services: Services, principal: Principal, graph_id: str |
     async with inside(services, principal, graph_id) as (conn, graph):
         if graph.is_default:
             raise Conflict("This is the account's default graph: forget its nodes instead.")
+        require_maker(services, principal, graph.created_by)
         await spaces.put_away(conn, graph.space, away=True)
         await record(conn, principal, "graph.delete", graph.id)
 
@@ -86,6 +88,7 @@ async def restore_graph(services: Services, principal: Principal, graph_id: str)
         graph = await store.get(conn, graph_id, deleted=True)
         if graph is None or not restorable(graph.deleted_at, services.clock()):
             raise no_graph()
+        require_maker(services, principal, graph.created_by)
         await spaces.put_away(conn, graph.space, away=False)
         await record(conn, principal, "graph.restore", graph_id)
         return await find_graph(conn, principal, graph_id)
@@ -105,7 +108,9 @@ async def store_node(
     supersedes: Sequence[str] = (),
     valid_from: datetime | None = None,
 ) -> Stored:
-    """Keep it. What it says otherwise than an older node of its type, and what it names, it supersedes."""
+    """Keep it. What it says otherwise than an older node of its type, and what it names, it supersedes: of these what
+    the caller may change. What is others' and not named stays as it is beside it.
+    """
     text = NODES.check_text(content)
     check_metadata(metadata)
     now = services.clock()
@@ -122,8 +127,11 @@ async def store_node(
         node = known or prepared.memory
         named = [await find_node(conn, graph, name) for name in dict.fromkeys(supersedes) if name != node.id]
         old = {older.id: older for older in named if older.valid_to is None}
+        for older in old.values():
+            require_maker(services, principal, older.user_id)
         if known is None:
-            old |= {older.id: older for older in await _revised(conn, prepared)}
+            revised = await _revised(conn, prepared)
+            old |= {older.id: older for older in revised if may_change(services, principal, older.user_id)}
             await shelf.keep(conn, services, principal, NODES, prepared)
         for older in old.values():
             await _supersede(conn, services, principal, older, node)
@@ -166,7 +174,7 @@ async def update_node(
             metadata=metadata if metadata is not None else node.metadata,
         )  # fmt: skip
 
-    return await shelf.change(services, principal, NODES, _finder(principal, graph_id, node_id), edit)
+    return await shelf.change(services, principal, NODES, _to_change(services, principal, graph_id, node_id), edit)
 
 
 async def node_history(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> list[Version]:
@@ -177,11 +185,11 @@ async def node_history(services: Services, principal: Principal, graph_id: str |
 
 async def forget_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> None:
     """Into the trash, for 30 days."""
-    await shelf.trash(services, principal, NODES, _finder(principal, graph_id, node_id))
+    await shelf.trash(services, principal, NODES, _to_change(services, principal, graph_id, node_id))
 
 
 async def restore_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> Node:
-    return await shelf.restore(services, principal, NODES, _finder(principal, graph_id, node_id))
+    return await shelf.restore(services, principal, NODES, _to_change(services, principal, graph_id, node_id))
 
 
 # ------------------------------------------------------------------------------------------------------- edges
@@ -208,11 +216,12 @@ async def relate(
         raise Invalid("valid_to is before valid_from.")
     edge = Edge(
         id=new_id("edge"), from_id=from_id, to_id=to_id, type=edge_type, metadata=metadata,
-        valid_from=valid_from or now, valid_to=valid_to, created_at=now,
+        valid_from=valid_from or now, valid_to=valid_to, created_by=principal.user_id, created_at=now,
     )  # fmt: skip
     async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         new, old = await find_node(conn, graph, from_id), await find_node(conn, graph, to_id)
         if edge_type == SUPERSEDES and old.valid_to is None:
+            require_maker(services, principal, old.user_id)
             if new.valid_to is not None:
                 raise Conflict("The newer node is itself superseded: name the one that holds, or store it again.")
             return await _supersede(conn, services, principal, old, new, metadata)
@@ -232,6 +241,7 @@ async def end_edge(services: Services, principal: Principal, graph_id: str | Non
         edge = await store.edge(conn, graph.space, edge_id)
         if edge is None:
             raise NotFound("There is no such edge in this graph.")
+        require_maker(services, principal, edge.created_by)
         if edge.valid_to is not None and edge.valid_to <= services.clock():
             return  # what it superseded may be superseded by another meanwhile
         await store.end_edge(conn, edge_id, services.clock())
@@ -330,6 +340,17 @@ def _finder(principal: Principal, graph_id: str | None, node_id: str) -> Finder[
     return find
 
 
+def _to_change(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> Finder[Node]:
+    find = _finder(principal, graph_id, node_id)
+
+    async def find_own(conn: Connection) -> Sequence[Node]:
+        [node] = await find(conn)
+        require_maker(services, principal, node.user_id)
+        return [node]
+
+    return find_own
+
+
 async def _revised(conn: Connection, new: Prepared[Node]) -> list[Node]:
     """Older nodes of the same type that this one says otherwise."""
     node = new.memory
@@ -358,7 +379,7 @@ async def _supersede(
     until = max(old.valid_from, new.valid_from)
     edge = Edge(
         id=new_id("edge"), from_id=new.id, to_id=old.id, type=SUPERSEDES, metadata=metadata or {}, valid_from=until,
-        valid_to=None, created_at=services.clock(),
+        valid_to=None, created_by=principal.user_id, created_at=services.clock(),
     )  # fmt: skip
     made = await store.insert_edge(conn, old.space, edge, principal.user_id)
     over = await shelf.prepare(services, NODES, replace(old, valid_to=until, superseded_by=new.id), embed=False)

@@ -50,3 +50,21 @@ class AuditLine:
     action: str
     object_id: str | None
     details: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAuditLine(AuditLine):
+    """As the operator sees it, among those of all accounts."""
+
+    account_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which lines: all conditions hold together. `action` is one (`key.create`), or all of a noun (`key`)."""
+
+    user_id: str | None = None
+    action: str | None = None
+    object_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None

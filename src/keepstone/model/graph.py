@@ -17,6 +17,7 @@ class Graph:
     name: str
     is_default: bool
     node_count: int
+    created_by: str | None  # None: the account's
     created_at: datetime
     deleted_at: datetime | None
     space: int
@@ -47,6 +48,7 @@ class Edge:
     metadata: dict[str, Any]
     valid_from: datetime
     valid_to: datetime | None
+    created_by: str | None
     created_at: datetime
 
 

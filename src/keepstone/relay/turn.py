@@ -28,6 +28,7 @@ from keepstone.store import chats as store
 from keepstone.store.db import Connection
 
 MOST_INJECTED = 8
+_LONGEST_CALL_ID = 255  # characters: a model's own, and longer ones are no key to be looked up by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +183,7 @@ async def keep_calls(
         )
         for client_call in client_calls
         for position, call in enumerate(own)
+        if max(len(client_call), len(call.id)) <= _LONGEST_CALL_ID
     ]  # fmt: skip
     async with workspaces.inside(services, principal, turn.workspace_id) as (conn, workspace):
         await tool_calls.insert(conn, workspace.space, kept, principal.user_id)

@@ -1,22 +1,55 @@
-"""Audit lines: written in the transaction of what they tell, and never changed."""
+"""Audit lines: written in the transaction of what they tell, never changed, and removed when they are old."""
 
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.credential import AuditLine
-from keepstone.model.page import Page, PageRequest
-from keepstone.store.db import Connection, fetch_page, insert_row
+from keepstone.model.credential import AuditFilter, AuditLine, ServerAuditLine
+from keepstone.model.page import Page, PageRequest, cut_page
+from keepstone.store.db import Connection, fetch_all, fetch_page, fetch_value, insert_row
 
 
 async def insert(conn: Connection, line_id: str, *, details: dict[str, Any], **columns: str | None) -> None:
     await insert_row(conn, "audit", {"id": line_id, "details": Jsonb(details), **columns})
 
 
-async def page(conn: Connection, user_id: str | None, page: PageRequest) -> Page[AuditLine]:
-    """The newest first; of one user, or with None of the whole account."""
+async def page(conn: Connection, wanted: AuditFilter, page: PageRequest) -> Page[AuditLine]:
+    """The account's, the newest first."""
     query: LiteralString = """
         SELECT account, id, at, user_id, via, credential_id, action, object_id, details FROM audit
          WHERE account = %(account)s AND (%(user)s::text IS NULL OR user_id = %(user)s)
+           AND (%(action)s::text IS NULL OR action = %(action)s OR starts_with(action, %(action)s || '.'))
+           AND (%(object)s::text IS NULL OR object_id = %(object)s)
+           AND (%(since)s::timestamptz IS NULL OR at >= %(since)s)
+           AND (%(until)s::timestamptz IS NULL OR at < %(until)s)
     """
-    return await fetch_page(conn, AuditLine, query, {"user": user_id}, page, when="at")
+    return await fetch_page(conn, AuditLine, query, _conditions(wanted), page, when="at")
+
+
+async def of_server(
+    conn: Connection, wanted: AuditFilter, page: PageRequest, account_id: str | None
+) -> Page[ServerAuditLine]:
+    """Those of every account, or of one, for the operator; the newest first. Needs no scope."""
+    at, last = page.after or (None, None)
+    lines = await fetch_all(
+        conn,
+        ServerAuditLine,
+        """
+        SELECT * FROM all_audit(%(of)s, %(user)s, %(action)s, %(object)s, %(since)s, %(until)s, %(at)s, %(last)s,
+                                %(limit)s)
+        """,
+        _conditions(wanted) | {"of": account_id, "at": at, "last": last, "limit": page.limit + 1},
+    )
+    return cut_page(lines, page, lambda line: (line.at, line.id))
+
+
+async def purge(conn: Connection, days: int) -> int:
+    """What is older goes, of every account. Needs no scope."""
+    return await fetch_value(conn, "SELECT purge_audit(%(days)s)", {"days": days})
+
+
+def _conditions(wanted: AuditFilter) -> dict[str, Any]:
+    return {
+        "user": wanted.user_id, "action": wanted.action, "object": wanted.object_id, "since": wanted.since,
+        "until": wanted.until,
+    }  # fmt: skip

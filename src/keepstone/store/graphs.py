@@ -23,7 +23,8 @@ from keepstone.store.db import (
 
 _GRAPH: LiteralString = """
     SELECT s.name AS id, s.title AS name, s.metadata @> '{"default": true}' AS is_default,
-           s.memory_count AS node_count, s.created_at, s.deleted_at, s.space, h.space AS history
+           s.memory_count AS node_count, s.named_by AS created_by, s.created_at, s.deleted_at, s.space,
+           h.space AS history
       FROM spaces s JOIN spaces h ON h.account = s.account AND h.part_of = s.space
      WHERE s.account = %(account)s AND s.kind = 'graph' AND s.part_of IS NULL
 """
@@ -34,7 +35,7 @@ SHAPE = memories.Shape(
     joins="JOIN spaces h ON h.account = s.account AND h.part_of = s.space",
 )
 _EDGE: LiteralString = """
-    SELECT e.id, e.from_id, e.to_id, e.type, e.metadata, e.valid_from, e.valid_to, e.created_at
+    SELECT e.id, e.from_id, e.to_id, e.type, e.metadata, e.valid_from, e.valid_to, e.created_by, e.created_at
       FROM edges e WHERE e.account = %(account)s AND e.deleted_at IS NULL
 """
 # What holds now, or held then; and the other filters.

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from keepstone_client.binding import D, Resource, operation, paged
-from keepstone_client.core import Page, Request, at, filled, into, nothing, page_of
+from keepstone_client.core import Page, Request, at, filled, into, nothing, page_of, text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +221,33 @@ class Sessions(Resource[D]):
 
 class Audit(Resource[D]):
     @paged
-    def list(self, *, page_size: int | None = None) -> Request[Page[AuditLine]]:
-        """Who did what, the newest first."""
-        return Request(method="GET", path="/v1/audit", parse=page_of(AuditLine), params=filled(limit=page_size))
+    def list(
+        self,
+        *,
+        user_id: str | None = None,
+        action: str | None = None,
+        object_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Request[Page[AuditLine]]:
+        """Who did what, the newest first. `action` is one, such as `key.create`, or all of a noun: `key`."""
+        wanted = {"from": since, "to": until}
+        params = filled(user_id=user_id, action=action, object_id=object_id, limit=page_size, **wanted)
+        return Request(method="GET", path="/v1/audit", parse=page_of(AuditLine), params=params)
+
+    @operation
+    def export(
+        self,
+        *,
+        format: Literal["csv", "jsonl"] = "csv",
+        user_id: str | None = None,
+        action: str | None = None,
+        object_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Request[str]:
+        """All of them, as a file."""
+        wanted = {"from": since, "to": until}
+        params = filled(format=format, user_id=user_id, action=action, object_id=object_id, **wanted)
+        return Request(method="GET", path="/v1/audit/export", parse=text, params=params, timeout=600)

@@ -6,13 +6,13 @@ from a doubt is decided by whoever asks: a joke may spoil a whole message, a con
 
 import re
 
-from keepstone.engine.language.tables import load
+from keepstone.engine.language.tables import late, load
 
 _DOUBT = load("doubt")
 
 
 def _any(*tables: str) -> re.Pattern[str]:
-    return re.compile("|".join(_DOUBT.pattern(table).pattern for table in tables))
+    return late(lambda: re.compile("|".join(_DOUBT.pattern(table).pattern for table in tables)))
 
 
 # The whole message is not meant as it is said. Laughter may also go with what is true: "I love pizza, haha".
@@ -24,8 +24,8 @@ SUPPOSED = _any("supposed")
 UNSURE = _any("unsure")
 TENTATIVE = _any("unsure", "considered")
 # Holds a question; and ends as one.
-ASKED = re.compile(rf"[?？]|{_DOUBT.pattern('asked').pattern}")
-ASKS = re.compile(rf"(?<!\W)(?=\W*[?？])\W*$|^\W*¿|{_DOUBT.pattern('asked').pattern}")
+ASKED = late(lambda: re.compile(rf"[?？]|{_DOUBT.pattern('asked').pattern}"))
+ASKS = late(lambda: re.compile(rf"(?<!\W)(?=\W*[?？])\W*$|^\W*¿|{_DOUBT.pattern('asked').pattern}"))
 # Each mark ends what another one opened, so that a line of them is read once.
 QUOTED = re.compile(r'"[^"\n]{3,}"|“[^“”\n]{3,}”|「[^「」\n]{3,}」|„[^„“\n]{3,}“')
 

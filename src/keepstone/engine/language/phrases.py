@@ -40,7 +40,7 @@ _NEEDLES = 24
 # is longer, and where every repetition ends somewhere, the work on a text grows as the text does and no faster.
 _ANYTHING, _GROUPS, _ALIKE = 400, 20, 80
 _REPEATED = re.compile(
-    r"(?P<anything>\.|\\S|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<group>\))|(?:(?P<mark>[*+])|\{(?P<least>\d*),\})(?P<manner>[?+]?)"
+    r"(?P<anything>\.|\\S|\[\^?\]?(?:\\.|[^\]\\]){0,400}\])|(?P<group>\))|(?:(?P<mark>[*+])|\{(?P<least>\d*),\})(?P<manner>[?+]?)"
     r"|\\.|\(\?(?:<?[=!]|[:>]|P<\w+>)|[?}][?+]?|.",
     re.DOTALL,
 )

@@ -16,10 +16,10 @@ from keepstone.engine.language.tables import load
 
 FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 BARRIER = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
-HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?P<text>.*)$|\s*(?:\*\*|__)(?P<bold>[^*_]+?)[:：]?(?:\*\*|__)[:：]?\s*$")
-UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*$")
+HEADING = re.compile(r"^(?:\s{0,3}#{1,6}\s+(?P<text>.*)|\s*+(?:\*\*|__)(?P<bold>[^*_]+?)[:：]?(?:\*\*|__)[:：]?\s*)$")
+UNDERLINE = re.compile(r"^\s*+(?:={3,}+|-{3,}+)\s*$")
 # What stands before the words of a line: a quote, a bullet, a number, a box to tick.
-LEAD = re.compile(r"(?:\s*(?:>+|[-*+•·](?=\s)|\d{1,3}[.)、](?=\s|[^\d\s])|\[[ xX]\](?=\s)))+\s*")
+LEAD = re.compile(r"^(?:\s*+(?:>++|[-*+•·](?=\s)|\d{1,3}[.)、](?=\s|[^\d\s])|\[[ xX]\](?=\s)))++\s*")
 # No bracket stands in another but for one pair in an address: a text of nothing but brackets is read once.
 _ADDRESS = r"\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*"
 PICTURE = re.compile(rf"!\[([^\[\]]*)\]{_ADDRESS}\)")

@@ -8,9 +8,9 @@ ValueError that names the file and the table.
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,25 @@ _SETTINGS = frozenset({"ignore_case", "any_space", "uses", "shapes"})
 _BEGINS, _ENDS = r"(?<!\w)", r"(?!\w)"
 _BREAK = re.compile(r"\n\s*")
 _NAMED = re.compile(r"(?<!\(\?P)<(?!phrase>)([a-z]\w*)>")
+
+
+class LatePattern:
+    """A regular expression that is made when it is first used: to make all of them takes a program longer to start than
+    everything else together. It answers as a compiled one does.
+    """
+
+    def __init__(self, make: Callable[[], re.Pattern[str]]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        made = self._make()
+        self.pattern, self.search, self.match, self.fullmatch = made.pattern, made.search, made.match, made.fullmatch
+        self.finditer, self.findall, self.sub, self.split = made.finditer, made.findall, made.sub, made.split
+        return getattr(made, name)  # from now on those above are found without coming by here
+
+
+def late(make: Callable[[], re.Pattern[str]]) -> re.Pattern[str]:
+    return cast("re.Pattern[str]", LatePattern(make))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +79,7 @@ class RuleTables:
     name: str
     data: Mapping[str, Any]
     used: Sequence["RuleTables"] = ()
+    _read: dict[str, Phrase] = field(default_factory=dict[str, Phrase], compare=False)
 
     def words(self, table: str, *languages: str) -> tuple[str, ...]:
         """The phrases of a table as they are written; those of all languages where none is named."""
@@ -67,7 +87,7 @@ class RuleTables:
 
     def pattern(self, table: str) -> re.Pattern[str]:
         """One pattern for all phrases of a table, in its frame where it has one; or a shape."""
-        return self._compiled(table, self._source(table))
+        return late(lambda: self._compiled(table, self._source(table)))
 
     def rules(self, table: str, *, whole_words: bool = True) -> tuple[Rule, ...]:
         """The phrases of a table of rules, in the order of the file."""
@@ -80,7 +100,7 @@ class RuleTables:
             for language, written in self._written(table, entry):
                 phrase = self._phrase(table, written)
                 source = _bounded([phrase]) if whole_words and language in SPACED else phrase.source
-                rules.append(Rule(self._compiled(table, source), phrase.needles, about))
+                rules.append(Rule(late(partial(self._compiled, table, source)), phrase.needles, about))
         return tuple(rules)
 
     def _written(self, table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -130,12 +150,17 @@ class RuleTables:
     def _named(self, table: str, name: str) -> Phrase:
         """What `<name>` stands for: a shape, or any of the phrases of a table."""
         for tables in (self, *self.used):
+            if name in tables._read:
+                return tables._read[name]
             if name in tables._shapes() or isinstance(tables.data.get(name, {}).get("frame"), str):
-                return Phrase(tables._source(name), ())
-            if name in tables.data:
+                tables._read[name] = Phrase(tables._source(name), ())
+            elif name in tables.data:
                 if name == table:
                     raise self._wrong(table, f"<{name}> stands for itself")
-                return phrases.either([tables._phrase(name, written) for _, written in tables._listed(name)])
+                listed = [tables._phrase(name, written) for _, written in tables._listed(name)]
+                tables._read[name] = phrases.either(listed)
+            if name in tables._read:
+                return tables._read[name]
         raise self._wrong(table, f"there is no table <{name}>")
 
     def _compiled(self, table: str, source: str) -> re.Pattern[str]:

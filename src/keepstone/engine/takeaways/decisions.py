@@ -32,7 +32,7 @@ _ENDED = _TABLES.pattern("ended")
 _CUES = [cue for cue in CUES if cue.about["kind"] == "decision" and cue.about["weight"] >= 0.7]
 _STRONG = tables.RuleIndex([cue for cue in _CUES if cue.about["weight"] >= 0.75])
 _PATTERNS = (_DECIDES_NAMED, _DECIDES, *(cue.pattern for cue in _CUES))
-_FIRM = re.compile("|".join(pattern.pattern for pattern in _PATTERNS))
+_FIRM = tables.late(lambda: re.compile("|".join(pattern.pattern for pattern in _PATTERNS)))
 # The words with which a decision is made, not those that it is about; and days, which are chosen in it.
 _SAYING = frozenset(
     term
@@ -52,7 +52,7 @@ _DAYS = frozenset(
     for term in terms(words.replace("|", " "), language)
 )
 _WHOSE = re.compile(r"\b(?:for|of|für|de|von)\s+([\w-]+)", re.IGNORECASE)
-_WORD = re.compile(r"[\w'’.-]*[\w]")
+_WORD = re.compile(r"(?<![\w'’.-])[\w'’.-]*\w")
 
 
 def decides(sentence: str, low: str) -> bool:

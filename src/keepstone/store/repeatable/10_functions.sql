@@ -200,6 +200,33 @@ AS $$
      ORDER BY a.account
 $$;
 
+-- For the operator: who did what, in every account or in one, the newest first. No text, no secret. Null is everything;
+-- `before` and `last` are what the page before ended with.
+CREATE OR REPLACE FUNCTION all_audit(of_account text, of_user text, of_action text, of_object text, since timestamptz,
+                                     until timestamptz, before timestamptz, last text, most int)
+    RETURNS TABLE (account int, account_id text, id text, at timestamptz, user_id text, via text, credential_id text,
+                   action text, object_id text, details jsonb)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT l.account, a.id, l.id, l.at, l.user_id, l.via, l.credential_id, l.action, l.object_id, l.details
+      FROM audit l JOIN accounts a USING (account)
+     WHERE (of_account IS NULL OR a.id = of_account) AND (of_user IS NULL OR l.user_id = of_user)
+       AND (of_action IS NULL OR l.action = of_action OR starts_with(l.action, of_action || '.'))
+       AND (of_object IS NULL OR l.object_id = of_object)
+       AND (since IS NULL OR l.at >= since) AND (until IS NULL OR l.at < until)
+       AND (before IS NULL OR (l.at, l.id) < (before, last))
+     ORDER BY l.at DESC, l.id DESC
+     LIMIT most
+$$;
+
+-- Lines of the audit trail that are older than that. Returns how many went.
+CREATE OR REPLACE FUNCTION purge_audit(days int) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    WITH gone AS (DELETE FROM audit WHERE at < now() - make_interval(days => days) RETURNING 1)
+    SELECT count(*) FROM gone
+$$;
+
 -- Is there anything to find?
 CREATE OR REPLACE FUNCTION has_passages() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp

@@ -25,10 +25,10 @@ DECLARE
         'erase_traces'];
     of_server constant text[] := ARRAY[
         -- the operator's
-        'all_users', 'put_plan', 'usage_of_accounts', 'find_query', 'await_vectors_of', 'filled_spaces',
+        'all_users', 'all_audit', 'put_plan', 'usage_of_accounts', 'find_query', 'await_vectors_of', 'filled_spaces',
         -- the jobs'
         'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
-        'purge_workspaces', 'purge_entities', 'forget_expired_logins'];
+        'purge_workspaces', 'purge_entities', 'purge_audit', 'forget_expired_logins'];
 BEGIN
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
     FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,

@@ -5,10 +5,11 @@ trail who changed what and who looked at whom.
 from typing import Annotated
 
 from fastapi import Path, Query
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from keepstone.access import audit, plans, usage
 from keepstone.access import operator as operations
-from keepstone.access import plans, usage
 from keepstone.memory import graph_recall
 from keepstone.model import graph
 from keepstone.model.ids import pattern
@@ -17,6 +18,7 @@ from keepstone.store.queue import JobRow, LaneCount, TaskCount
 from keepstone.surfaces.http.caller import Operator, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
+from keepstone.surfaces.rest import keys as key_routes
 from keepstone.surfaces.rest import usage as usage_routes
 
 router = Router(prefix="/x_console/api", tags=["console"])
@@ -200,3 +202,32 @@ class QueryOut(
 @router.get("/queries/{query_id:qry}", summary="What a recall from a graph did")
 async def get_query(services: Used, _: Operator, query_id: str) -> QueryOut:
     return QueryOut.model_validate(await graph_recall.get_query(services, query_id))
+
+
+# ------------------------------------------------------------------------------------------------------- who did what
+
+_Account = Annotated[str | None, Query(pattern=f"^{pattern('acct')}$", description="Of this account alone.")]
+
+
+class ServerAuditOut(key_routes.AuditOut):
+    account_id: str
+
+
+@router.get("/audit", summary="Who did what in all accounts, the newest first")
+async def list_server_audit(
+    services: Used, principal: Operator, page: Paging, wanted: key_routes.AuditWanted, account_id: _Account = None
+) -> PageOut[ServerAuditOut]:
+    lines = await audit.list_of_server(services, principal, page, wanted=wanted, account_id=account_id)
+    return show_page(lines, ServerAuditOut.model_validate)
+
+
+@router.get("/audit/export", summary="The same as a file, all of it", response_class=StreamingResponse)
+async def export_server_audit(
+    services: Used,
+    principal: Operator,
+    wanted: key_routes.AuditWanted,
+    account_id: _Account = None,
+    form: key_routes.AuditFormat = "csv",
+) -> StreamingResponse:
+    lines = audit.export_of_server(services, principal, wanted=wanted, account_id=account_id)
+    return await key_routes.audit_file(lines, form)

@@ -1,16 +1,20 @@
 """API keys, browser sessions, and the audit trail."""
 
+from collections.abc import AsyncGenerator
 from typing import Annotated
 
+from fastapi import Depends, Query
+from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
-from keepstone.model.credential import ApiKey, AuditLine, LoginSession
+from keepstone.model.credential import ApiKey, AuditFilter, AuditLine, LoginSession
+from keepstone.model.ids import pattern
 from keepstone.model.principal import KeySurface, Permission
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Name, PageOut, Paging, Time, Wire, fields_of, show_page
+from keepstone.surfaces.http.wire import Name, PageOut, Paging, Time, Wire, fields_of, refuse, show_page
 
 router = Router(prefix="/v1", tags=["keys"])
 
@@ -56,6 +60,37 @@ class AuditOut(fields_of(AuditLine, "id at user_id via credential_id action obje
     pass
 
 
+async def _wanted(
+    user_id: Annotated[str | None, Query(pattern=f"^{pattern('usr')}$", description="Who did it.")] = None,
+    action: Annotated[
+        str | None, Query(pattern=r"^[a-z_]+(\.[a-z_]+)?$", max_length=64, description="`key.create`, or all of `key`.")
+    ] = None,
+    object_id: Annotated[str | None, Query(max_length=255, description="To what.")] = None,
+    since: Annotated[Time | None, Query(alias="from", description="From this time on.")] = None,
+    until: Annotated[Time | None, Query(alias="to", description="Before this time.")] = None,
+) -> AuditFilter:
+    refuse("object_id", object_id)
+    return AuditFilter(user_id=user_id, action=action, object_id=object_id, since=since, until=until)
+
+
+AuditWanted = Annotated[AuditFilter, Depends(_wanted)]
+AuditFormat = Annotated[audit.AuditForm, Query(alias="format", description="`csv`, or a line of JSON for each.")]
+
+
+async def audit_file(lines: AsyncGenerator[AuditLine], form: audit.AuditForm) -> StreamingResponse:
+    first = await anext(lines, None)  # so that a refusal is an answer and not a broken stream
+
+    async def every() -> AsyncGenerator[AuditLine]:
+        if first is not None:
+            yield first
+        async for line in lines:
+            yield line
+
+    kind = {"csv": "text/csv", "jsonl": "application/jsonl"}[form]
+    headers = {"content-disposition": f'attachment; filename="keepstone-audit.{form}"'}
+    return StreamingResponse(audit.written(every(), form), media_type=kind, headers=headers)
+
+
 @router.post("/keys", status_code=201, summary="Make an API key")
 async def create_key(services: Used, principal: Caller, body: KeyIn) -> NewKeyOut:
     made, secret = await keys.create_key(services, principal, **dict(body))
@@ -63,7 +98,6 @@ async def create_key(services: Used, principal: Caller, body: KeyIn) -> NewKeyOu
 
 
 _keys = Routes(router, KeyOut)
-_lines = Routes(router, AuditOut)
 _keys.page("/keys", keys.list_keys, "list_keys", "My keys; for an owner the service keys too")
 _keys.one("GET", "/keys/{key_id:key}", keys.get_key, "get_key", "One key, without its secret")
 _keys.remove("/keys/{key_id:key}", keys.revoke_key, "revoke_key", "Revoke a key")
@@ -79,4 +113,15 @@ async def list_sessions(services: Used, principal: Caller, page: Paging) -> Page
 
 _keys.remove("/sessions", sessions.end_other_sessions, "end_other_sessions", "Sign all of them out but this one")
 _keys.remove("/sessions/{session_id:ses}", sessions.end_session, "end_session", "Sign one of them out")
-_lines.page("/audit", audit.list_lines, "list_audit", "Who did what, the newest first; for an owner the whole account")
+
+
+@router.get("/audit", summary="Who did what, the newest first; for an owner the whole account")
+async def list_audit(services: Used, principal: Caller, page: Paging, wanted: AuditWanted) -> PageOut[AuditOut]:
+    return show_page(await audit.list_lines(services, principal, page, wanted=wanted), AuditOut.model_validate)
+
+
+@router.get("/audit/export", summary="The same as a file, all of it", response_class=StreamingResponse)
+async def export_audit(
+    services: Used, principal: Caller, wanted: AuditWanted, form: AuditFormat = "csv"
+) -> StreamingResponse:
+    return await audit_file(audit.export_lines(services, principal, wanted=wanted), form)

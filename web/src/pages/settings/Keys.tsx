@@ -12,6 +12,7 @@ import { More } from './More'
 import { NewKey } from './NewKey'
 import { Row, Rows } from './Row'
 import { Section } from './Section'
+import { useSafetyWords } from './safety.words'
 import { useSettingsWords } from './settings.words'
 
 type Key = Schema<'KeyOut'>
@@ -86,6 +87,7 @@ function isOver(key: Key): boolean {
 
 function KeyRow({ one, revoke }: { one: Key; revoke: () => void }) {
   const words = useSettingsWords()
+  const safety = useSafetyWords()
   const format = useFormat()
   const over = isOver(one)
   return (
@@ -110,6 +112,15 @@ function KeyRow({ one, revoke }: { one: Key; revoke: () => void }) {
           {one.name}
         </Text>
         {one.user_id === null && <Badge variant="light">{words('keyService')}</Badge>}
+        {one.permission === 'read' && <Badge variant="light">{safety('readOnly')}</Badge>}
+        {one.surfaces && (
+          <Badge variant="default">{one.surfaces.map((surface) => safety(surface)).join(', ')}</Badge>
+        )}
+        {one.spaces && (
+          <Badge variant="default" title={one.spaces.join(', ')}>
+            {safety('places', { count: one.spaces.length })}
+          </Badge>
+        )}
       </Group>
       <Text size="xs" c="dimmed">
         <Text span ff="monospace" size="xs">

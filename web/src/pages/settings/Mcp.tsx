@@ -34,7 +34,8 @@ export function Mcp() {
       { replace: true },
     )
   const make = useMutation({
-    mutationFn: () => ok(api.POST('/v1/keys', { body: { name: CLIENT_NAMES[client], service: false } })),
+    mutationFn: () =>
+      ok(api.POST('/v1/keys', { body: { name: CLIENT_NAMES[client], service: false, permission: 'write' } })),
     onSuccess: (key) => {
       setMade(key)
       void cache.invalidateQueries({ queryKey: ['keys'] })

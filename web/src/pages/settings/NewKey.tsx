@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
 import { useFrameWords } from '@/app/frame.words'
 import { Copied } from './Copied'
+import { KeyLimits, NO_LIMITS, sent } from './KeyLimits'
 import { useSettingsWords } from './settings.words'
 
 const DAYS = ['30', '90', '365'] as const
@@ -50,9 +51,14 @@ function KeyForm({
   const [name, setName] = useState('')
   const [days, setDays] = useState<string | null>('never')
   const [service, setService] = useState(false)
+  const [limits, setLimits] = useState(NO_LIMITS)
   const make = useMutation({
     mutationFn: () =>
-      ok(api.POST('/v1/keys', { body: { name: name.trim(), service, expires_at: inDays(Number(days)) } })),
+      ok(
+        api.POST('/v1/keys', {
+          body: { name: name.trim(), service, expires_at: inDays(Number(days)), ...sent(limits) },
+        }),
+      ),
     onSuccess: (made) => {
       void client.invalidateQueries({ queryKey: ['keys'] })
       onMade(made)
@@ -87,6 +93,7 @@ function KeyForm({
             })),
           ]}
         />
+        <KeyLimits limits={limits} change={setLimits} />
         {owner && (
           <Switch
             label={words('keyService')}

@@ -1,6 +1,7 @@
 import type { Schema } from '@/api/client'
 import { Password } from './Password'
 import { Preferences } from './Preferences'
+import { SecondFactor } from './SecondFactor'
 import { Sessions } from './Sessions'
 import { You } from './You'
 
@@ -11,6 +12,7 @@ export function Profile({ me }: { me: Schema<'Me'> }) {
       <You user={me.user} />
       <Preferences user={me.user} />
       <Password user={me.user} />
+      <SecondFactor user={me.user} />
       <Sessions />
     </>
   )

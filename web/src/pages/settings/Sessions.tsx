@@ -1,4 +1,5 @@
 import { Badge, Button, Group, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { api, ok, type Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
@@ -8,10 +9,12 @@ import { browserOf } from './browsers'
 import { More } from './More'
 import { Row, Rows } from './Row'
 import { Section } from './Section'
+import { useSafetyWords } from './safety.words'
 import { useSettingsWords } from './settings.words'
 
 export function Sessions() {
   const words = useSettingsWords()
+  const safety = useSafetyWords()
   const format = useFormat()
   const client = useQueryClient()
   const found = useInfiniteQuery({
@@ -26,13 +29,27 @@ export function Sessions() {
       ok(api.DELETE('/v1/sessions/{session_id}', { params: { path: { session_id } } })),
     onSuccess: () => client.invalidateQueries({ queryKey: ['sessions'] }),
   })
+  const endOthers = useMutation({
+    mutationFn: () => ok(api.DELETE('/v1/sessions')),
+    onSuccess: () => {
+      notifications.show({ message: safety('endedOthers') })
+      return client.invalidateQueries({ queryKey: ['sessions'] })
+    },
+  })
   const called = (session: Schema<'SessionOut'>) => {
     if (!session.user_agent) return words('sessionUnknown')
     const { browser, system } = browserOf(session.user_agent)
     return system ? words('on', { browser, system }) : browser
   }
   return (
-    <Section title={words('sessions')}>
+    <Section
+      title={words('sessions')}
+      action={
+        <Button variant="default" loading={endOthers.isPending} onClick={() => endOthers.mutate()}>
+          {safety('endOthers')}
+        </Button>
+      }
+    >
       {found.isPending && <Waiting />}
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
       {found.data && (

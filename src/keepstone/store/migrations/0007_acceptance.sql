@@ -1,7 +1,4 @@
--- Who made what an account shares, whom a foreign issuer knows, and who agreed to be in an account.
-
-ALTER TABLE spaces ADD COLUMN created_by text COLLATE "C";  -- of a graph; null: the account's
-ALTER TABLE edges ADD COLUMN IF NOT EXISTS created_by text COLLATE "C";
+-- Whom a foreign issuer knows, and who agreed to be in an account.
 
 ALTER TABLE users ADD COLUMN subject_issuer text;  -- whose `subject` it is; null: noted before anybody came with it
 -- When they took the place that somebody made for them; whom the operator added has one at once. Until then a foreign
