@@ -5,13 +5,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import prepared
 from keepstone.access import sessions
 from keepstone.access.firstrun import OWNER_EMAIL
 from keepstone.access.keys import create_key
@@ -48,13 +48,7 @@ class Live:
             **environ,
         }
         self.log: list[str] = []
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "keepstone", "serve", "--port", "0"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self.environ,
-        )
+        self.process = prepared.start("serve", "--port", "0", environ=self.environ)
         self.url = self._announced()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -69,14 +63,7 @@ class Live:
 
     def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Another `keepstone` command on the same home."""
-        return subprocess.run(
-            [sys.executable, "-m", "keepstone", *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self.environ,
-        )
+        return prepared.run(*words, environ=self.environ, stdin=stdin)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         if self.process.poll() is None:

@@ -235,7 +235,8 @@ async def test_deleting_puts_a_capsule_into_the_trash_and_nothing_else(client: h
     assert trash[0]["deleted_at"].endswith("Z")
     assert len((await get(client, auth, f"{CAPSULES}/{gone['id']}/history"))["items"]) == 2
     used = await get(client, auth, "/v1/memory/usage")
-    assert (used["count"], used["bytes_used"], used["in_trash"]) == (1, stays["size_bytes"], 1)
+    of_scope = len("olga") + len("We use Clerk")
+    assert (used["count"], used["bytes_used"], used["in_trash"]) == (1, stays["size_bytes"] + of_scope, 1)
     body = {"scope_id": "team", "message": {"speaker": "max", "text": "Do we use Clerk?"}}
     said = (await client.post("/v1/recall", headers=auth, json=body)).json()["evidence"]
     assert [item["text"] for item in said] == ["We use Clerk"], "the conversation is still there"

@@ -59,6 +59,20 @@ def test_a_service_key_speaks_for_the_account(live: Live) -> None:
     assert httpx.get(live.url + "/v1/me", headers=auth).status_code == 401
 
 
+def test_a_key_is_made_for_less_than_its_user_may(live: Live) -> None:
+    limits = ("--read-only", "--surface", "capsules", "--space", "capsules", "--expires", "90d")
+    (key,) = lines(live.cli("keys", "create", "--user", "owner@localhost", "--name", "reader", *limits))
+    auth = {"Authorization": f"Bearer {key}"}
+    assert httpx.get(live.url + "/v1/memory/capsules", headers=auth).status_code == 200
+    kept = httpx.post(live.url + "/v1/memory/capsules", headers=auth, json={"content_md": "a"})
+    assert (kept.status_code, kept.json()["error"]["code"]) == (403, "read_only_key")
+    assert httpx.get(live.url + "/v1/rooms", headers=auth).status_code == 403
+    listed = json.loads(live.cli("keys", "list", "--user", "owner@localhost", "--json").stdout)
+    reader = next(item for item in listed if item["name"] == "reader")
+    assert (reader["permission"], reader["surfaces"], reader["spaces"]) == ("read", ["capsules"], ["capsules"])
+    assert reader["expires_at"] is not None
+
+
 def test_a_login_link_signs_in_once(live: Live) -> None:
     live.cli("users", "create", "dora@example.org")
     (link,) = lines(live.cli("login-link", "dora@example.org"))
@@ -76,6 +90,8 @@ def test_a_login_link_signs_in_once(live: Live) -> None:
         (("users", "create", "x@example.org", "--account", "acct_none"), "There is no account acct_none"),
         (("users", "set", "owner@localhost"), "Say what to set"),
         (("keys", "create", "--user", "nobody@example.org", "--name", "x"), "There is no user nobody@example.org"),
+        (("keys", "create", "--user", "owner@localhost", "--name", "x", "--surface", "y"), "'y' is no surface"),
+        (("keys", "create", "--user", "owner@localhost", "--name", "x", "--expires", "soon"), "write 90d, 12h or 4w"),
         (("keys", "revoke", "key_x", "--user", "owner@localhost"), "There is no such key"),
         (("jobs", "retry", "999999"), "There is no failed job 999999"),
         (("login-link", "nobody@example.org"), "There is no user"),

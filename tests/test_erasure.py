@@ -166,6 +166,7 @@ async def fill_own(client: httpx.AsyncClient, services: Services, max_: Person) 
     await sessions.make_link(services, max_.user)
     await second_factor.enrol(services, max_.principal, password=PASSWORD)
     project = (await call(client, auth, "POST", "/projects", json={"name": CANARY}, expect=201))["id"]
+    made: Any = None
     for number in range(32):  # as many as a map needs
         body = {
             "title": f"{CANARY} {number}", "content_md": f"{CANARY} number {number} of the {number % 3} kind",

@@ -218,7 +218,7 @@ async def test_versions_are_for_operators(services: Services, app: FastAPI, worl
             ready = (await elsewhere.get("/readyz", headers=headers)).json()
             assert ready["version"] is None
             assert ready["database"] == {"ok": True, "status": "ok", "details": {}}
-            assert ready["embedder"]["details"] == {}
+            assert (ready["embedder"]["details"], ready["disk"]["details"]) == ({}, {})
             assert ready["worker"]["details"]["jobs"] == {"todo": 0, "doing": 0, "failed": 0}
             assert ready["pending_embeddings"] == 0
         assert (await elsewhere.get("/healthz")).json() == {"status": "ok", "version": None}

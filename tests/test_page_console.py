@@ -157,3 +157,22 @@ async def test_whoever_is_no_admin_is_told_so(chromium: Browser, server: Live) -
         await expect(page.get_by_role("heading", name="This is for whoever runs the server")).to_be_visible()
         await expect(page.get_by_role("navigation", name="Pages").get_by_role("link", name="Console")).to_have_count(0)
         await visitor.accessible()
+
+
+async def test_the_operator_reads_who_did_what_filters_it_and_takes_it_out(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server, as_owner=True) as visitor:
+        page = visitor.page
+        key = visitor.api.post("/v1/keys", json={"name": "a secret name"}).json()["id"]
+        await visitor.go("/x_console/audit")
+        table = page.get_by_role("table", name="Audit log")
+        await expect(table.get_by_role("row").filter(has_text=key)).to_contain_text("key.create")
+        await visitor.accessible()
+        await page.get_by_role("searchbox").fill("key.create")
+        await expect(table.get_by_role("row").filter(has_text="session.")).to_have_count(0)
+        await expect(table.get_by_role("row").filter(has_text=key)).to_be_visible()
+        assert "a secret name" not in await page.content()
+        async with page.expect_download() as started:
+            await page.get_by_role("link", name="Download CSV").click()
+        text = (await (await started.value).path()).read_text()
+        assert key in text
+        assert "session." not in text

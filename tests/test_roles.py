@@ -33,6 +33,8 @@ CALLABLE = {
     "pending_embeddings": {APP_ROLE},
     "erase_traces": {APP_ROLE},
     "all_users": {WORKER_ROLE},
+    "all_audit": {WORKER_ROLE},
+    "purge_audit": {WORKER_ROLE},
     "put_plan": {WORKER_ROLE},
     "usage_of_accounts": {WORKER_ROLE},
     "find_query": {WORKER_ROLE},

@@ -169,7 +169,9 @@ async def counted(database: str, kind: str) -> tuple[int, int, int]:
 
 
 async def counted_by_hand(database: str, kind: str) -> tuple[int, int, int]:
-    """Each with its metadata and its earlier versions, of which 8 KB are part of what a capsule counts for anyway."""
+    """Where a plan has a limit, each with its metadata and earlier versions, of which 8 KB are part of what a capsule
+    counts for anyway.
+    """
     query = """
         SELECT count(*)::int,
                coalesce(sum(size_bytes + greatest(0, coalesce(nullif(octet_length(metadata::text), 2), 0) + coalesce((
@@ -177,7 +179,7 @@ async def counted_by_hand(database: str, kind: str) -> tuple[int, int, int]:
                     WHERE v.memory_id = m.id AND v.version < m.version), 0) - %(included)s)), 0)::int,
                (SELECT count(*)::int FROM passages WHERE source_kind = 'memory')
           FROM memories m WHERE kind = %(kind)s AND deleted_at IS NULL AND cold_at IS NULL"""
-    included = OVERHEAD if kind == "capsule" else 0
+    included = {"capsule": OVERHEAD, "item": 0, "entity": 0}.get(kind, 2**30)
     return (await rows(database, query, {"kind": kind, "included": included}))[0]  # type: ignore[return-value]
 
 

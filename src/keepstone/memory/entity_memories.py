@@ -34,7 +34,8 @@ from keepstone.store.db import Connection, enter
 # The same may be kept word for word as often as it is said.
 ENTITY_MEMORIES = Kind(
     shape=store.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.", text_field="text",
-    unique=False, make_room=lambda conn, services, principal, _, more: require_room(conn, services, principal, more),
+    unique=False, included=0,
+    make_room=lambda conn, services, principal, _, more: require_room(conn, services, principal, more),
 )  # fmt: skip
 _READ_AT_ONCE = 32  # found by meaning as soon as they are acknowledged; the rest a moment later
 _AT_A_TIME = 1_000

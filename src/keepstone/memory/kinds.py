@@ -52,7 +52,7 @@ class Kind(Generic[MemoryT]):
     indexed: Callable[[MemoryT], Sequence[str]] = lambda memory: [memory.content]
     content_hash: Callable[[MemoryT], bytes] = lambda memory: dedup.content_hash(memory.content)
     size: Callable[[MemoryT], int] = lambda memory: len(memory.content.encode())
-    included: int = 0  # bytes of metadata and earlier versions that its size stands for already
+    included: int | None = None  # bytes of metadata and versions that its size stands for; None: those don't count
     found_in: Callable[[MemoryT], int] = lambda memory: memory.space  # the space of its passages
     make_room: Callable[[Connection, Services, Principal, MemoryT, int], Awaitable[None]] = _unlimited
 
@@ -73,8 +73,10 @@ class Kind(Generic[MemoryT]):
         """With what it takes of its user's capacity: its size, and beyond what that includes, metadata and earlier
         versions.
         """
-        more = memory.version_bytes + json_bytes(memory.metadata) - self.included
-        return replace(memory, kept_bytes=memory.size_bytes + max(0, more))
+        more = 0
+        if self.included is not None:
+            more = max(0, memory.version_bytes + json_bytes(memory.metadata) - self.included)
+        return replace(memory, kept_bytes=memory.size_bytes + more)
 
     def live(self, memory: MemoryT | None) -> MemoryT:
         if memory is None or not memory.live:

@@ -445,6 +445,6 @@ def _check_version(wanted: int | None, live: Item | None) -> None:
 ITEMS = Kind(
     shape=store.SHAPE, noun="item", prefix="item", unique=False, text_field="value",
     missing="There is no item under this namespace and key in this store.",
-    verbs={"created": "put", "updated": "put"}, indexed=lambda item: texts_of(item.value, item.index),
+    verbs={"created": "put", "updated": "put"}, included=0, indexed=lambda item: texts_of(item.value, item.index),
     content_hash=lambda item: hashlib.sha256(item.content.encode()).digest(),
 )  # fmt: skip

@@ -17,13 +17,14 @@ async def insert(conn: Connection, agent: Agent) -> bool:
     """False when there is one of this slug."""
     made = await conn.execute(
         """
-        INSERT INTO agents (account, slug, name, context_window, instructions, created_by, created_at, updated_at)
-        VALUES (%(account)s, %(slug)s, %(name)s, %(context_window)s, %(instructions)s, %(created_by)s, %(created_at)s,
-                %(created_at)s)
+        INSERT INTO agents (account, slug, name, context_window, instructions, created_by, changed_by, created_at,
+                            updated_at)
+        VALUES (%(account)s, %(slug)s, %(name)s, %(context_window)s, %(instructions)s, %(created_by)s, %(created_by)s,
+                %(created_at)s, %(created_at)s)
         ON CONFLICT (account, slug) DO UPDATE
             SET name = excluded.name, context_window = excluded.context_window, instructions = excluded.instructions,
-                created_by = excluded.created_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
-                deleted_at = NULL
+                created_by = excluded.created_by, changed_by = excluded.changed_by, created_at = excluded.created_at,
+                updated_at = excluded.updated_at, deleted_at = NULL
           WHERE agents.deleted_at IS NOT NULL
         """,
         asdict(agent),

@@ -98,7 +98,7 @@ class Database:
         self._owner, self._worker = owner, worker
         self._size, self._lent = size, 0
         self._begin = f"BEGIN; SET LOCAL statement_timeout = '{int(statement_seconds)}s';".encode()
-        self._turns = AccountTurns(max(1, size // 2), wait_seconds)
+        self._turns = AccountTurns(max(1, size // 2), 3 * wait_seconds)
         self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
     async def open(self) -> None:

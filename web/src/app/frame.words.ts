@@ -38,6 +38,8 @@ export const useFrameWords = defineWords('frame', {
     delete: 'Delete',
     close: 'Close',
     more: 'Show more',
+    auditAction: 'Action, such as key or key.create',
+    auditFile: 'Download {{form}}',
   },
   zh: {
     recall: '回忆',
@@ -76,5 +78,7 @@ export const useFrameWords = defineWords('frame', {
     delete: '删除',
     close: '关闭',
     more: '显示更多',
+    auditAction: '操作，例如 key 或 key.create',
+    auditFile: '下载 {{form}}',
   },
 })

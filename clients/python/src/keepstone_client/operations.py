@@ -14,7 +14,7 @@ By = Literal["day", "action", "key", "room"]
 @dataclass(frozen=True, kw_only=True)
 class Alive:
     status: str
-    version: str
+    version: str | None  # told on the server's own machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,7 @@ class Ready:
     database: Part
     worker: Part
     embedder: Part
+    disk: Part
     pending_embeddings: int | None  # stored, and not yet found by meaning
 
 

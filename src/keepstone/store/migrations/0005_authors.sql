@@ -8,7 +8,7 @@ ALTER TABLE spaces ADD COLUMN named_by text COLLATE "C";      -- whose words the
 ALTER TABLE chats ADD COLUMN named_by text COLLATE "C";       -- likewise
 ALTER TABLE threads ADD COLUMN named_by text COLLATE "C";     -- likewise
 ALTER TABLE agents ADD COLUMN changed_by text COLLATE "C";    -- who last changed its name or instructions
-ALTER TABLE edges ADD COLUMN IF NOT EXISTS created_by text COLLATE "C";
+ALTER TABLE edges ADD COLUMN created_by text COLLATE "C";
 ALTER TABLE messages ADD COLUMN sent_by text COLLATE "C";     -- of what an agent or a model said: at whose request
 ALTER TABLE tool_calls ADD COLUMN user_id text COLLATE "C";   -- in whose turn
 

@@ -13,9 +13,9 @@ UPDATE memories m SET version_bytes = v.bytes
           FROM memory_versions v JOIN memories m ON m.account = v.account AND m.id = v.memory_id
          WHERE v.version < m.version GROUP BY 1, 2) v
  WHERE m.account = v.account AND m.id = v.memory_id;
-UPDATE memories SET kept_bytes = size_bytes + greatest(0, version_bytes
-    + CASE WHEN metadata = '{}' THEN 0 ELSE octet_length(metadata::text) END
-    - CASE WHEN kind = 'capsule' THEN 8192 ELSE 0 END);
+UPDATE memories SET kept_bytes = size_bytes + CASE WHEN kind IN ('capsule', 'item', 'entity') THEN greatest(0,
+    version_bytes + CASE WHEN metadata = '{}' THEN 0 ELSE octet_length(metadata::text) END
+    - CASE WHEN kind = 'capsule' THEN 8192 ELSE 0 END) ELSE 0 END;
 UPDATE spaces s SET size_bytes =
     coalesce((SELECT sum(m.kept_bytes) FROM memories m
                WHERE m.account = s.account AND m.space = s.space AND m.deleted_at IS NULL AND m.cold_at IS NULL), 0)

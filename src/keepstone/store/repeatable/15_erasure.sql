@@ -75,7 +75,6 @@ BEGIN
              ORDER BY o.space, array_position(ARRAY['editor', 'member', 'viewer'], o.role), o.added_at) heir
      WHERE m.account = here AND m.space = heir.space AND m.user_id = heir.user_id;
     UPDATE spaces s SET title = initcap(s.kind), named_by = NULL WHERE s.account = here AND s.named_by = wanted;
-    UPDATE spaces s SET created_by = NULL WHERE s.account = here AND s.created_by = wanted;
     UPDATE accounts a SET name = 'Account', named_by = NULL WHERE a.account = here AND a.named_by = wanted;
     UPDATE rooms r SET project_id = NULL
      WHERE r.account = here AND NOT EXISTS (SELECT FROM spaces s WHERE s.account = here AND s.kind = 'project'

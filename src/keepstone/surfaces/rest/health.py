@@ -17,7 +17,7 @@ router = Router(tags=["health"])
 
 class Alive(BaseModel):
     status: str = "ok"
-    version: str | None = Field(default=None, description="To whoever is on this machine.")
+    version: str | None = Field(description="To whoever is on this machine.")
 
 
 class Part(BaseModel):
@@ -71,7 +71,7 @@ async def metrics(request: Request, services: Used) -> Response:
 
 def _without_details(ready: Ready) -> Ready:
     """What everybody may know: which part works, and how much is left to do."""
-    parts = {name: getattr(ready, name).model_copy(update={"details": {}}) for name in ("database", "embedder")}
+    parts = {name: getattr(ready, name).model_copy(update={"details": {}}) for name in ("database", "embedder", "disk")}
     return ready.model_copy(update={"version": None, **parts})
 
 

@@ -6,6 +6,7 @@ import { useMe } from '@/app/session'
 import { Empty } from '@/parts/Empty'
 import { Page } from '@/parts/Page'
 import { Waiting } from '@/parts/Waiting'
+import { Audit } from './Audit'
 import classes from './Console.module.css'
 import { useConsoleWords } from './console.words'
 import { Jobs } from './Jobs'
@@ -15,7 +16,7 @@ import { Query } from './Query'
 import { User } from './User'
 import { Users } from './Users'
 
-const TABS = ['overview', 'users', 'plans', 'jobs', 'queries'] as const
+const TABS = ['overview', 'users', 'plans', 'jobs', 'queries', 'audit'] as const
 
 export default function Console() {
   const frame = useFrameWords()
@@ -62,6 +63,7 @@ export default function Console() {
               <Route path="plans" element={<Plans />} />
               <Route path="jobs" element={<Jobs />} />
               <Route path="queries" element={<Query />} />
+              <Route path="audit" element={<Audit />} />
             </Routes>
           </Tabs.Panel>
         ))}

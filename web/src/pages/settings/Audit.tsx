@@ -1,7 +1,9 @@
 import { Code, Table, Text } from '@mantine/core'
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
+import { AuditTools } from '@/parts/AuditTools'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
 import { Waiting } from '@/parts/Waiting'
@@ -14,10 +16,12 @@ const WAYS = ['session', 'key', 'jwt', 'cli', 'job', 'webhook'] as const
 /** Who did what: ids and names of actions, as the trail has them. */
 export function Audit({ owner }: { owner: boolean }) {
   const words = useSettingsWords()
+  const [action, setAction] = useState('')
   const found = useInfiniteQuery({
-    queryKey: ['audit'],
+    queryKey: ['audit', action],
     queryFn: ({ pageParam: cursor }) =>
-      ok(api.GET('/v1/audit', { params: { query: { cursor, limit: 25 } } })),
+      ok(api.GET('/v1/audit', { params: { query: { cursor, limit: 25, action: action || undefined } } })),
+    placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     staleTime: 0,
@@ -30,6 +34,7 @@ export function Audit({ owner }: { owner: boolean }) {
   const lines = found.data?.pages.flatMap((page) => page.items)
   return (
     <Section title={words('audit')} about={owner ? words('auditAll') : words('auditHow')}>
+      <AuditTools path="/v1/audit/export" action={action} onAction={setAction} />
       {found.isPending && <Waiting />}
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
       {lines?.length === 0 && <Empty title={words('auditNone')} />}
