@@ -127,7 +127,8 @@ def _in_calls(module: ModuleType, name: str) -> dict[str, re.Pattern[Any]]:
         flags = next((word.value for word in node.keywords if word.arg == "flags"), None)
         flags = flags or next((argument for argument in node.args[1:] if ast.unparse(argument).startswith("re.")), None)
         try:
-            written, flag = (eval(ast.unparse(part), vars(module)) if part else 0 for part in (node.args[0], flags))
+            written: Any = eval(ast.unparse(node.args[0]), vars(module))
+            flag: int = eval(ast.unparse(flags), vars(module)) if flags else 0
             found[f"{name}:{node.lineno}"] = re.compile(written, flag)
         except (NameError, TypeError, AttributeError):
             continue  # made of what only the function knows
