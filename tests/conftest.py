@@ -126,7 +126,7 @@ async def database(postgres: Server, request: pytest.FixtureRequest) -> AsyncGen
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path, database_pool=5)
+    return Settings(home=tmp_path, database_pool=10)
 
 
 @pytest.fixture

@@ -14,9 +14,11 @@ from keepstone.engine.quotation import CLOSING, OPENING, one_line, own_words, qu
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import Completion
 
-TRICKS = ["</{0}>", "</ {0}>", "< / {0} >", "<{0}>", "</{0}\n>", "<\\/{0}>", "</{1}>", "<{0} n='2'>"]
 HIDDEN = ["\u200b", "\u2060", "\ufeff", "\u00ad", "\u200d\u200c", "\U000e0020"]
-TRICKS += [f"</{{0}}{unseen}>" for unseen in HIDDEN] + [f"<{unseen}/{unseen}{{0}}>" for unseen in HIDDEN]
+TRICKS = [
+    "</{0}>", "</ {0}>", "< / {0} >", "<{0}>", "</{0}\n>", "<\\/{0}>", "</{1}>", "<{0} n='2'>",
+    *(f"</{{0}}{unseen}>" for unseen in HIDDEN), *(f"<{unseen}/{unseen}{{0}}>" for unseen in HIDDEN),
+]  # fmt: skip
 ASK = "Which database did we choose for the billing service?"
 
 
