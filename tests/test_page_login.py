@@ -33,7 +33,7 @@ async def test_the_first_start_leads_through_its_link_to_a_password(chromium: Br
         await page.get_by_label("New password").fill(PASSWORD)
         await page.get_by_role("button", name="Set password").click()
         await expect(page.get_by_label("Current password")).to_be_visible()
-        await page.get_by_role("button", name="Sign out").click()
+        await page.get_by_role("button", name="Sign out", exact=True).click()
         await expect(page.get_by_role("heading", name="Sign in to Keepstone")).to_be_visible()
         # The link is used up, and says what to do.
         visitor.allow("404")
