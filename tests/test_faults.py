@@ -58,6 +58,18 @@ async def test_a_connection_that_is_gone_is_not_answering(services: Services) ->
     assert raised.value.retry_after == 1
 
 
+async def test_a_connection_that_goes_while_a_job_is_added_is_not_answering_either(services: Services) -> None:
+    async def add_a_job() -> None:
+        async with services.db.transaction(ReadScope(account=1)) as conn:
+            number = conn.info.backend_pid
+            async with services.db.as_owner() as owner:
+                await owner.execute("SELECT pg_terminate_backend(%(number)s, 5000)", {"number": number})
+            await services.queue.add(conn, "map_vault", account=1, space=1)
+
+    with pytest.raises(Unavailable, match="not answering"):
+        await add_a_job()
+
+
 async def test_a_mistake_of_ours_stays_what_it_is(services: Services) -> None:
     with pytest.raises(psycopg.errors.DivisionByZero):
         async with services.db.transaction(ReadScope(account=1)) as conn:

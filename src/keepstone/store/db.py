@@ -25,7 +25,7 @@ from keepstone.errors import Forbidden
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.nesting import load_stored
-from keepstone.store.faults import CONNECTION_FAULTS, meaning
+from keepstone.store.faults import named_faults
 from keepstone.store.turns import AccountTurns
 
 APP_ROLE = "keepstone_app"
@@ -126,7 +126,7 @@ class Database:
     @asynccontextmanager
     async def unscoped(self) -> AsyncGenerator[Connection]:
         """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
-        try:
+        with named_faults(lambda: self._lent >= self._size):
             async with self._pool.connection() as conn:
                 self._lent += 1
                 try:
@@ -134,25 +134,15 @@ class Database:
                 finally:
                     self._lent -= 1
                     conn.account = None
-        except (psycopg.Error, UnicodeEncodeError, *CONNECTION_FAULTS) as fault:
-            error = meaning(fault, all_lent=self._lent >= self._size)
-            if error is None:
-                raise
-            raise error from fault
 
     @asynccontextmanager
     async def of_server(self) -> AsyncGenerator[Connection]:
         """A connection of its own as keepstone_worker, for the functions that concern all accounts. They are the
         operator's and the jobs': whoever gets at a connection of the pool can't call them.
         """
-        try:
+        with named_faults():
             async with await Connection.connect(self._worker, autocommit=True, connect_timeout=5) as conn:
                 yield conn
-        except psycopg.Error as fault:
-            error = meaning(fault)
-            if error is None:
-                raise
-            raise error from fault
 
     @asynccontextmanager
     async def as_owner(self) -> AsyncGenerator[Connection]:

@@ -4,9 +4,12 @@ What is not in it is a mistake of ours and stays as it is, which a surface answe
 where trying again can help.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import cast
 
 import psycopg
+from procrastinate.exceptions import ConnectorException
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from keepstone.disk import disk_full
@@ -79,6 +82,20 @@ def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | Non
         if make:
             return make()
     return None
+
+
+@contextmanager
+def named_faults(all_lent: Callable[[], bool] = lambda: False) -> Generator[None]:
+    """What goes wrong at the database inside is raised as the error that it stands for."""
+    try:
+        yield
+    except (psycopg.Error, UnicodeEncodeError, ConnectorException, *CONNECTION_FAULTS) as fault:
+        # The queue wraps what happened to it.
+        cause = cast("Exception | None", fault.__cause__) if isinstance(fault, ConnectorException) else fault
+        error = meaning(cause or fault, all_lent=all_lent())
+        if error is None:
+            raise
+        raise error from fault
 
 
 def _is_no_text(fault: Exception) -> bool:

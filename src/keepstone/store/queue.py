@@ -4,6 +4,8 @@ What a job does is in `jobs/`. Tables and worker are procrastinate's.
 """
 
 from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,11 +17,13 @@ from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
+from keepstone.errors import Unavailable
 from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, fetch_value, make_pool
+from keepstone.store.faults import named_faults
 from keepstone.store.lanes import LANES, Lane, lane_of
 
 # What the queue raises while the database does not answer.
-QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed)
+QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed, Unavailable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +118,12 @@ class Queue:
         task_to_do = self.app.configure_task(task, connection=conn, lock=lock, schedule_in=wait, **where)
         await task_to_do.defer_async(account=account, **args)
 
+    @asynccontextmanager
+    async def _connection(self) -> AsyncGenerator[Connection]:
+        with named_faults():
+            async with self._pool.connection() as conn:
+                yield conn
+
     async def _waits(self, conn: Connection, lock: str, queue: str | None) -> bool:
         """In this queue, or in any."""
         return await fetch_value(
@@ -132,7 +142,7 @@ class Queue:
 
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             counted = await fetch_dict(
                 conn,
                 "SELECT status::text, count(*) FROM procrastinate_jobs"
@@ -142,7 +152,7 @@ class Queue:
 
     async def counts_by_task(self) -> list[TaskCount]:
         """The same by what is to be done."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             return await fetch_all(
                 conn,
                 TaskCount,
@@ -157,7 +167,7 @@ class Queue:
 
     async def counts_by_lane(self) -> list[LaneCount]:
         """The same by lane, in the order in which they are served."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             counted = await fetch_rows(
                 conn,
                 """
@@ -173,7 +183,7 @@ class Queue:
 
     async def live_workers(self, within_seconds: float = 30) -> int:
         """Workers that gave a sign of life lately, in any process."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             return await fetch_value(
                 conn,
                 "SELECT count(*) FROM procrastinate_workers"
@@ -183,7 +193,7 @@ class Queue:
 
     async def latest(self, *, status: str | None, limit: int) -> list[JobRow]:
         """The newest jobs first. Arguments are left out: ids are nobody's business here."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             return await fetch_all(
                 conn,
                 JobRow,
@@ -201,7 +211,7 @@ class Queue:
 
     async def note_fault(self, job_id: int, error: str) -> None:
         """What a job ended with: the name of a class, nothing that anybody wrote."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             await conn.execute(
                 """
                 INSERT INTO job_faults (job, error) VALUES (%(job)s, %(error)s)
@@ -212,19 +222,20 @@ class Queue:
 
     async def forget_faults(self) -> None:
         """Those of jobs that are gone."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             await conn.execute(
                 "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs j WHERE j.id = f.job)"
             )
 
     async def retry(self, job_id: int) -> bool:
         """Put a failed job back. False when there is no failed job of this number."""
-        async with self._pool.connection() as conn:
+        async with self._connection() as conn:
             failed = await fetch_value(
                 conn,
                 "SELECT true FROM procrastinate_jobs WHERE id = %(id)s AND status = 'failed'",
                 {"id": job_id},
             )
         if failed:
-            await self.app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
+            with named_faults():
+                await self.app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
         return bool(failed)
