@@ -98,7 +98,8 @@ async def postgres() -> AsyncGenerator[Server]:
             for setting in ("fsync = off", "full_page_writes = off", "synchronous_commit = off"):
                 await conn.execute(sql.SQL("ALTER SYSTEM SET ") + sql.SQL(setting))  # pyright: ignore[reportArgumentType]
             # A password costs each of the thousands of connections more than the connection itself.
-            (home / "postgres" / "data" / "pg_hba.conf").write_text("local all all trust\n")
+            who = 'local "/^test_" all trust\nlocal all all scram-sha-256\n'
+            (home / "postgres" / "data" / "pg_hba.conf").write_text(who)
             await conn.execute("SELECT pg_reload_conf()")
             server = Server(supervisor.conninfo, home / "postgres", conn)
             await migrate(await server.create("migrated"))
