@@ -228,7 +228,9 @@ async def test_the_sidebar_shows_changes_and_finds_what_is_remembered(
         await side.get_by_label("Search these memories").fill("")
         await expect(side.get_by_role("article")).to_have_count(2)
 
-        # A long answer in another mode is read for memories, which appear by themselves.
+        # A long answer in another mode is read for memories, which appear by themselves. What a page tells at its foot
+        # stays as long as the mouse is over it.
+        await page.mouse.move(0, 0)
         await page.get_by_role("button", name="How to answer").click()
         await page.get_by_role("menuitem", name="Deep think").click()
         model.next = [streamed(*chunks(LONG))]

@@ -126,6 +126,7 @@ async def test_a_configuration_for_each_program_names_this_server_and_a_key_that
         assert command.startswith(f"claude mcp add --transport http keepstone-graph {server.url}/v1/graph/mcp --header")
         assert bearer in command
         await page.get_by_text("Cursor").click()
+        await expect(page.locator("pre").first).to_contain_text("mcpServers")
         direct = json.loads(await page.locator("pre").first.inner_text())["mcpServers"]["keepstone-graph"]
         assert direct == {"url": f"{server.url}/v1/graph/mcp", "headers": {"Authorization": bearer}}
 
