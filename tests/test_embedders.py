@@ -21,7 +21,7 @@ from keepstone.providers.embedder import Embedder, Embedding, well_formed
 from keepstone.providers.minilm import MiniLM
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.session import open_session
-from keepstone.providers.use import Use
+from keepstone.providers.use import BATCH_CHARACTERS, Use
 from weights import weights
 
 MOVING = "Caroline: I moved to Lisbon last spring because of my new job."
@@ -58,6 +58,11 @@ async def test_vectors_are_of_unit_length_and_of_the_dimension_that_is_said(embe
         assert each.pooled.shape == (embedder.dimension,)
         assert each.pooled.dtype == np.float32
         assert np.linalg.norm(each.pooled) == pytest.approx(1, abs=1e-4)
+
+
+async def test_a_word_as_long_as_a_book_takes_no_more_than_its_beginning(many_languages: Use) -> None:
+    begun, whole = await many_languages.embed(["x" * BATCH_CHARACTERS, "x" * 20 * BATCH_CHARACTERS])
+    assert np.array_equal(begun.pooled, whole.pooled)
 
 
 async def test_nothing_gives_nothing(embedder: Embedder) -> None:

@@ -57,7 +57,8 @@ class Use:
         self._backlog.shutdown(cancel_futures=True)
 
     def _run(self, texts: Sequence[str]) -> list[Embedding]:
-        inputs = np.array([well_formed(text) for text in texts], dtype=object)
+        # Other embedders cut by words, and a word can be as long as a book: its memory would be, too.
+        inputs = np.array([well_formed(text[:BATCH_CHARACTERS]) for text in texts], dtype=object)
         pooled: Floats = self._session.run(["outputs"], {"inputs": inputs})[0]
         pooled /= np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-9)
         return [Embedding(pooled=vector.copy(), tokens=None) for vector in pooled]

@@ -6,6 +6,7 @@ statement also names its account itself, as `%(account)s`, which the connection 
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -93,12 +94,13 @@ class Database:
         statement_seconds: int = 30,
     ) -> None:
         """`conninfo` is that of keepstone_app, `worker` of keepstone_worker, `owner` of the owner of the tables. A
-        statement of a transaction is stopped after so many seconds; one account has at most half of the connections.
+        statement of a transaction is stopped after so many seconds. One account has at most half of the connections,
+        and no more than keep the processors busy: what it sends beyond that waits, and others hardly notice.
         """
         self._owner, self._worker = owner, worker
         self._size, self._lent = size, 0
         self._begin = f"BEGIN; SET LOCAL statement_timeout = '{int(statement_seconds)}s';".encode()
-        self._turns = AccountTurns(max(1, size // 2), 3 * wait_seconds)
+        self._turns = AccountTurns(max(1, min(size // 2, (os.cpu_count() or 1) + 1)), 3 * wait_seconds)
         self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
     async def open(self) -> None:
