@@ -16,7 +16,7 @@ serve: $(VENV)/serve.ok
 
 test: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/find_chromium.py
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 check: $(VENV)/dev.ok $(WEB)
 	$(BIN)/ruff check .
