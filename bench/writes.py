@@ -167,7 +167,8 @@ def ingest(client: Client, places: Places, write: Write) -> Answer:
 
 
 def recalled(client: Client, places: Places, write: Write) -> int:
-    asked = {"scope_id": places.run, "message": {"speaker": "Ben", "text": write.word}, "min_relevance": 0}
+    # There is no other way to read a scope: so many that what is alike can't crowd it out.
+    asked = {"scope_id": places.run, "message": {"speaker": "Ben", "text": write.word}, "min_relevance": 0, "limit": 50}
     return len(messages(write) & {each["text"] for each in client.post("/v1/recall", asked)["evidence"]})
 
 
