@@ -97,7 +97,7 @@ class Asked:
         """The question as each way to search sees it."""
         asked = await self.lab.embed(self.loaded, question)
         english, other = self.lab.asking
-        [late], [multilingual] = await english.embed([question.text]), await other.embed([question.text])
+        late, multilingual = await english.embed_question(question.text), await other.embed_question(question.text)
         return {
             "late": asked,
             "pooled": replace(asked, embedded={english.name: (english, replace(late, tokens=None))}),

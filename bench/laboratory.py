@@ -9,7 +9,7 @@ import io
 import os
 import sqlite3
 import tempfile
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -57,6 +57,7 @@ class Cached:
 
     def __init__(self, embedder: Embedder, fingerprint: bytes, file: sqlite3.Connection, *, exact: bool) -> None:
         self.name, self.dimension, self.multilingual = embedder.name, embedder.dimension, embedder.multilingual
+        self.context = embedder.context
         self._embedder, self._file, self._exact = embedder, file, exact
         self._salt = hashlib.sha256(f"{embedder.name} {exact} ".encode() + fingerprint)
         file.execute("CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, stored BLOB NOT NULL) WITHOUT ROWID")
@@ -67,21 +68,30 @@ class Cached:
     def close(self) -> None:
         self._embedder.close()
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        keys = [self._key(text) for text in texts]
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
+        turns = list(zip(texts, before if before and self.context else [""] * len(texts), strict=True))
+        keys = [self._key("passage", *turn) for turn in turns]
         stored = {key: row[0] for key in keys if (row := self._row(key))}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
+        missing = {key: turn for key, turn in zip(keys, turns, strict=True) if key not in stored}
         if missing:
-            made = await self._embedder.embed(list(missing.values()))
-            stored |= {key: self._pack(embedding) for key, embedding in zip(missing, made, strict=True)}
-            with self._file:
-                rows = [(key, stored[key]) for key in missing]
-                self._file.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", rows)
+            made = await self._embedder.embed(*map(list, zip(*missing.values(), strict=True)))
+            stored |= self._keep(dict(zip(missing, made, strict=True)))
         return [self._unpack(stored[key]) for key in keys]
 
-    def _key(self, text: str) -> bytes:
+    async def embed_question(self, text: str) -> Embedding:
+        key = self._key("question", text)
+        row = self._row(key)
+        return self._unpack(row[0] if row else self._keep({key: await self._embedder.embed_question(text)})[key])
+
+    def _keep(self, made: Mapping[bytes, Embedding]) -> dict[bytes, bytes]:
+        packed = {key: self._pack(embedding) for key, embedding in made.items()}
+        with self._file:
+            self._file.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", packed.items())
+        return packed
+
+    def _key(self, *parts: str) -> bytes:
         salted = self._salt.copy()
-        salted.update(text.encode("utf-8", "surrogatepass"))
+        salted.update("\0".join(parts).encode("utf-8", "surrogatepass"))
         return salted.digest()
 
     def _row(self, key: bytes) -> tuple[bytes] | None:

@@ -47,14 +47,17 @@ class Ticks:
 class FakeEmbedder:
     """Reads a text whole. What it makes of one is in `vector`."""
 
-    name, dimension, multilingual = "fake", 4, False
+    name, dimension, multilingual, context = "fake", 4, False, 0
 
     def cut(self, text: str) -> list[Span]:
         return [(0, len(text))]
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
         await asyncio.sleep(0)
         return [Embedding(pooled=np.array(self.vector(text), dtype=np.float32), tokens=None) for text in texts]
+
+    async def embed_question(self, text: str) -> Embedding:
+        return (await self.embed([text]))[0]
 
     def vector(self, text: str) -> Any:
         """Whatever it reads means the same."""
@@ -70,7 +73,7 @@ class DownEmbedder(FakeEmbedder):
         if embedder is not None:
             self.name, self.dimension, self.multilingual = embedder.name, embedder.dimension, embedder.multilingual
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
         await asyncio.sleep(0)
         raise UpstreamError("It is down.")
 

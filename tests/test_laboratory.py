@@ -11,7 +11,7 @@ from bench.laboratory import Cached, Laboratory
 from bench.quality import measure, rankers
 
 from conftest import World
-from fakes import LetterEmbedder
+from fakes import FakeEmbedder, LetterEmbedder
 from keepstone.engine.search import AskedOf, find
 from keepstone.providers.embedder import Embedding, Tokens
 from keepstone.providers.embedders import Embedders
@@ -55,7 +55,7 @@ async def test_embeddings_are_made_once_and_keep_what_the_index_keeps() -> None:
     class Counted(LetterEmbedder):
         calls = 0
 
-        async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
             self.calls += len(texts)
             made = await super().embed(texts)
             tokens = Tokens(np.sin(np.arange(256, dtype=np.float32)).reshape(2, 128), ((0, 1), (2, 3)))
@@ -69,9 +69,28 @@ async def test_embeddings_are_made_once_and_keep_what_the_index_keeps() -> None:
         await cached.embed(["one", "two"])
         [made] = await cached.embed(["two"])
         assert embedder.calls == 2
+        await cached.embed_question("two")
+        await cached.embed_question("two")
+        assert embedder.calls == 3
         [fresh] = await embedder.embed(["two"])
         assert made.tokens is not None
         assert fresh.tokens is not None
         assert np.allclose(made.pooled, fresh.pooled, atol=1e-3)
         assert ((made.tokens.vectors > 0) == (fresh.tokens.vectors > 0)).all()
         assert (made.tokens.spans == fresh.tokens.spans) == exact
+
+
+async def test_what_stood_before_is_part_of_what_is_remembered() -> None:
+    class Listening(FakeEmbedder):
+        context = 8
+
+        async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
+            pairs = zip(texts, before or [""] * len(texts), strict=True)
+            return await super().embed([f"{said} {text}" for text, said in pairs])
+
+        def vector(self, text: str) -> list[int]:
+            return [len(text), 0, 0, 0]
+
+    cached = Cached(Listening(), b"", sqlite3.connect(":memory:"), exact=False)
+    for before, lengths in ((None, [5, 4]), (["Ben: Hi", ""], [12, 4]), (["", "Ben: Hi"], [5, 11])):
+        assert [int(made.pooled[0]) for made in await cached.embed(["four", "six"], before)] == lengths

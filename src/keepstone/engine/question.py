@@ -55,7 +55,7 @@ async def _embed(embedders: Sequence[Embedder], text: str) -> dict[str, tuple[Em
     async def by(embedder: Embedder) -> Embedding | None:
         try:
             start, end = embedder.cut(text)[0]  # what it reads whole
-            return (await embedder.embed([text[start:end]]))[0]
+            return await embedder.embed_question(text[start:end])
         except UpstreamError:
             return None
 

@@ -107,6 +107,7 @@ class MiniLM:
     name = "all-MiniLM-L6-v2/int8-1"
     dimension = 384
     multilingual = False
+    context = 0
 
     def __init__(self, folder: Path) -> None:
         for file in (MINILM_WEIGHTS, MINILM_TOKENIZER):
@@ -119,12 +120,19 @@ class MiniLM:
         self._backlog = in_background("minilm")
         self._quick = in_front("minilm")
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(
+        self,
+        texts: Sequence[str],
+        before: Sequence[str] | None = None,  # noqa: ARG002 - it reads no context
+    ) -> list[Embedding]:
         loop = asyncio.get_running_loop()
         if 0 < len(texts) <= BATCH_TEXTS and sum(map(len, texts)) <= QUICK:
             return await loop.run_in_executor(self._quick, lambda: self._run(self._read(texts)))
         pieces = await loop.run_in_executor(self._backlog, self._read, texts)
         return await in_batches(self._backlog, self._run, pieces, list(batches(pieces)))
+
+    async def embed_question(self, text: str) -> Embedding:
+        return (await self.embed([text]))[0]
 
     def close(self) -> None:
         self._quick.shutdown(cancel_futures=True)
