@@ -16,17 +16,24 @@ from keepstone.engine.rank import NAME
 Floats = npt.NDArray[np.float64]
 
 BEST = 3  # so many turns speak for each side
+SPEAKER = 1 / 3  # how far a turn is about whoever says it, whatever it says
 NAMED = 0.6  # how far a turn is about a person whom another speaks of by name
-_I = r"""
-    i|i['’](?:m|ve|d|ll)|im|ive|me|my|mine|myself|we|we['’](?:re|ve|d|ll)|our|ours|us
-    |ich|mich|mir|meine?[nmrs]?|wir|uns|unsere?[nmrs]?|je|moi|mon|ma|mes|nous|notre|nos|yo|mi|mis|nosotros
-"""
-_YOU = r"""
-    you|you['’](?:re|ve|d|ll)|your|yours|yourself|u|ur|du|dich|dir|deine?[nmrs]?|ihr|euch|eure?[nmrs]?
-    |tu|toi|ton|ta|tes|vous|votre|vos|tú|ti|tus|usted|ustedes
-"""
-_THEY = "he|she|him|her|his|hers|they|them|their|theirs|er|sie|ihn|ihm|ihre[nmrs]?|il|elle|ils|elles|él|ella"
-_PRONOUN = re.compile(rf"\b(?:(?P<i>{_I})|(?P<you>{_YOU})|(?P<they>{_THEY}))(?![\w'’])", re.IGNORECASE | re.VERBOSE)
+_WORD = re.compile(r"[\w']+")
+_PERSONS = {
+    "i": """
+        i i'm i've i'd i'll im ive me my mine myself we we're we've we'd we'll our ours us ich mich mir mein meine
+        meinen meinem meiner wir uns unser unsere unseren unserem je moi mon ma mes nous notre nos yo mi mis nosotros
+    """,
+    "you": """
+        you you're you've you'd you'll your yours yourself u ur du dich dir dein deine deinen deinem deiner deines ihr
+        euch euer eure euren eurem tu toi ton ta tes vous votre vos tú ti tus usted ustedes
+    """,
+    "they": """
+        he she him her his hers they them their theirs he's she's they're er sie ihn ihm ihre ihren ihrem il elle ils
+        elles él ella
+    """,
+}
+_PERSON_OF = {word: person for person, words in _PERSONS.items() for word in words.split()}
 # Before a name that is called, not spoken of.
 _CALLS = {"hey", "hi", "hello", "dear", "thanks", "you", "wow", "yeah", "yes", "oh", "okay", "sorry", "hallo", "danke"}
 LONGEST_CALL = 12
@@ -43,8 +50,9 @@ def balance(turns: Sequence[tuple[str | None, str]], about: frozenset[str], matc
     of_speaker = np.array([_of_speaker(text) for _, text in turns], dtype=np.float64)
 
     def worth(people: frozenset[str | None]) -> float:
-        addressed = (1.0 - of_speaker) / 2 * len(people & speakers) / (len(speakers) - 1)
-        share = np.where([speaker in people for speaker, _ in turns], 0.5 + of_speaker / 2, addressed)
+        addressed = (1.0 - SPEAKER) * (1.0 - of_speaker) * len(people & speakers) / (len(speakers) - 1)
+        own = SPEAKER + (1.0 - SPEAKER) * of_speaker
+        share = np.where([speaker in people for speaker, _ in turns], own, addressed)
         if people == about:
             named = [any(_speaks_of(text, name) for name in about) for _, text in turns]
             share = np.where(named, np.maximum(share, NAMED), share)
@@ -68,7 +76,8 @@ def without_names(
 
 def _of_speaker(text: str) -> float:
     """How far a turn is about whoever says it, rather than about whom it is said to."""
-    said = [match.lastgroup for match in _PRONOUN.finditer(text)]
+    words = _WORD.findall(text.lower().replace("’", "'"))
+    said = [person for word in words if (person := _PERSON_OF.get(word))]
     return (said.count("i") + said.count("they") / 2 + 0.5) / (len(said) + 1)
 
 
