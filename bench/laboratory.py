@@ -25,8 +25,8 @@ from bench import datasets
 from keepstone.access.readscope import job_scope
 from keepstone.access.users import create_user
 from keepstone.engine import lookup
-from keepstone.engine.cutting import Source, spoken
-from keepstone.engine.embed import store_embeddings
+from keepstone.engine.cutting import Source
+from keepstone.engine.embed import embed_passages, read_before, store_embeddings
 from keepstone.engine.gather import NOTES, TALK, SearchPlace, Style
 from keepstone.engine.index import in_place, passages_of
 from keepstone.engine.late import pack, unpack
@@ -180,12 +180,18 @@ class Laboratory:
         scope = job_scope(self.account, space)
         await enter(conn, scope)
         await passages.insert(conn, space, [replace(part, source_id=f"{space}.{part.source_id}") for part in cut])
-        stored = await passages.after(conn, space, 0, limit=len(cut))
-        for embedder in self.indexing:
-            made = await embedder.embed([spoken(row.speaker, row.text) for row in stored])
-            numbered = [(row.passage, embedding) for row, embedding in zip(stored, made, strict=True)]
-            await store_embeddings(conn, space, embedder.name, numbered)
+        await self._embed(conn, space, len(cut))
         return await lookup.survey(conn, scope)
+
+    async def _embed(self, conn: Connection, space: int, most: int) -> None:
+        """Vectors of what has none yet, as the server's job makes them."""
+        waiting = await passages.pending(conn, space, limit=most)
+        numbers = [row.passage for row in waiting]
+        before = await read_before(conn, space, numbers, self.indexing)
+        for embedder in self.indexing:
+            made = await embed_passages(embedder, waiting, before)
+            await store_embeddings(conn, space, embedder.name, list(zip(numbers, made, strict=True)))
+        await passages.mark_embedded(conn, space, numbers)
 
     @asynccontextmanager
     async def only(self, loaded: Loaded, kept: Collection[int]) -> AsyncGenerator[tuple[Connection, SearchPlace]]:
@@ -197,6 +203,7 @@ class Laboratory:
                 place = await self._fill(conn, [part for part in loaded.passages if int(part.source_id) in wanted])
             elif gone:
                 await passages.delete(conn, loaded.passages[0].source_kind, gone)
+                await self._embed(conn, place.space, len(wanted))
                 place = await lookup.survey(conn, place.scope)
             yield conn, place
             raise psycopg.Rollback

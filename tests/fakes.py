@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from keepstone.errors import UpstreamError
-from keepstone.providers.embedder import Embedder, Embedding, Span
+from keepstone.providers.embedder import Embedder, Embedding, Span, Tokens
 from keepstone.providers.llm import Completion
 
 
@@ -108,3 +108,22 @@ class WordEmbedder(FakeEmbedder):
             direction = np.random.default_rng(abs(sum(map(ord, word)) * 7919)).normal(size=self.dimension)
             total += direction.astype(np.float32)
         return total / np.linalg.norm(total)
+
+
+class HearingEmbedder(WordEmbedder):
+    """Reads words together with the turn before, and keeps by text what it was told of that. Has token vectors, too."""
+
+    name, context = "hearing/1", 48
+
+    def __init__(self) -> None:
+        self.heard: dict[str, str] = {}
+
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
+        said = list(before or [""] * len(texts))
+        self.heard |= dict(zip(texts, said, strict=True))
+        made = await super().embed([f"{text} {turn}" for text, turn in zip(texts, said, strict=True)])
+        tokens = [np.tile(embedding.pooled, (1, 2)) for embedding in made]
+        return [
+            Embedding(embedding.pooled, Tokens(vectors, ((0, 1),)))
+            for embedding, vectors in zip(made, tokens, strict=True)
+        ]

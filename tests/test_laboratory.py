@@ -11,7 +11,7 @@ from bench.laboratory import Cached, Laboratory
 from bench.quality import measure, rankers
 
 from conftest import World
-from fakes import FakeEmbedder, LetterEmbedder
+from fakes import FakeEmbedder, HearingEmbedder, LetterEmbedder
 from keepstone.engine.search import AskedOf, find
 from keepstone.providers.embedder import Embedding, Tokens
 from keepstone.providers.embedders import Embedders
@@ -49,6 +49,19 @@ async def test_a_part_of_a_collection_is_searched_as_if_nothing_else_had_been_sa
             assert place.size.passages == passages
             matches = await find(conn, AskedOf(place, asked), limit=10)
             assert {loaded.turn(source_id).key for source_id in matches.ids} == {TURNS[number].key for number in kept}
+
+
+async def test_a_turn_is_read_with_the_one_before_also_when_only_a_part_was_said(
+    services: Services, world: World
+) -> None:
+    hearing = HearingEmbedder()
+    room = replace(lab(services, world), indexing=(hearing, LetterEmbedder()))
+    loaded = await room.load(Collection("ferry", TURNS, [QUESTION]))
+    assert hearing.heard["Ben: I have bought two tickets"] == "Anna: The ferry to the island leaves at noon"
+    assert hearing.heard["Cleo: Our cat sleeps on the piano"] == "Ben: I have bought two tickets"
+    hearing.heard.clear()
+    async with room.only(loaded, [0, 2]):
+        assert hearing.heard == {"Cleo: Our cat sleeps on the piano": "Anna: The ferry to the island leaves at noon"}
 
 
 async def test_embeddings_are_made_once_and_keep_what_the_index_keeps() -> None:

@@ -4,7 +4,7 @@ No connection is held while an embedder works. All of it can run twice.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keepstone.engine.cutting import spoken
@@ -32,7 +32,12 @@ class FirstVector:
     embedding: Embedding
 
 
-_Gap = tuple[Embedder, list[Pending]]  # what an embedder has still to read
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """What embedders have still to read, and by passage what was said before."""
+
+    wanted: list[tuple[Embedder, list[Pending]]]
+    before: dict[int, str]
 
 
 async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
@@ -43,8 +48,8 @@ async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
     async with services.db.transaction(scope) as conn:
         waiting = await passages.pending(conn, space, limit=SLICE)
         gaps = await _gaps(conn, services, space, waiting)
-    await _close(services, scope, space, gaps, done_with=waiting)
-    if len(waiting) == SLICE:
+    done = await _close(services, scope, space, gaps, done_with=waiting)
+    if len(waiting) == SLICE or not done:
         return True
     give_back()
     return False
@@ -60,7 +65,7 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
         if not batch:
             return made
         await _close(services, scope, space, gaps)
-        made += sum(len(wanted) for _, wanted in gaps)
+        made += sum(len(wanted) for _, wanted in gaps.wanted)
         last = batch[-1].passage
 
 
@@ -117,10 +122,25 @@ async def await_vectors(services: Services) -> int:
         return sum([await passages.await_vectors_of(conn, embedder.name) for embedder in services.embedders.active])
 
 
-async def _gaps(conn: Connection, services: Services, space: int, waiting: Sequence[Pending]) -> list[_Gap]:
+async def read_before(
+    conn: Connection, space: int, numbers: Sequence[int], embedders: Sequence[Embedder]
+) -> dict[int, str]:
+    """What was said before these passages, as the embedders read it; nothing where none of them does."""
+    if not numbers or not any(embedder.context for embedder in embedders):
+        return {}
+    turns = await passages.turns_before(conn, space, numbers)
+    return {passage: spoken(*turn)[-passages.TURN_BEFORE :] for passage, turn in turns.items()}
+
+
+async def embed_passages(embedder: Embedder, wanted: Sequence[Pending], before: Mapping[int, str]) -> list[Embedding]:
+    texts = [spoken(item.speaker, item.text) for item in wanted]
+    return await embedder.embed(texts, [before.get(item.passage, "") for item in wanted] if embedder.context else None)
+
+
+async def _gaps(conn: Connection, services: Services, space: int, waiting: Sequence[Pending]) -> _Gaps:
     """For each embedder in use those of the passages that have no vector of it."""
     sets = await vectors.serving_sets(conn) if waiting else {}
-    gaps: list[_Gap] = []
+    gaps: list[tuple[Embedder, list[Pending]]] = []
     for embedder in services.embedders.active:
         wanted = list(waiting)
         if wanted and embedder.name in sets:
@@ -129,30 +149,46 @@ async def _gaps(conn: Connection, services: Services, space: int, waiting: Seque
             wanted = [item for item in waiting if item.passage in missing]
         if wanted:
             gaps.append((embedder, wanted))
-    return gaps
+    return _Gaps(gaps, await _before(conn, space, gaps))
+
+
+async def _before(conn: Connection, space: int, gaps: Sequence[tuple[Embedder, list[Pending]]]) -> dict[int, str]:
+    reading = [(embedder, wanted) for embedder, wanted in gaps if embedder.context]
+    ids = {item.passage for _, wanted in reading for item in wanted}
+    return await read_before(conn, space, sorted(ids), [embedder for embedder, _ in reading])
 
 
 async def _close(
-    services: Services, scope: ReadScope, space: int, gaps: Sequence[_Gap], *, done_with: Sequence[Pending] = ()
-) -> None:
-    """Embed and store. What one embedder has made is kept when another fails; then nothing is done with."""
-    work = [embedder.embed([spoken(item.speaker, item.text) for item in wanted]) for embedder, wanted in gaps]
+    services: Services, scope: ReadScope, space: int, gaps: _Gaps, *, done_with: Sequence[Pending] = ()
+) -> bool:
+    """Embed and store. What one embedder has made is kept when another fails; then nothing is done with. Of a passage
+    that something else stands before by now, nothing is kept that knows what stood there; false if there are such.
+    """
+    work = [embed_passages(embedder, wanted, gaps.before) for embedder, wanted in gaps.wanted]
     results = await asyncio.gather(*work, return_exceptions=True)
     faults = [result for result in results if isinstance(result, BaseException)]
     async with services.db.transaction(scope) as conn:
         await spaces.keep_still(conn, space)  # else a vector could be added to a passage that is just being deleted
-        for (embedder, wanted), made in zip(gaps, results, strict=True):
+        before = await _before(conn, space, gaps.wanted)
+        outdated = {passage for passage, _ in before.items() ^ gaps.before.items()}
+        for (embedder, wanted), made in zip(gaps.wanted, results, strict=True):
             if not isinstance(made, BaseException):
-                numbers = [item.passage for item in wanted]
-                await store_embeddings(conn, space, embedder.name, list(zip(numbers, made, strict=True)))
-        if done_with and not faults:
-            await passages.mark_embedded(conn, space, [item.passage for item in done_with])
+                numbered = [(item.passage, embedding) for item, embedding in zip(wanted, made, strict=True)]
+                if embedder.context:
+                    numbered = [(passage, embedding) for passage, embedding in numbered if passage not in outdated]
+                await store_embeddings(conn, space, embedder.name, numbered)
+        done = [item.passage for item in done_with if item.passage not in outdated]
+        if done and not faults:
+            await passages.mark_embedded(conn, space, done)
     if faults:
         raise faults[0]
+    return not outdated
 
 
 async def store_embeddings(conn: Connection, space: int, model: str, made: Sequence[tuple[int, Embedding]]) -> None:
     """What a model made of passages, by their numbers: the pooled vectors, and the token vectors, packed."""
+    if not made:
+        return
     await vectors.store_vectors(
         conn,
         space,

@@ -87,6 +87,9 @@ REVOKE UPDATE, DELETE ON audit, usage_ledger, billing_events FROM keepstone_app;
 REVOKE DELETE ON usage_months FROM keepstone_app;
 REVOKE UPDATE ON messages FROM keepstone_app;
 GRANT UPDATE (space) ON messages TO keepstone_app;  -- a chat moves to another workspace
+-- A passage that changes, or is for other readers, is deleted and made anew: that sees to whoever spoke next, too.
+REVOKE UPDATE ON passages FROM keepstone_app;
+GRANT UPDATE (pending) ON passages TO keepstone_app;
 
 -- The queue belongs to procrastinate. A job names its account in its arguments; the server can add and see its own.
 DO $$
