@@ -29,6 +29,7 @@ Judge = Callable[[Example], tuple[float, list[float]]]
 
 TARGET = Path(__file__).parent.parent / "src" / "keepstone" / "engine" / "calibration.json"
 VIEWS: tuple[View, ...] = ("late", "pooled", "terms")
+SIGNS = {"place": -1, "size": 0}  # how a feature speaks; all others for it
 MEASURED = ("locomo", "longmemeval", "xquad")
 QUICK = ("locomo", "xquad")  # LongMemEval takes an encoder that has not read it yet a quarter of an hour
 
@@ -57,8 +58,20 @@ VIEW_OF: dict[str, View] = {"late": "late", "pooled": "pooled", "multilingual": 
 # ------------------------------------------------------------------------------------------------------ the fit
 
 
-def fit(rows: Floats, gold: Floats, weight: Floats, ridge: float = 0.1, steps: int = 60) -> Logistic:
-    """Logistic regression by Newton's method."""
+def fit(rows: Floats, gold: Floats, weight: Floats, names: Sequence[str]) -> Logistic:
+    """Logistic regression in which nothing that speaks for a result makes it less likely: what would is left out."""
+    used = list(range(len(names)))
+    while True:
+        bias, *weights = _newton(rows[:, used], gold, weight)
+        wrong = [place for place, value in zip(used, weights, strict=True) if value * SIGNS.get(names[place], 1) < 0]
+        if not wrong:
+            every = np.zeros(len(names))
+            every[used] = weights
+            return Logistic(float(bias), every)
+        used = [place for place in used if place not in wrong]
+
+
+def _newton(rows: Floats, gold: Floats, weight: Floats, ridge: float = 0.1, steps: int = 60) -> Floats:
     design = np.hstack([np.ones((len(rows), 1)), rows])
     beta = np.zeros(design.shape[1])
     penalty = ridge * np.eye(len(beta))
@@ -68,7 +81,7 @@ def fit(rows: Floats, gold: Floats, weight: Floats, ridge: float = 0.1, steps: i
         gradient = design.T @ (weight * (gold - p)) - penalty @ beta
         hessian = (design * (weight * p * (1 - p))[:, None]).T @ design + penalty
         beta += np.linalg.solve(hessian + 1e-9 * np.eye(len(beta)), gradient)
-    return Logistic(float(beta[0]), beta[1:])
+    return beta
 
 
 def fit_all(examples: Sequence[Example]) -> Models:
@@ -77,10 +90,15 @@ def fit_all(examples: Sequence[Example]) -> Models:
 
 def _fit_view(kind: Kind, view: View, examples: Sequence[Example]) -> ViewModel:
     """XQuAD, whose paragraphs are notes, also teaches how near in meaning talk is across languages."""
-    seen = [example for example in examples if VIEW_OF[example.way] == view]
+    seen = [example for example in examples if VIEW_OF[example.way] == view and _reads(view, example)]
     own = [example for example in seen if example.talk == (kind == "talk")]
-    across = [example for example in seen if example.dataset == "xquad"] if view == "pooled" else []
-    return ViewModel(fit_result(view, own), fit_question(view, [*own, *across] if kind == "talk" else own))
+    across = [example for example in seen if example.dataset == "xquad"] if kind == "talk" else []
+    return ViewModel(fit_result(view, own), fit_question(view, own + across if view == "pooled" else own))
+
+
+def _reads(view: View, example: Example) -> bool:
+    """Only vectors see what is asked in one language and said in another."""
+    return view == "pooled" or example.dataset != "xquad" or example.conversation == "xquad en → en"
 
 
 def fit_result(view: View, examples: Sequence[Example]) -> Logistic:
@@ -95,7 +113,8 @@ def fit_result(view: View, examples: Sequence[Example]) -> Logistic:
         np.full(len(row), 200.0 * RESULT_WEIGHT[example.size] / counts[example.dataset, example.size])
         for example, row in zip(own, rows, strict=True)
     ]
-    return fit(np.vstack(rows), np.concatenate([example.gold[:5] for example in own]), np.concatenate(weights))
+    gold = np.concatenate([example.gold[:5] for example in own])
+    return fit(np.vstack(rows), gold, np.concatenate(weights), RESULT[view])
 
 
 def fit_question(view: View, examples: Sequence[Example]) -> Logistic:
@@ -110,7 +129,8 @@ def fit_question(view: View, examples: Sequence[Example]) -> Logistic:
         200.0 * QUESTION_WEIGHT[example.size] * _share(example) / counts[example.dataset, example.kind, example.size]
         for example in used
     ]
-    return fit(np.vstack(rows), np.array([float(example.kind == "own") for example in used]), np.array(weights))
+    gold = np.array([float(example.kind == "own") for example in used])
+    return fit(np.vstack(rows), gold, np.array(weights), QUESTION[view])
 
 
 def _share(example: Example) -> float:

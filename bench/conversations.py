@@ -16,14 +16,13 @@ from typing import Any
 from bench.datasets import Collection, Question, Turn
 from bench.laboratory import DAY
 from keepstone.engine.rank import named
-from keepstone.engine.terms import terms
 
 KEPT = 20  # of so many conversations one
-LONGEST = 300  # turns
+LONGEST, NOTES = 300, 120  # turns and notes of each
 SOURCES = {"vmb": 7, "chitchat": 6, "spc": 5, "qmsum": 3, "realmem": 2}  # conversations of each
-# Of the words of a question, names aside, such a part stands in what it is asked about, and it has so many, at least. A
-# small model wrote them, and many ask for nothing, or for something else.
-SHARED, WORDS = 1 / 2, 2
+# A small model wrote the questions. One whose turn is not among so many that an untrained encoder finds mostly asks
+# for something else.
+FOUND = 20
 _WRITTEN = re.compile(r"Q\d: *(.+)")
 
 
@@ -38,17 +37,29 @@ class Conversation:
 
 
 def conversations(folder: Path) -> list[Conversation]:
-    written: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for number, turn, text in _lines(folder / "questions_raw.jsonl.gz"):
-        if number % KEPT == 0 and turn < LONGEST:
-            written[number].append((turn, text))
+    asked: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for number, turn, question, place, *_ in _lines(folder / "train_mined.jsonl.gz"):
+        if number % KEPT == 0 and turn < LONGEST and place < FOUND:
+            asked[number].append((turn, question))
+    written: dict[int, list[str]] = defaultdict(list)
+    for number, _, text in _lines(folder / "questions_raw.jsonl.gz"):
+        if number % KEPT == 0:
+            written[number].append(text)
     left = dict(SOURCES)
     chosen: list[Conversation] = []
     for number, stored in enumerate(_lines(folder / "conversations.jsonl.gz")):
         source = stored["src"]
         if number % KEPT == 0 and left.get(source):
             left[source] -= 1
-            chosen.append(_conversation(f"{source} {number}", source, stored["turns"][:LONGEST], written[number]))
+            said = stored["turns"][:LONGEST]
+            chosen.append(
+                Conversation(
+                    source,
+                    _by_share([speaker for speaker, _, _ in said]),
+                    _talk(f"{source} {number}", said, asked[number]),
+                    _notes(f"{source} {number} as notes", written[number][:NOTES]),
+                )
+            )
     return chosen
 
 
@@ -81,40 +92,33 @@ def _lines(file: Path) -> Iterator[Any]:
         yield from map(json.loads, stored)
 
 
-def _conversation(name: str, source: str, stored: Sequence[Any], written: Sequence[tuple[int, str]]) -> Conversation:
-    said = [speaker for speaker, _, _ in stored]
+def _by_share(said: Sequence[str]) -> list[str]:
+    return sorted(set(said), key=lambda speaker: (-said.count(speaker), speaker))
+
+
+def _talk(name: str, said: Sequence[Any], asked: Sequence[tuple[int, str]]) -> Collection:
+    """With the questions about a turn that are about its speaker."""
     turns = [
         Turn(place, speaker, text, session, DAY + timedelta(days=session, seconds=place))
-        for place, (speaker, text, session) in enumerate(stored)
+        for place, (speaker, text, session) in enumerate(said)
     ]
-    names = frozenset(term for speaker in set(said) for term in terms(speaker))
-    questions: list[Question] = []
-    facts: dict[str, str] = {}
-    for place, text in written:
-        asked = [" ".join(question.split()) for question in _WRITTEN.findall(text)]
-        questions += [question for about in asked if (question := _of_turn(about, turns[place], names))]
-        if asked and _fits(asked[0], fact := text.partition("\n")[0].strip(), names):
-            facts.setdefault(fact, asked[0])
-    return Conversation(
-        source,
-        sorted(set(said), key=lambda speaker: (-said.count(speaker), speaker)),
-        Collection(name, turns, questions),
-        Collection(
-            f"{name} as notes",
-            [Turn(number, "", fact, number) for number, fact in enumerate(facts)],
-            [Question(asked, frozenset({number}), source) for number, asked in enumerate(facts.values())],
-        ),
+    questions = [
+        Question(question, frozenset({place}), "turn")
+        for place, question in asked
+        if named(question, {turns[place].speaker})
+    ]
+    return Collection(name, turns, questions)
+
+
+def _notes(name: str, written: Sequence[str]) -> Collection:
+    """The sentences, and the first of the questions about each."""
+    asked = {
+        text.partition("\n")[0].strip(): " ".join(question.group(1).split())
+        for text in written
+        if (question := _WRITTEN.search(text))
+    }
+    return Collection(
+        name,
+        [Turn(number, "", fact, number) for number, fact in enumerate(asked)],
+        [Question(question, frozenset({number}), "note") for number, question in enumerate(asked.values())],
     )
-
-
-def _of_turn(asked: str, turn: Turn, names: frozenset[str]) -> Question | None:
-    """A question that the turn answers: about its speaker, in its words."""
-    if not named(asked, {turn.speaker}) or not _fits(asked, turn.text, names):
-        return None
-    return Question(asked, frozenset({turn.key}), "turn")
-
-
-def _fits(question: str, text: str, names: frozenset[str]) -> bool:
-    """Whether it asks for something, and that is said there."""
-    wanted = set(terms(question)) - names
-    return len(wanted) >= WORDS and len(wanted & set(terms(text))) >= SHARED * len(wanted)

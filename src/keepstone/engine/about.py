@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from keepstone.engine.language.tables import load
 from keepstone.engine.rank import NAME
 
 Floats = npt.NDArray[np.float64]
@@ -18,24 +19,10 @@ Floats = npt.NDArray[np.float64]
 BEST = 3  # so many turns speak for each side
 SPEAKER = 1 / 3  # how far a turn is about whoever says it, whatever it says
 NAMED = 0.6  # how far a turn is about a person whom another speaks of by name
+_TABLES = load("about")
+_PERSON_OF = {word: person for person in ("speaker", "addressed", "others") for word in _TABLES.words(person)}
+_CALLS = frozenset(_TABLES.words("calls"))
 _WORD = re.compile(r"[\w']+")
-_PERSONS = {
-    "i": """
-        i i'm i've i'd i'll im ive me my mine myself we we're we've we'd we'll our ours us ich mich mir mein meine
-        meinen meinem meiner wir uns unser unsere unseren unserem je moi mon ma mes nous notre nos yo mi mis nosotros
-    """,
-    "you": """
-        you you're you've you'd you'll your yours yourself u ur du dich dir dein deine deinen deinem deiner deines ihr
-        euch euer eure euren eurem tu toi ton ta tes vous votre vos tú ti tus usted ustedes
-    """,
-    "they": """
-        he she him her his hers they them their theirs he's she's they're er sie ihn ihm ihre ihren ihrem il elle ils
-        elles él ella
-    """,
-}
-_PERSON_OF = {word: person for person, words in _PERSONS.items() for word in words.split()}
-# Before a name that is called, not spoken of.
-_CALLS = {"hey", "hi", "hello", "dear", "thanks", "you", "wow", "yeah", "yes", "oh", "okay", "sorry", "hallo", "danke"}
 LONGEST_CALL = 12
 
 
@@ -78,7 +65,7 @@ def _of_speaker(text: str) -> float:
     """How far a turn is about whoever says it, rather than about whom it is said to."""
     words = _WORD.findall(text.lower().replace("’", "'"))
     said = [person for word in words if (person := _PERSON_OF.get(word))]
-    return (said.count("i") + said.count("they") / 2 + 0.5) / (len(said) + 1)
+    return (said.count("speaker") + said.count("others") / 2 + 0.5) / (len(said) + 1)
 
 
 def _speaks_of(text: str, name: str) -> bool:
