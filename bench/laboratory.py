@@ -29,7 +29,7 @@ from keepstone.engine.cutting import Source
 from keepstone.engine.embed import embed_passages, read_before, store_embeddings
 from keepstone.engine.gather import NOTES, TALK, SearchPlace, Style
 from keepstone.engine.index import in_place, passages_of
-from keepstone.engine.late import DIMENSIONS, TOKEN_BYTES, pack
+from keepstone.engine.late import pack, unpack
 from keepstone.engine.question import EmbeddedQuestion, Question, embed_for_spaces, embed_question
 from keepstone.model.message import Message, NewPassage
 from keepstone.model.principal import ReadScope
@@ -103,6 +103,7 @@ class Cached:
             arrays |= {"vectors": embedding.tokens.vectors, "spans": np.array(embedding.tokens.spans, np.int64)}
         elif embedding.tokens is not None:
             arrays["signs"] = np.frombuffer(pack(embedding.tokens.vectors), np.uint8)
+            arrays["dimensions"] = np.array(embedding.tokens.vectors.shape[1])
         written = io.BytesIO()
         np.savez(written, allow_pickle=False, **arrays)
         return written.getvalue()
@@ -114,8 +115,8 @@ class Cached:
             spans = tuple((int(start), int(end)) for start, end in arrays["spans"].reshape(-1, 2))
             tokens = Tokens(arrays["vectors"], spans)
         elif "signs" in arrays:
-            bits = np.unpackbits(arrays["signs"].reshape(-1, TOKEN_BYTES), axis=1).reshape(-1, DIMENSIONS)
-            tokens = Tokens(bits.astype(np.float32) * 2 - 1, ())
+            bits = unpack(arrays["signs"].tobytes(), int(arrays["dimensions"]))
+            tokens = Tokens(bits * 2 - 1, ())
         return Embedding(arrays["pooled"].astype(np.float32), tokens)
 
 

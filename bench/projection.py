@@ -54,7 +54,10 @@ def main() -> None:
 
     chosen.models.mkdir(mode=0o700, parents=True, exist_ok=True)
     models.fetch(chosen.models, print)
-    session, tokenizer = minilm.load_session(chosen.models), minilm.load_tokenizer(chosen.models)
+    session, tokenizer = (
+        minilm.load_session(chosen.models),
+        minilm.load_tokenizer(chosen.models / minilm.MINILM_TOKENIZER),
+    )
     moment, count = np.zeros((384, 384)), 0
     pieces = [minilm.read(tokenizer, text) for text in texts]
     for batch in minilm.batches(pieces):

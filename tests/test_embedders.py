@@ -111,7 +111,7 @@ def test_windows_cover_the_whole_text_and_overlap(embedder: Embedder, text: str)
 
 
 def test_a_window_is_what_the_model_reads_whole(english: MiniLM) -> None:
-    tokenizer = minilm.load_tokenizer(weights())
+    tokenizer = minilm.load_tokenizer(weights() / minilm.MINILM_TOKENIZER)
 
     def length(text: str) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -201,7 +201,7 @@ def test_int8_says_what_fp32_says(tmp_path: Path) -> None:
     exact = tmp_path / "fp32.onnx"
     model = minilm_graph.float_graph(minilm_graph.read_safetensors(folder / minilm.MINILM_WEIGHTS))
     exact.write_bytes(model.SerializeToString())
-    tokenizer = minilm.load_tokenizer(folder)
+    tokenizer = minilm.load_tokenizer(folder / minilm.MINILM_TOKENIZER)
     pieces = [minilm.read(tokenizer, text) for text in (MOVING, CITY, CAKE, LONG)]
     full, _ = minilm.run(open_session(exact), pieces)
     small, _ = minilm.run(minilm.load_session(folder), pieces)

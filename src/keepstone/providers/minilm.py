@@ -21,12 +21,13 @@ from keepstone.errors import Misconfigured
 from keepstone.providers.embedder import Cutter, Embedding, Floats, Span, Tokens, well_formed
 from keepstone.providers.models import MINILM_TOKENIZER, MINILM_WEIGHTS, locked
 from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
-from keepstone.providers.wordpieces import WINDOW, cut, load_tokenizer, whole_words
+from keepstone.providers.wordpieces import cut, load_tokenizer, whole_words
 
 GRAPH = "all-minilm-l6-v2.int8-1.onnx"  # the number changes with what minilm_graph makes of the same weights
 PROJECTION = Path(__file__).with_name("minilm_projection.npy")  # written by bench/projection.py
 
 CLS, SEP = 101, 102
+WINDOW, OVERLAP = 254, 32
 BATCH_TEXTS, BATCH_TOKENS = 32, 1024  # more takes memory and lets others wait, and is no faster
 QUICK = 1_000  # characters: no more than this in all is a question, not a backlog
 
@@ -45,7 +46,7 @@ STOP_WORDS = frozenset(_STOP.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class ReadPieces:
     """A text as the model reads it, and the rows that are kept: positions among `ids`, spans of their words."""
 
     ids: list[int]
@@ -72,25 +73,25 @@ def build_graph(folder: Path) -> None:
         raise Misconfigured(f"The model in {folder} could not be made ready ({reason}): run `keepstone models` again.")
 
 
-def read(tokenizer: Tokenizer, text: str) -> Pieces:
+def read(tokenizer: Tokenizer, text: str) -> ReadPieces:
     """The word pieces of a text, as many as the model takes."""
     encoding: Any = tokenizer.encode(well_formed(text), add_special_tokens=False)
     ids: list[int] = encoding.ids
     words, spans = whole_words(encoding)
     kept = [carries_meaning(text[start:end]) for start, end in spans]
     rows = [row for row, word in enumerate(words[:WINDOW]) if kept[word]]
-    return Pieces([CLS, *ids[:WINDOW], SEP], [row + 1 for row in rows], [spans[words[row]] for row in rows])
+    return ReadPieces([CLS, *ids[:WINDOW], SEP], [row + 1 for row in rows], [spans[words[row]] for row in rows])
 
 
 def carries_meaning(word: str) -> bool:
     return word.lower() not in STOP_WORDS and any(character.isalnum() for character in word)
 
 
-def batches(pieces: Sequence[Pieces]) -> Iterator[list[int]]:
+def batches(pieces: Sequence[ReadPieces]) -> Iterator[list[int]]:
     return by_length([len(piece.ids) for piece in pieces], BATCH_TEXTS, BATCH_TOKENS)
 
 
-def run(session: Any, pieces: Sequence[Pieces]) -> tuple[Floats, Floats]:
+def run(session: Any, pieces: Sequence[ReadPieces]) -> tuple[Floats, Floats]:
     """Pooled vectors [n, 384] and the last layer [n, t, 384]."""
     ids: NDArray[np.int64] = np.zeros((len(pieces), max(len(piece.ids) for piece in pieces)), np.int64)
     mask = np.zeros_like(ids)
@@ -114,8 +115,8 @@ class MiniLM:
             if not (folder / file).exists():
                 raise Misconfigured(f"{folder / file} is missing: run `keepstone models` to fetch it.")
         self._session = load_session(folder)
-        self._tokenizer = load_tokenizer(folder)
-        self.cut: Cutter = partial(cut, folder)
+        self._tokenizer = load_tokenizer(folder / MINILM_TOKENIZER)
+        self.cut: Cutter = partial(cut, folder / MINILM_TOKENIZER, False, WINDOW, OVERLAP)
         self._projection: Floats = np.load(PROJECTION).astype(np.float32)
         self._backlog = in_background("minilm")
         self._quick = in_front("minilm")
@@ -138,10 +139,10 @@ class MiniLM:
         self._quick.shutdown(cancel_futures=True)
         self._backlog.shutdown(cancel_futures=True)
 
-    def _read(self, texts: Sequence[str]) -> list[Pieces]:
+    def _read(self, texts: Sequence[str]) -> list[ReadPieces]:
         return [read(self._tokenizer, text) for text in texts]
 
-    def _run(self, pieces: Sequence[Pieces]) -> list[Embedding]:
+    def _run(self, pieces: Sequence[ReadPieces]) -> list[Embedding]:
         pooled, hidden = run(self._session, pieces)
         rows = np.concatenate([hidden[number, piece.rows] for number, piece in enumerate(pieces)])
         rows = rows @ self._projection
