@@ -108,17 +108,26 @@ async def before(services: Services, world: World) -> Any:
 
 
 @pytest.fixture
-async def upgraded(services: Services, before: Any) -> Services:
+def new() -> New:
+    return New()
+
+
+@pytest.fixture
+def former() -> Former:
+    return Former()
+
+
+@pytest.fixture
+async def upgraded(services: Services, before: Any, new: New, former: Former) -> Services:
     """The version after, just started."""
-    services.embedders.active, services.embedders.former = (New(),), (Former(),)
+    services.embedders.active, services.embedders.former = (new,), (former,)
     assert await embed.await_vectors(services) == 0, "everything is found by meaning as it is"
     return services
 
 
 async def test_the_former_model_serves_until_all_of_the_new_vectors_are_there(
-    upgraded: Services, world: World, before: Any, database: str
+    upgraded: Services, world: World, before: Any, new: New, former: Former, database: str
 ) -> None:
-    [new], [former] = upgraded.embedders.active, upgraded.embedders.former
     assert await recall(upgraded, world) == before
     account = world.owner.user.account
     assert await model_change.renew_slice(upgraded, account)
@@ -156,9 +165,8 @@ async def test_the_former_model_serves_until_all_of_the_new_vectors_are_there(
     assert len(new.read) == 81
 
 
-async def test_it_goes_on_where_it_was_interrupted(upgraded: Services, world: World, database: str) -> None:
+async def test_it_goes_on_where_it_was_interrupted(upgraded: Services, world: World, new: New, database: str) -> None:
     account = world.owner.user.account
-    new = upgraded.embedders.active[0]
     assert await model_change.renew_slice(upgraded, account)
 
     class Killed(New):
@@ -174,7 +182,6 @@ async def test_it_goes_on_where_it_was_interrupted(upgraded: Services, world: Wo
     await work(upgraded)
     assert await states(database) == {"former/1": ("retired", 0), "hearing/1": ("serving", 80)}
     assert len(again.read) == 48, "what was made before is not made again"
-    assert isinstance(new, New)
     assert not set(again.read) & set(new.read)
 
 
@@ -247,10 +254,10 @@ async def test_a_large_space_has_its_index_before_the_new_vectors_serve(
     assert (await recall(upgraded, world))["evidence"][0]["text"] == TALK[7][1]
 
 
-async def test_each_account_is_searched_by_what_serves_it(upgraded: Services, world: World, database: str) -> None:
+async def test_each_account_is_searched_by_what_serves_it(
+    upgraded: Services, world: World, former: Former, database: str
+) -> None:
     """The stranger's account, which comes later, has never seen the former model."""
-    former = upgraded.embedders.former[0]
-    assert isinstance(former, Former)
     await scopes.ingest(upgraded, world.stranger.principal, "team", [turn(0, "Max", "The lighthouse is red")])
     await run_until_empty(upgraded)
     rows = await ask(database, "SELECT account, model, state FROM vector_sets ORDER BY 1, 2")

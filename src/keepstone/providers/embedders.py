@@ -109,6 +109,11 @@ def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
 
 def _load_former(folder: Path, names: Collection[str]) -> tuple[Embedder, ...]:
     """Those of these models that are at hand."""
-    from keepstone.providers.minilm import GRAPH, MiniLM
+    from keepstone.providers.encoder import FORMER, former
 
-    return (MiniLM(folder),) if MiniLM.name in names and (folder / GRAPH).exists() else ()
+    try:
+        at_hand = former(folder) if FORMER.name in names else None
+    except KeepstoneError as fault:
+        log.warning("the former embedder can't be loaded", extra={"error": fault.code})
+        at_hand = None
+    return () if at_hand is None else (at_hand,)
