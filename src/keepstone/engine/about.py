@@ -16,7 +16,6 @@ from keepstone.engine.rank import NAME
 
 Floats = npt.NDArray[np.float64]
 
-BEST = 3  # so many turns speak for each side
 SPEAKER = 1 / 3  # how far a turn is about whoever says it, whatever it says
 NAMED = 0.6  # how far a turn is about a person whom another speaks of by name
 _TABLES = load("about")
@@ -43,7 +42,7 @@ def balance(turns: Sequence[tuple[str | None, str]], about: frozenset[str], matc
         if people == about:
             named = [any(_speaks_of(text, name) for name in about) for _, text in turns]
             share = np.where(named, np.maximum(share, NAMED), share)
-        return float(np.sort(matched * share)[-BEST:].mean())
+        return float((matched * share).max())
 
     return worth(about) - max(worth(frozenset({other})) for other in speakers - about)
 

@@ -44,8 +44,8 @@ _FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
 _COVERED = 0.4  # more of the question's words in one turn makes it no more likely to answer
 _LEAD = 2.0
 # How much better what speaks of the person has to match than what speaks of others (`about.balance`) to leave no doubt,
-# and how far it may fall behind before the doubt is whole. Where nobody is named there is none.
-_SURE, _DOUBT = 0.08, 0.2
+# and from where on there is no more of it. Where nobody is named there is none.
+_SURE, _DOUBTFUL = 0.1, -0.3
 _SIZE = 2.0  # from a hundred passages on, a scope is large
 # Where several may answer: how much of the best's evidence a result may lack to stand beside it, and from where on
 # evidence is strong enough for that, and wholly so.
@@ -185,7 +185,7 @@ def _rows(
         "meaning": [_meaning(view, candidate) for candidate in chosen],
         "covered": [min(candidate.bm25 / full, _COVERED) for candidate in chosen],
         "known": [terms.share] * several,
-        "person": [0.0 if person is None else min(max((person - _SURE) / _DOUBT, -1.0), 0.0)] * several,
+        "person": [0.0 if person is None else 5.0 * (min(max(person, _DOUBTFUL), _SURE) - _SURE)] * several,
         "place": [math.log1p(place) for place in range(several)],
         "first": [1.0, *[0.0] * (several - 1)],
         "lead": [_lead(scores), *[0.0] * (several - 1)],
