@@ -72,15 +72,21 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
 
 
 async def embed_lacking(
-    services: Services, scope: ReadScope, space: int, embedder: Embedder, vector_set: int, after: int
-) -> list[Pending]:
-    """Vectors of this embedder for a slice of what has none, behind that passage. Returns what it was."""
+    services: Services, scope: ReadScope, space: int, embedder: Embedder, vector_set: int, last: int
+) -> tuple[int, int | None]:
+    """Vectors of this embedder for a slice of what has none, behind that passage. Returns how many, and the passage up
+    to which there are all; None at the end of the space.
+    """
     async with services.db.transaction(scope) as conn:
-        wanted = await passages.lacking(conn, space, vector_set, after, limit=SLICE)
+        batch = await passages.after(conn, space, last, limit=_BATCH)
+        missing = await vectors.without_vectors(conn, space, vector_set, [item.passage for item in batch])
+        wanted = [item for item in batch if item.passage in missing][:SLICE]
         gaps = [(embedder, wanted)] if wanted else []
         before = await _before(conn, space, gaps)
     await _close(services, scope, space, _Gaps(gaps, before))
-    return wanted
+    if len(wanted) == SLICE:
+        return SLICE, wanted[-1].passage
+    return len(wanted), batch[-1].passage if len(batch) == _BATCH else None
 
 
 async def embed_first_passage(services: Services, cut: Sequence[NewPassage]) -> FirstVector | None:
