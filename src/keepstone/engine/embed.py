@@ -4,7 +4,7 @@ No connection is held while an embedder works. All of it can run twice.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keepstone.engine.cutting import spoken
@@ -57,8 +57,12 @@ async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
     return False
 
 
-async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
-    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made."""
+async def fill_space(
+    services: Services, scope: ReadScope, space: int, done: Callable[[int], None] = lambda _: None
+) -> int:
+    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made;
+    `done` is told how many passages more have theirs.
+    """
     made, last = 0, 0
     while True:
         async with services.db.transaction(scope) as conn:
@@ -69,6 +73,7 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
         await _close(services, scope, space, gaps)
         made += sum(len(wanted) for _, wanted in gaps.wanted)
         last = batch[-1].passage
+        done(len(batch))
 
 
 async def embed_lacking(

@@ -233,8 +233,8 @@ async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:
     return await fetch_rows(conn, "SELECT * FROM pending_spaces()")
 
 
-async def all_spaces(conn: Connection) -> list[tuple[int, int]]:
-    """Account and space of everything that can be found. Needs no scope."""
+async def all_spaces(conn: Connection) -> list[tuple[int, int, int]]:
+    """Account and space of everything that can be found, and how many passages that are. Needs no scope."""
     return await fetch_rows(conn, "SELECT * FROM filled_spaces()")
 
 

@@ -248,11 +248,11 @@ AS $$
     SELECT DISTINCT account, space FROM passages WHERE pending
 $$;
 
--- Where is anything at all? Numbers only.
-CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint)
+-- Where is anything at all, and how much? Numbers only.
+CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint, passages bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    SELECT account, space FROM spaces WHERE passages > 0
+    SELECT s.account, s.space, s.passages FROM spaces s WHERE s.passages > 0
 $$;
 
 -- Which accounts are searched by one of these models, and not by that one yet? Numbers only.
