@@ -101,7 +101,7 @@ def fit_result(view: View, examples: Sequence[Example]) -> Logistic:
     """From the first five of questions that have an answer; by terms alone, one that was found: many of the questions
     have no word of what they ask about.
     """
-    own = [example for example in examples if example.kind == "own" and (view != "terms" or example.gold[:3].any())]
+    own = [example for example in examples if example.kind == "own" and (view != "terms" or example.gold[:5].any())]
     counts = Counter((example.dataset, example.size) for example in own)
     rows = [
         calibrate.result_features(view, example.candidates, example.scores, example.order, example.terms)[:5]
