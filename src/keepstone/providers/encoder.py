@@ -1,7 +1,7 @@
 """An encoder of token vectors on onnxruntime, from a folder: the built-in one, the one before it, or any other.
 
-Pooled vectors and late-interaction vectors come out of one pass. Two threads of its own: a long backlog runs in one and
-a question in the other, so nobody who asks waits for an import.
+Pooled vectors and late-interaction vectors come out of one pass. Threads of its own: a long backlog runs in two and a
+question in another, so nobody who asks waits for an import.
 """
 
 import asyncio
@@ -21,7 +21,8 @@ from keepstone.providers.session import by_length, in_background, in_batches, in
 from keepstone.providers.wordpieces import cut
 
 BUILTIN = Path(__file__).with_name("chat_encoder")
-BATCH_TEXTS, BATCH_TOKENS = 32, 1024  # more takes memory and lets others wait, and is no faster
+BATCH_TEXTS, BATCH_TOKENS = 32, 512  # more takes memory and lets others wait, and is no faster
+AT_ONCE = 2  # batches of a backlog
 QUICK = 1_000  # characters: no more than this in all is as short as a question, and no backlog
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
@@ -50,7 +51,7 @@ class Encoder:
         tokenizer = (folder / manifest.tokenizer).absolute()
         self.cut: Cutter = partial(cut, tokenizer, manifest.lowercase, manifest.window, manifest.overlap)
         self.dimension = self._probe(manifest)
-        self._backlog = in_background("encoder")
+        self._backlog = in_background("encoder", AT_ONCE)
         self._quick = in_front("encoder")
 
     async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:

@@ -5,7 +5,7 @@ write in its place. docs/encoders.md describes it for people.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -74,15 +74,14 @@ def _translated(folder: Path, file: str, translate: "_Translate") -> dict[str, A
 
 def manifest_of(stated: Mapping[str, Any], place: str) -> Manifest:
     """What stands in a manifest, looked through: each fault says what would be right."""
-    known = {item.name: item for item in fields(Manifest)}
-    unknown = sorted(set(stated) - set(known))
+    example, known = Manifest(name=""), [item.name for item in fields(Manifest)]
+    unknown = sorted(set(stated).difference(known))
     if unknown:
         raise Misconfigured(f"{place}: there is no `{unknown[0]}`. It may have {', '.join(known)}.")
     if "name" not in stated:
         raise Misconfigured(f"{place} has no `name`: give it one that no other encoder or version has.")
     for key, value in stated.items():
-        default: Any = known[key].default
-        kind: type[Any] = str if key == "name" else dict if default is MISSING else type(default)
+        kind: type[Any] = getattr(example, key).__class__
         if type(value) is not kind:
             raise Misconfigured(f"{place}: `{key}` has to be {_KINDS[kind]}.")
     manifest = Manifest(**stated)
