@@ -19,6 +19,7 @@ from keepstone import __version__
 from keepstone.access.firstrun import Welcome, welcome
 from keepstone.engine.embed import await_vectors, has_passages
 from keepstone.errors import Misconfigured
+from keepstone.jobs.model_change import let_go_of_former, load_embedders
 from keepstone.jobs.worker import run_worker
 from keepstone.runtime import open_all, open_postgres, open_services
 from keepstone.services import Services
@@ -181,9 +182,10 @@ async def _load_embedders(services: Services) -> None:
     """Beside the start: until it is done, everything works by terms."""
     if await has_passages(services):
         services.embedders.need()
-    await services.embedders.load(services.settings)
+    await load_embedders(services)
     await await_vectors(services)
     await services.queue.add_anywhere("embed_pending", timestamp=0)
+    await let_go_of_former(services)
 
 
 class _Server(uvicorn.Server):

@@ -159,6 +159,11 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
         "jobs", f"{failed} failed" if failed else "none failed",
         "`keepstone jobs --status failed` shows them, `keepstone jobs retry` runs one again." if failed else "",
     )  # fmt: skip
+    for model, accounts, lacking in await inspect.filling(conn):
+        yield Finding(
+            "vectors", f"{model} takes over in {accounts} accounts, about {lacking} passages are left; until then the "
+            "model before it serves",
+        )  # fmt: skip
 
 
 async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding]:

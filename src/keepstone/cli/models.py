@@ -1,6 +1,7 @@
 """The weights of the built-in embedders, and changing the embedder while the server runs."""
 
 import json
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -12,6 +13,7 @@ from keepstone.cli.run import quiet_settings, with_services
 from keepstone.engine.embed import fill_space
 from keepstone.errors import Misconfigured
 from keepstone.home import ensure_home
+from keepstone.jobs import model_change
 from keepstone.providers import models as store
 from keepstone.providers.embedders import models_folder
 from keepstone.services import Services
@@ -43,9 +45,9 @@ def models(as_json: Json = False) -> None:
 
 @app.command()
 def reembed(as_json: Json = False) -> None:
-    async def run(services: Services) -> tuple[int, list[str]]:
+    async def run(services: Services) -> dict[str, Any]:
         services.embedders.need()
-        await services.embedders.load(services.settings)
+        await model_change.load_embedders(services)
         if not services.embedders.active:
             raise Misconfigured(f"There is no embedder: {services.embedders.status}.")
         async with services.db.of_server() as conn:
@@ -54,13 +56,26 @@ def reembed(as_json: Json = False) -> None:
         with Progress(console=Console(stderr=True)) as bars:
             for account, space in bars.track(spaces, description="Spaces"):
                 done += await fill_space(services, job_scope(account, space), space)
-        return done, [embedder.name for embedder in services.embedders.active]
+        names = [embedder.name for embedder in services.embedders.active]
+        return {"passages": done, "models": names, **await take_over(services)}
 
-    done, names = with_services(run)
+    done = with_services(run)
     if as_json:
-        typer.echo(json.dumps({"passages": done, "models": names}))
+        typer.echo(json.dumps(done))
+        return
+    made = f"{done['passages']} vectors of {', '.join(done['models'])} were made."
+    if done["accounts_waiting"]:
+        typer.echo(f"{made} A server that runs with these settings serves them within a minute; one with others serves "
+                   "the old ones until it is restarted with these.")  # fmt: skip
     else:
-        typer.echo(
-            f"{done} vectors of {', '.join(names)} were made. A server that runs with other settings serves the "
-            "old ones until it is restarted with these."
-        )
+        typer.echo(f"{made} They serve every search.")
+
+
+async def take_over(services: Services) -> dict[str, int]:
+    """Where a server runs, that is its own to do: it may have other settings, and serve what is old to these."""
+    changing = await model_change.changing_accounts(services)
+    taken = 0
+    if not await services.queue.live_workers():
+        taken = sum([await model_change.finish(services, account) for account in changing])
+        await model_change.delete_retired(services)
+    return {"accounts_changed": taken, "accounts_waiting": len(changing) - taken}

@@ -6,6 +6,7 @@ process that needs none of it does not pay for it.
 
 import asyncio
 import logging
+from collections.abc import Collection, Container
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
@@ -19,10 +20,13 @@ log = logging.getLogger(__name__)
 
 
 class Embedders:
-    """`active` is what search and the index use at this moment, the one for English first; `status` is for people."""
+    """`active` is what search and the index use at this moment, the one for English first; `status` is for people.
+    `former` are models for English that came before: their vectors serve until those of the present one are complete.
+    """
 
-    def __init__(self, active: tuple[Embedder, ...] = ()) -> None:
+    def __init__(self, active: tuple[Embedder, ...] = (), former: tuple[Embedder, ...] = ()) -> None:
         self.active = active
+        self.former = former
         self.status = "ok" if active else "none: search is by terms"
         self._needed = asyncio.Event()
 
@@ -30,8 +34,29 @@ class Embedders:
         """There is something to find: whoever waits in `load` may go on."""
         self._needed.set()
 
-    async def load(self, settings: Settings) -> None:
-        """Get them ready: fetch the weights now, and load them when there is something to find.
+    @property
+    def english(self) -> Embedder | None:
+        return next((embedder for embedder in self.active if not embedder.multilingual), None)
+
+    def outgoing(self, serving: Container[str]) -> tuple[Embedder, ...]:
+        """The former ones that still serve where these models do."""
+        if self.english is None or self.english.name in serving:
+            return ()
+        return tuple(embedder for embedder in self.former if embedder.name in serving)
+
+    def instead_of(self, embedder: Embedder) -> list[str]:
+        """The models whose place this one takes."""
+        return [former.name for former in self.former] if embedder is self.english else []
+
+    def let_go(self, serving: Container[str]) -> tuple[Embedder, ...]:
+        """The former ones that serve nowhere any more; from now on they are not asked."""
+        gone = tuple(embedder for embedder in self.former if embedder.name not in serving)
+        self.former = tuple(embedder for embedder in self.former if embedder not in gone)
+        return gone
+
+    async def load(self, settings: Settings, serving: Collection[str] = ()) -> None:
+        """Get them ready: fetch the weights now, and load them when there is something to find; with them those that
+        came before, if they are at hand and still among the models that are `serving`.
 
         Until then, and whenever they can't be had, everything works by terms alone.
         """
@@ -40,7 +65,10 @@ class Embedders:
                 address, model = settings.embeddings_base_url or "", settings.embeddings_model or ""
                 self.active = (OpenAIEmbedder(address, settings.embeddings_api_key, model),)
             elif settings.embeddings_provider == "builtin":
-                self.active = await self._builtin(settings)
+                active = await self._builtin(settings)
+                unknown = set(serving) - {embedder.name for embedder in active}
+                self.former = await asyncio.to_thread(_load_former, models_folder(settings), unknown)
+                self.active = active
         except KeepstoneError as fault:
             log.warning("no embedder", extra={"error": fault.code})
             self.status = "none: search is by terms; `keepstone models` fetches the weights and says what is wrong"
@@ -62,7 +90,7 @@ class Embedders:
         return await asyncio.to_thread(_load_builtin, folder)
 
     def close(self) -> None:
-        for embedder in self.active:
+        for embedder in (*self.active, *self.former):
             embedder.close()
 
 
@@ -77,3 +105,15 @@ def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
     made = (MiniLM(folder), Use(folder))
     give_back()
     return made
+
+
+def _load_former(folder: Path, names: Collection[str]) -> tuple[Embedder, ...]:
+    """Those of these models that are at hand."""
+    from keepstone.providers.encoder import FORMER, former
+
+    try:
+        at_hand = former(folder) if FORMER.name in names else None
+    except KeepstoneError as fault:
+        log.warning("the former embedder can't be loaded", extra={"error": fault.code})
+        at_hand = None
+    return () if at_hand is None else (at_hand,)

@@ -27,7 +27,7 @@ QUICK = 1_000  # characters: no more than this in all is as short as a question,
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 # What was built in before there was an encoder for chats: its vectors serve until there are new ones.
-_FORMER = Manifest(
+FORMER = Manifest(
     name="all-MiniLM-L6-v2/int8-1", graph="all-minilm-l6-v2.int8-1.onnx", tokenizer="all-minilm-l6-v2.tokenizer.json"
 )
 _FORMER_PROJECTION = Path(__file__).with_name("minilm_projection.npy")
@@ -161,8 +161,8 @@ class Encoder:
 
 def former(folder: Path) -> Encoder | None:
     """The encoder that was built in before, where its graph is still in the folder of models."""
-    files = (folder / _FORMER.graph, folder / _FORMER.tokenizer)
-    return Encoder(folder, _FORMER, _FORMER_PROJECTION) if all(file.is_file() for file in files) else None
+    files = (folder / FORMER.graph, folder / FORMER.tokenizer)
+    return Encoder(folder, FORMER, _FORMER_PROJECTION) if all(file.is_file() for file in files) else None
 
 
 def _load_projection(path: Path) -> Floats:

@@ -228,6 +228,18 @@ async def after(conn: Connection, space: int, passage: int, *, limit: int) -> li
     return await fetch_all(conn, Pending, query, {"space": space, "passage": passage, "limit": limit})
 
 
+async def lacking(conn: Connection, space: int, vector_set: int, passage: int, *, limit: int) -> list[Pending]:
+    """The passages of the space behind this one that have no vector in the set."""
+    without: LiteralString = """
+        AND passage > %(passage)s
+        AND NOT EXISTS (SELECT FROM vectors v WHERE v.account = %(account)s AND v.space = %(space)s
+                                                AND v.vector_set = %(set)s AND v.passage = passages.passage)
+        ORDER BY passage LIMIT %(limit)s
+    """
+    where = {"space": space, "set": vector_set, "passage": passage, "limit": limit}
+    return await fetch_all(conn, Pending, _PASSAGE + without, where)
+
+
 async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:
     """Account and space of everything that still waits for vectors. Needs no scope."""
     return await fetch_rows(conn, "SELECT * FROM pending_spaces()")
@@ -243,9 +255,13 @@ async def any_at_all(conn: Connection) -> bool:
     return await fetch_value(conn, "SELECT has_passages()")
 
 
-async def await_vectors_of(conn: Connection, model: str) -> int:
-    """Everything that has no vector of this model yet waits for one from now on. Needs no scope."""
-    return await fetch_value(conn, "SELECT await_vectors_of(%(model)s)", {"model": model})
+async def await_vectors_of(conn: Connection, model: str, former: Sequence[str]) -> int:
+    """Everything that has no vector of this model yet waits for one from now on, but where one of those serves that it
+    takes the place of: there a job of its own makes them. Needs no scope.
+    """
+    return await fetch_value(
+        conn, "SELECT await_vectors_of(%(model)s, %(former)s)", {"model": model, "former": list(former)}
+    )
 
 
 async def mark_embedded(conn: Connection, space: int, passages: Sequence[int]) -> None:
