@@ -1,11 +1,11 @@
-"""The weights of the built-in embedders, and changing the embedder while the server runs."""
+"""The weights of the embedders, and changing the embedder while the server runs."""
 
 import json
 from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from keepstone.access.readscope import job_scope
 from keepstone.cli.options import Json
@@ -15,7 +15,8 @@ from keepstone.errors import Misconfigured
 from keepstone.home import ensure_home
 from keepstone.jobs import model_change
 from keepstone.providers import models as store
-from keepstone.providers.embedders import models_folder
+from keepstone.providers.embedders import encoder_folder, models_folder
+from keepstone.providers.manifest import read_manifest
 from keepstone.services import Services
 from keepstone.store import passages
 
@@ -29,17 +30,21 @@ def models(as_json: Json = False) -> None:
     folder = models_folder(settings)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        tasks: dict[str, object] = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(progress: store.Progress) -> None:
-            task = tasks.setdefault(progress.model, bars.add_task(progress.model, total=progress.total))
-            bars.update(task, completed=progress.done)  # pyright: ignore[reportArgumentType]
+            if progress.model not in tasks:
+                tasks[progress.model] = bars.add_task(progress.model, total=progress.total)
+            bars.update(tasks[progress.model], completed=progress.done)
 
+        encoder = encoder_folder(settings, show)
         fetched = store.fetch(folder, show, settings.models_from)
-    here = sorted(store.installed(folder))
+    name, here = read_manifest(encoder).name, sorted(store.installed(folder))
     if as_json:
-        typer.echo(json.dumps({"installed": here, "fetched": fetched, "folder": str(folder)}))
+        known = {"name": name, "folder": str(encoder)}
+        typer.echo(json.dumps({"encoder": known, "installed": here, "fetched": fetched, "folder": str(folder)}))
     else:
+        typer.echo(f"{name} in {encoder}")
         typer.echo(f"{', '.join(here)} in {folder}" + ("" if fetched else " (were there already)"))
 
 

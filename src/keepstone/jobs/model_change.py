@@ -6,6 +6,7 @@ with the sets, so all of it goes on after a crash, and can run twice.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from keepstone.access.readscope import account_scope, job_scope
@@ -20,11 +21,11 @@ _AT_ONCE = 5_000  # vectors in one statement
 _LOOK_AGAIN = 60  # seconds
 
 
-async def load_embedders(services: Services) -> None:
-    """Those of the settings, and the ones whose vectors still serve somebody."""
+async def load_embedders(services: Services, joined: Callable[[], Awaitable[None]] | None = None) -> None:
+    """Those of the settings, and the ones whose vectors still serve somebody; `joined` is told when one is ready."""
     async with services.db.of_server() as conn:
         serving = await vectors.serving_models(conn)
-    await services.embedders.load(services.settings, serving)
+    await services.embedders.load(services.settings, serving, joined)
 
 
 async def changing_accounts(services: Services) -> list[int]:
