@@ -1,6 +1,7 @@
 """The weights of the embedders, and changing the embedder while the server runs."""
 
 import json
+from functools import partial
 from typing import Any
 
 import typer
@@ -18,7 +19,7 @@ from keepstone.providers import models as store
 from keepstone.providers.embedders import encoder_folder, models_folder
 from keepstone.providers.manifest import read_manifest
 from keepstone.services import Services
-from keepstone.store import passages
+from keepstone.store.passages import all_spaces
 
 app = typer.Typer()
 
@@ -56,11 +57,12 @@ def reembed(as_json: Json = False) -> None:
         if not services.embedders.active:
             raise Misconfigured(f"There is no embedder: {services.embedders.status}.")
         async with services.db.of_server() as conn:
-            spaces = await passages.all_spaces(conn)
+            spaces = await all_spaces(conn)
         done = 0
         with Progress(console=Console(stderr=True)) as bars:
-            for account, space in bars.track(spaces, description="Spaces"):
-                done += await fill_space(services, job_scope(account, space), space)
+            bar = bars.add_task("Passages", total=sum(passages for _, _, passages in spaces))
+            for account, space, _ in spaces:
+                done += await fill_space(services, job_scope(account, space), space, partial(bars.advance, bar))
         names = [embedder.name for embedder in services.embedders.active]
         return {"passages": done, "models": names, **await take_over(services)}
 

@@ -4,7 +4,7 @@ No connection is held while an embedder works. All of it can run twice.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keepstone.engine.cutting import spoken
@@ -57,8 +57,12 @@ async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
     return False
 
 
-async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
-    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made."""
+async def fill_space(
+    services: Services, scope: ReadScope, space: int, done: Callable[[int], None] = lambda _: None
+) -> int:
+    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made;
+    `done` is told how many passages more have theirs.
+    """
     made, last = 0, 0
     while True:
         async with services.db.transaction(scope) as conn:
@@ -69,18 +73,25 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
         await _close(services, scope, space, gaps)
         made += sum(len(wanted) for _, wanted in gaps.wanted)
         last = batch[-1].passage
+        done(len(batch))
 
 
 async def embed_lacking(
-    services: Services, scope: ReadScope, space: int, embedder: Embedder, vector_set: int, after: int
-) -> list[Pending]:
-    """Vectors of this embedder for a slice of what has none, behind that passage. Returns what it was."""
+    services: Services, scope: ReadScope, space: int, embedder: Embedder, vector_set: int, last: int
+) -> tuple[int, int | None]:
+    """Vectors of this embedder for a slice of what has none, behind that passage. Returns how many, and the passage up
+    to which there are all; None at the end of the space.
+    """
     async with services.db.transaction(scope) as conn:
-        wanted = await passages.lacking(conn, space, vector_set, after, limit=SLICE)
+        batch = await passages.after(conn, space, last, limit=_BATCH)
+        missing = await vectors.without_vectors(conn, space, vector_set, [item.passage for item in batch])
+        wanted = [item for item in batch if item.passage in missing][:SLICE]
         gaps = [(embedder, wanted)] if wanted else []
         before = await _before(conn, space, gaps)
     await _close(services, scope, space, _Gaps(gaps, before))
-    return wanted
+    if len(wanted) == SLICE:
+        return SLICE, wanted[-1].passage
+    return len(wanted), batch[-1].passage if len(batch) == _BATCH else None
 
 
 async def embed_first_passage(services: Services, cut: Sequence[NewPassage]) -> FirstVector | None:

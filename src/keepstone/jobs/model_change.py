@@ -48,12 +48,12 @@ async def renew_slice(services: Services, account: int) -> bool:
             space = await vectors.next_space(conn, here.reached_space)
         if here.state != "filling" or space is None:
             return False
-        scope, after = job_scope(account, space), here.reached_passage if space == here.reached_space else 0
-        embedded = await embed_lacking(services, scope, space, english, here.vector_set, after)
-        reached = (space, embedded[-1].passage) if len(embedded) == SLICE else (space + 1, 0)
+        scope, last = job_scope(account, space), here.reached_passage if space == here.reached_space else 0
+        embedded, last = await embed_lacking(services, scope, space, english, here.vector_set, last)
+        reached = (space + 1, 0) if last is None else (space, last)
         async with services.db.transaction(account_scope(account)) as conn:
-            await vectors.note_reached(conn, here.vector_set, *reached, made=len(embedded))
-        made += len(embedded)
+            await vectors.note_reached(conn, here.vector_set, *reached, made=embedded)
+        made += embedded
     return made >= SLICE
 
 

@@ -228,25 +228,13 @@ async def after(conn: Connection, space: int, passage: int, *, limit: int) -> li
     return await fetch_all(conn, Pending, query, {"space": space, "passage": passage, "limit": limit})
 
 
-async def lacking(conn: Connection, space: int, vector_set: int, passage: int, *, limit: int) -> list[Pending]:
-    """The passages of the space behind this one that have no vector in the set."""
-    without: LiteralString = """
-        AND passage > %(passage)s
-        AND NOT EXISTS (SELECT FROM vectors v WHERE v.account = %(account)s AND v.space = %(space)s
-                                                AND v.vector_set = %(set)s AND v.passage = passages.passage)
-        ORDER BY passage LIMIT %(limit)s
-    """
-    where = {"space": space, "set": vector_set, "passage": passage, "limit": limit}
-    return await fetch_all(conn, Pending, _PASSAGE + without, where)
-
-
 async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:
     """Account and space of everything that still waits for vectors. Needs no scope."""
     return await fetch_rows(conn, "SELECT * FROM pending_spaces()")
 
 
-async def all_spaces(conn: Connection) -> list[tuple[int, int]]:
-    """Account and space of everything that can be found. Needs no scope."""
+async def all_spaces(conn: Connection) -> list[tuple[int, int, int]]:
+    """Account and space of everything that can be found, and how many passages that are. Needs no scope."""
     return await fetch_rows(conn, "SELECT * FROM filled_spaces()")
 
 

@@ -17,13 +17,13 @@ _MOST_MEMORY = 1024  # MB
 
 
 async def without_vectors(conn: Connection, space: int, vector_set: int, passages: Sequence[int]) -> set[int]:
-    """Which of these have no vector in the set."""
+    """Which of these have no vector in the set. Each is looked up by its key: OFFSET 0 keeps it so."""
     lacking = await fetch_column(
         conn,
         """
         SELECT i.passage FROM unnest(%(passages)s::bigint[]) AS i (passage)
          WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.account = %(account)s AND v.space = %(space)s
-                                                    AND v.vector_set = %(set)s AND v.passage = i.passage)
+                                                    AND v.vector_set = %(set)s AND v.passage = i.passage OFFSET 0)
         """,
         {"passages": list(passages), "space": space, "set": vector_set},
     )

@@ -6,5 +6,6 @@ DROP INDEX passages_by_session;
 ALTER TABLE vector_sets ADD COLUMN reached_space bigint NOT NULL DEFAULT 0,
                         ADD COLUMN reached_passage bigint NOT NULL DEFAULT 0,
                         ADD COLUMN lacking bigint NOT NULL DEFAULT 0;
--- The function that takes one more comes with the others, which a fresh database has not yet.
+-- What takes or tells one thing more comes with the other functions, which a fresh database has not yet.
 DROP FUNCTION IF EXISTS await_vectors_of(text);
+DROP FUNCTION IF EXISTS filled_spaces();

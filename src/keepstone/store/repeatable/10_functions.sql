@@ -248,11 +248,11 @@ AS $$
     SELECT DISTINCT account, space FROM passages WHERE pending
 $$;
 
--- Where is anything at all? Numbers only.
-CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint)
+-- Where is anything at all, and how much? Numbers only.
+CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint, passages bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    SELECT account, space FROM spaces WHERE passages > 0
+    SELECT s.account, s.space, s.passages FROM spaces s WHERE s.passages > 0
 $$;
 
 -- Which accounts are searched by one of these models, and not by that one yet? Numbers only.
@@ -325,8 +325,9 @@ BEGIN
                 WHERE o.account = here
                   AND o.vector_set IN (SELECT s.vector_set FROM vector_sets s
                                         WHERE s.account = here AND s.state = 'serving' AND s.model = ANY (former))
+                  -- Each is looked up by its key: OFFSET 0 keeps it so.
                   AND NOT EXISTS (SELECT FROM vectors n WHERE n.account = here AND n.space = o.space
-                                                          AND n.vector_set = new.vector_set AND n.passage = o.passage))
+                                     AND n.vector_set = new.vector_set AND n.passage = o.passage OFFSET 0))
     THEN
         UPDATE vector_sets s SET reached_space = 0, reached_passage = 0
          WHERE s.account = here AND s.vector_set = new.vector_set;
