@@ -84,5 +84,4 @@ async def take_over(services: Services) -> dict[str, int]:
     taken = 0
     if not await services.queue.live_workers():
         taken = sum([await model_change.finish(services, account) for account in changing])
-        await model_change.delete_retired(services)
     return {"accounts_changed": taken, "accounts_waiting": len(changing) - taken}
