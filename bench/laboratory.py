@@ -35,7 +35,8 @@ from keepstone.model.message import Message, NewPassage
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder, Embedding, Span, Tokens
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
+from keepstone.providers.encoder import Encoder
+from keepstone.providers.manifest import BUILTIN
 from keepstone.providers.use import Use
 from keepstone.runtime import open_all
 from keepstone.services import Services
@@ -217,11 +218,11 @@ class Laboratory:
 
 
 @asynccontextmanager
-async def laboratory(models: Path) -> AsyncGenerator[Laboratory]:
+async def laboratory(models: Path, encoder: Path = BUILTIN) -> AsyncGenerator[Laboratory]:
     folder = Path(tempfile.gettempdir()) / f"keepstone-bench-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     file = sqlite3.connect(folder / "embeddings.sqlite", timeout=60)
-    embedders = (MiniLM(models), Use(models))
+    embedders = (Encoder(encoder), Use(models))
     prints = [await fingerprint(embedder) for embedder in embedders]
 
     def cached(*, exact: bool) -> tuple[Embedder, Embedder]:

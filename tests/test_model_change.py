@@ -27,6 +27,7 @@ from keepstone.services import Services
 from keepstone.store import inspect, vectors
 from test_passages import LEFT, ask
 from test_rowsecurity import as_owner
+from test_search import later
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TALK = [("Anna", f"We saw {number} herons by the river on walk {number}") for number in range(80)]
@@ -92,9 +93,12 @@ async def states(database: str) -> dict[str, tuple[str, int]]:
     return {model: (state, vectors) for model, state, vectors in rows}
 
 
-async def work(services: Services) -> None:
-    """What a running server does within a minute."""
+async def work(services: Services, database: str) -> None:
+    """What a running server does within two minutes."""
     await services.queue.add_anywhere("embed_pending", timestamp=0)
+    await run_until_empty(services)
+    await later(database)
+    await ask(database, "UPDATE vector_sets SET retired_at = retired_at - interval '61 seconds'")
     await run_until_empty(services)
 
 
@@ -151,7 +155,7 @@ async def test_the_former_model_serves_until_all_of_the_new_vectors_are_there(
     assert found["evidence"][0]["text"] == "The otter came back at dusk"
     assert found["degraded"] is None
     asked = former.asked
-    await work(upgraded)
+    await work(upgraded, database)
     assert await states(database) == {"former/1": ("retired", 0), "hearing/1": ("serving", 81)}
     found = await recall(upgraded, world)
     assert found["evidence"][0]["text"] == TALK[7][1]
@@ -160,7 +164,7 @@ async def test_the_former_model_serves_until_all_of_the_new_vectors_are_there(
     assert len(new.read) == len(set(new.read)) == 81, "nothing was read twice"
     assert new.heard[f"Anna: {TALK[40][1]}"] == f"Anna: {TALK[39][1]}"
     assert await ask(database, LEFT) == [(0, 0, 0, 0)]
-    await work(upgraded)
+    await work(upgraded, database)
     assert await states(database) == {"former/1": ("retired", 0), "hearing/1": ("serving", 81)}
     assert len(new.read) == 81
 
@@ -179,7 +183,7 @@ async def test_it_goes_on_where_it_was_interrupted(upgraded: Services, world: Wo
     again = New()
     upgraded.embedders.active = (again,)
     assert await embed.await_vectors(upgraded) == 0
-    await work(upgraded)
+    await work(upgraded, database)
     assert await states(database) == {"former/1": ("retired", 0), "hearing/1": ("serving", 80)}
     assert len(again.read) == 48, "what was made before is not made again"
     assert not set(again.read) & set(new.read)
@@ -195,7 +199,7 @@ async def test_what_is_lost_on_the_way_is_made_before_it_serves(
                         " AND v.vector_set = 2", [TALK[3][1]])  # fmt: skip
     assert await model_change.finish(upgraded, account) is False
     assert await recall(upgraded, world) == before
-    await work(upgraded)
+    await work(upgraded, database)
     assert await states(database) == {"former/1": ("retired", 0), "hearing/1": ("serving", 80)}
 
 
@@ -207,7 +211,7 @@ async def test_where_the_former_model_cant_be_asked_the_new_one_serves_at_once(
     found = await recall(services, world)
     assert found["degraded"] == "terms"
     assert found["evidence"][0]["text"] == TALK[7][1]
-    await work(services)
+    await work(services, database)
     assert (await states(database))["hearing/1"] == ("serving", 80)
     assert (await recall(services, world))["degraded"] is None
 
@@ -220,17 +224,17 @@ async def test_when_the_former_model_is_lost_half_way_the_new_one_serves_what_it
     assert await embed.await_vectors(upgraded) == 48
     assert (await states(database))["hearing/1"] == ("serving", 32)
     assert (await recall(upgraded, world))["degraded"] is None
-    await work(upgraded)
+    await work(upgraded, database)
     assert (await states(database))["hearing/1"] == ("serving", 80)
 
 
 async def test_somebody_may_go_back(upgraded: Services, world: World, before: Any, database: str) -> None:
-    await work(upgraded)
+    await work(upgraded, database)
     upgraded.embedders.active, upgraded.embedders.former = (Former(),), (New(),)
     assert await embed.await_vectors(upgraded) == 0
     assert (await states(database))["former/1"] == ("filling", 0)
     assert (await recall(upgraded, world))["degraded"] is None
-    await work(upgraded)
+    await work(upgraded, database)
     assert await states(database) == {"former/1": ("serving", 80), "hearing/1": ("retired", 0)}
     assert await recall(upgraded, world) == before
 
@@ -250,7 +254,12 @@ async def test_a_large_space_has_its_index_before_the_new_vectors_serve(
     assert await model_change.finish(upgraded, account)
     assert await ask(database, "SELECT indexed_sets FROM spaces WHERE name = 'team'") == [([2],)]
     await model_change.delete_retired(upgraded)
+    assert len(await ask(database, indexes)) == 2, "whoever began before it has still what they search by"
+    assert (await states(database))["former/1"] == ("retired", 80)
+    await ask(database, "UPDATE vector_sets SET retired_at = retired_at - interval '61 seconds'")
+    await model_change.delete_retired(upgraded)
     assert await ask(database, indexes) == [(f"near_{space}_2",)]
+    assert (await states(database))["former/1"] == ("retired", 0)
     assert (await recall(upgraded, world))["evidence"][0]["text"] == TALK[7][1]
 
 
@@ -272,7 +281,9 @@ async def test_each_account_is_searched_by_what_serves_it(
     assert former.asked == 1
 
 
-async def test_what_is_saved_meanwhile_is_compared_with_what_serves(services: Services, world: World) -> None:
+async def test_what_is_saved_meanwhile_is_compared_with_what_serves(
+    services: Services, world: World, database: str
+) -> None:
     services.embedders.active = (Former(),)
     async with http(make_app(services)) as client:
         known = await keep(client, world.owner.auth, "The gate code is 4711", title="Gate")
@@ -281,7 +292,7 @@ async def test_what_is_saved_meanwhile_is_compared_with_what_serves(services: Se
         for since in ("now", "today"):
             again = await keep(client, world.owner.auth, f"The gate code is 4711 {since}", title="Gate")
             assert known["id"] in [similar["id"] for similar in again["similar"]]
-            await work(services)
+            await work(services, database)
 
 
 async def test_reembed_leaves_to_a_running_server_what_serves_there(
@@ -298,17 +309,17 @@ async def test_reembed_leaves_to_a_running_server_what_serves_there(
         assert await take_over(upgraded) == {"accounts_changed": 0, "accounts_waiting": 1}
     assert (await states(database))["former/1"] == ("serving", 80)
     assert await take_over(upgraded) == {"accounts_changed": 1, "accounts_waiting": 0}
-    assert await states(database) == {"former/1": ("retired", 0), "hearing/1": ("serving", 80)}
+    assert await states(database) == {"former/1": ("retired", 80), "hearing/1": ("serving", 80)}
     assert await take_over(upgraded) == {"accounts_changed": 0, "accounts_waiting": 0}
 
 
-async def test_a_former_model_is_let_go_when_it_serves_nobody(upgraded: Services) -> None:
+async def test_a_former_model_is_let_go_when_it_serves_nobody(upgraded: Services, database: str) -> None:
     async def serving() -> set[str]:
         async with upgraded.db.of_server() as conn:
             return await vectors.serving_models(conn)
 
     assert upgraded.embedders.let_go(await serving()) == ()
-    await work(upgraded)
+    await work(upgraded, database)
     [gone] = upgraded.embedders.let_go(await serving())
     assert gone.name == "former/1"
     assert upgraded.embedders.former == ()

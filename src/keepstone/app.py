@@ -179,12 +179,15 @@ async def work(settings: Settings, announce: Callable[[], None]) -> None:
 
 
 async def _load_embedders(services: Services) -> None:
-    """Beside the start: until it is done, everything works by terms."""
+    """Beside the start: until one is there, everything works by terms."""
+
+    async def joined() -> None:
+        await await_vectors(services)
+        await services.queue.add_anywhere("embed_pending", timestamp=0)
+
     if await has_passages(services):
         services.embedders.need()
-    await load_embedders(services)
-    await await_vectors(services)
-    await services.queue.add_anywhere("embed_pending", timestamp=0)
+    await load_embedders(services, joined)
     await let_go_of_former(services)
 
 

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import psycopg
 import typer
@@ -21,6 +22,9 @@ from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
+from keepstone.providers.embedders import models_folder
+from keepstone.providers.hub import folder_of, revision_of
+from keepstone.providers.manifest import BUILTIN, check_folder
 from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
 from keepstone.store import inspect
@@ -73,7 +77,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 async def _findings(settings: Settings) -> list[Finding]:
-    findings = [_python(), *_home(settings), disk_finding(settings)]
+    findings = [_python(), *_home(settings), disk_finding(settings), *encoder_findings(settings)]
     if not settings.database_url and not data_folder(settings.home).exists():
         return [*findings, _programs(), _server(settings)]
     try:
@@ -122,6 +126,20 @@ def disk_finding(settings: Settings) -> Finding:
         "full": "Make room: nothing more is stored until then. docs/operations.md says how.",
     }
     return Finding("disk", kept, advice.get(space.state, ""))
+
+
+def encoder_findings(settings: Settings) -> list[Finding]:
+    """What search by meaning is done with, if it is done on this machine."""
+    if settings.embeddings_provider != "builtin":
+        return []
+    revision = revision_of(settings.encoder or "")
+    folder = Path(settings.encoder or BUILTIN) if revision is None else folder_of(models_folder(settings), revision)
+    if revision is not None and not folder.exists():
+        return [Finding("encoder", f"{revision.name} (not here yet; `keepstone serve` fetches it)")]
+    try:
+        return [Finding("encoder", f"{check_folder(folder).name} in {folder}")]
+    except Misconfigured as fault:
+        return [Finding("encoder", "not usable", fault.message)]
 
 
 def _programs() -> Finding:

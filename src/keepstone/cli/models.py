@@ -1,4 +1,4 @@
-"""The weights of the built-in embedders, and changing the embedder while the server runs."""
+"""The weights of the embedders, and changing the embedder while the server runs."""
 
 import json
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from keepstone.access.readscope import job_scope
 from keepstone.cli.options import Json
@@ -16,7 +16,8 @@ from keepstone.errors import Misconfigured
 from keepstone.home import ensure_home
 from keepstone.jobs import model_change
 from keepstone.providers import models as store
-from keepstone.providers.embedders import models_folder
+from keepstone.providers.embedders import encoder_folder, models_folder
+from keepstone.providers.manifest import read_manifest
 from keepstone.services import Services
 from keepstone.store.passages import all_spaces
 
@@ -30,17 +31,21 @@ def models(as_json: Json = False) -> None:
     folder = models_folder(settings)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        tasks: dict[str, object] = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(progress: store.Progress) -> None:
-            task = tasks.setdefault(progress.model, bars.add_task(progress.model, total=progress.total))
-            bars.update(task, completed=progress.done)  # pyright: ignore[reportArgumentType]
+            if progress.model not in tasks:
+                tasks[progress.model] = bars.add_task(progress.model, total=progress.total)
+            bars.update(tasks[progress.model], completed=progress.done)
 
+        encoder = encoder_folder(settings, show)
         fetched = store.fetch(folder, show, settings.models_from)
-    here = sorted(store.installed(folder))
+    name, here = read_manifest(encoder).name, sorted(store.installed(folder))
     if as_json:
-        typer.echo(json.dumps({"installed": here, "fetched": fetched, "folder": str(folder)}))
+        known = {"name": name, "folder": str(encoder)}
+        typer.echo(json.dumps({"encoder": known, "installed": here, "fetched": fetched, "folder": str(folder)}))
     else:
+        typer.echo(f"{name} in {encoder}")
         typer.echo(f"{', '.join(here)} in {folder}" + ("" if fetched else " (were there already)"))
 
 
@@ -79,5 +84,4 @@ async def take_over(services: Services) -> dict[str, int]:
     taken = 0
     if not await services.queue.live_workers():
         taken = sum([await model_change.finish(services, account) for account in changing])
-        await model_change.delete_retired(services)
     return {"accounts_changed": taken, "accounts_waiting": len(changing) - taken}

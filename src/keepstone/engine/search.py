@@ -213,8 +213,11 @@ def _late(asked: EmbeddedQuestion, gathered: Gathered) -> TokenProducts | None:
         inside = (word.term for word in words if word.start < end and start < word.end)
         return float(idf(max((gathered.frequencies.get(term, 0) for term in inside), default=0), gathered.total))
 
-    best = best_products(tokens.vectors, list(packed.values()))
-    return TokenProducts(list(packed), best, tokens.spans, [weight(*span) for span in tokens.spans])
+    weights = [weight(*span) if span[0] < span[1] else None for span in tokens.spans]
+    # What is no word of the question, as a piece that some encoders put before it, counts as its least telling word.
+    least = min((known for known in weights if known is not None), default=1.0)
+    known = [least if value is None else value for value in weights]
+    return TokenProducts(list(packed), best_products(tokens.vectors, list(packed.values())), tokens.spans, known)
 
 
 def _person(question: str, named: frozenset[str], groups: PassageGroups, tokens: TokenProducts) -> float | None:

@@ -6,6 +6,7 @@ with the sets, so all of it goes on after a crash, and can run twice.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from keepstone.access.readscope import account_scope, job_scope
@@ -20,11 +21,11 @@ _AT_ONCE = 5_000  # vectors in one statement
 _LOOK_AGAIN = 60  # seconds
 
 
-async def load_embedders(services: Services) -> None:
-    """Those of the settings, and the ones whose vectors still serve somebody."""
+async def load_embedders(services: Services, joined: Callable[[], Awaitable[None]] | None = None) -> None:
+    """Those of the settings, and the ones whose vectors still serve somebody; `joined` is told when one is ready."""
     async with services.db.of_server() as conn:
         serving = await vectors.serving_models(conn)
-    await services.embedders.load(services.settings, serving)
+    await services.embedders.load(services.settings, serving, joined)
 
 
 async def changing_accounts(services: Services) -> list[int]:
@@ -57,7 +58,9 @@ async def renew_slice(services: Services, account: int) -> bool:
 
 
 async def finish(services: Services, account: int) -> bool:
-    """Give large spaces their index, and let the new vectors serve. False if there is something yet to be made."""
+    """Give large spaces their index, and let the new vectors serve; a job deletes the old ones, when whoever began
+    before has their answer. False if there is something yet to be made.
+    """
     english = services.embedders.english
     if english is None or not services.embedders.former:
         return False
@@ -67,12 +70,15 @@ async def finish(services: Services, account: int) -> bool:
         await index_space(services, job_scope(account, space), space, state="filling")
     async with services.db.transaction(account_scope(account)) as conn:
         await take_time(conn)
-        return await vectors.take_over(conn, english.name, services.embedders.instead_of(english), large=LARGE)
+        taken = await vectors.take_over(conn, english.name, services.embedders.instead_of(english), large=LARGE)
+        if taken:
+            await services.queue.add(conn, "finish_renewal", account=account, in_seconds=_LOOK_AGAIN + 1)
+    return taken
 
 
 async def delete_retired(services: Services, account: int | None = None) -> None:
-    """The vectors that nobody is served by any more, and before them the indexes that would have to be kept right: of
-    this account, or of all.
+    """The vectors that nobody is served by for a minute, and before them the indexes that would have to be kept right:
+    of this account, or of all.
     """
     async with services.db.of_server() as conn:
         names = await vectors.unused_indexes(conn)

@@ -122,7 +122,9 @@ async def renew_vectors(services: Services, account: int) -> None:
 
 
 async def finish_renewal(services: Services, account: int) -> None:
-    """Let the new vectors serve, if they are all there; else the rest is looked for within a minute."""
+    """Let the new vectors serve, if they are all there; else the rest is looked for within a minute. Run again after
+    that, it deletes the old ones.
+    """
     await model_change.finish(services, account)
     await model_change.delete_retired(services, account)
 

@@ -1,7 +1,7 @@
 """An encoder of token vectors on onnxruntime, from a folder: the built-in one, the one before it, or any other.
 
-Pooled vectors and late-interaction vectors come out of one pass. Two threads of its own: a long backlog runs in one and
-a question in the other, so nobody who asks waits for an import.
+Pooled vectors and late-interaction vectors come out of one pass. Threads of its own: a long backlog runs in two and a
+question in another, so nobody who asks waits for an import.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from keepstone.errors import Misconfigured
 from keepstone.providers.embedder import Cutter, Embedding, Floats, Tokens
-from keepstone.providers.manifest import INPUTS, Manifest, read_manifest
+from keepstone.providers.manifest import INPUTS, Manifest, check_folder
 from keepstone.providers.reading import Pieces, Reader
 from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
 from keepstone.providers.wordpieces import cut
 
-BUILTIN = Path(__file__).with_name("chat_encoder")
-BATCH_TEXTS, BATCH_TOKENS = 32, 1024  # more takes memory and lets others wait, and is no faster
+BATCH_TEXTS, BATCH_TOKENS = 32, 512  # more takes memory and lets others wait, and is no faster
+AT_ONCE = 2  # batches of a backlog
 QUICK = 1_000  # characters: no more than this in all is as short as a question, and no backlog
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
@@ -36,21 +36,18 @@ class Encoder:
     """Loads in the constructor, and reads there a passage as long as may come: not in the event loop."""
 
     def __init__(self, folder: Path, manifest: Manifest | None = None, projection: Path | None = None) -> None:
-        manifest = manifest or read_manifest(folder)
+        manifest = manifest or check_folder(folder)
         self.name, self.multilingual, self.context = manifest.name, manifest.multilingual, manifest.context
         self._graph = folder / manifest.graph
         if manifest.projection:
             projection = folder / manifest.projection
-        for file in (self._graph, folder / manifest.tokenizer, *([projection] if projection else [])):
-            if not file.is_file():
-                raise Misconfigured(f"{file} is missing: the encoder {self.name} needs it.")
         self._reader = Reader(folder, manifest)
         self._projection = _load_projection(projection) if projection else None
         self._open(manifest)
         tokenizer = (folder / manifest.tokenizer).absolute()
         self.cut: Cutter = partial(cut, tokenizer, manifest.lowercase, manifest.window, manifest.overlap)
         self.dimension = self._probe(manifest)
-        self._backlog = in_background("encoder")
+        self._backlog = in_background("encoder", AT_ONCE)
         self._quick = in_front("encoder")
 
     async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:

@@ -5,13 +5,14 @@ write in its place. docs/encoders.md describes it for people.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from keepstone.errors import Misconfigured
 from keepstone.providers.wordpieces import load_tokenizer
 
+BUILTIN = Path(__file__).with_name("chat_encoder")
 MANIFEST = "encoder.json"
 PYLATE = "onnx_config.json"  # of PyLate's exporter
 COLBERT = "artifact.metadata"  # of ColBERT's own training
@@ -60,6 +61,15 @@ def read_manifest(folder: Path) -> Manifest:
     )
 
 
+def check_folder(folder: Path) -> Manifest:
+    """The manifest of a folder that has all the files it names."""
+    manifest = read_manifest(folder)
+    for file in (manifest.graph, manifest.tokenizer, manifest.projection):
+        if file and not (folder / file).is_file():
+            raise Misconfigured(f"{folder / file} is missing: the encoder {manifest.name} needs it.")
+    return manifest
+
+
 def _translated(folder: Path, file: str, translate: "_Translate") -> dict[str, Any]:
     graph = next((graph for graph in GRAPHS if (folder / graph).is_file()), None)
     if graph is None:
@@ -74,15 +84,14 @@ def _translated(folder: Path, file: str, translate: "_Translate") -> dict[str, A
 
 def manifest_of(stated: Mapping[str, Any], place: str) -> Manifest:
     """What stands in a manifest, looked through: each fault says what would be right."""
-    known = {item.name: item for item in fields(Manifest)}
-    unknown = sorted(set(stated) - set(known))
+    example, known = Manifest(name=""), [item.name for item in fields(Manifest)]
+    unknown = sorted(set(stated).difference(known))
     if unknown:
         raise Misconfigured(f"{place}: there is no `{unknown[0]}`. It may have {', '.join(known)}.")
     if "name" not in stated:
         raise Misconfigured(f"{place} has no `name`: give it one that no other encoder or version has.")
     for key, value in stated.items():
-        default: Any = known[key].default
-        kind: type[Any] = str if key == "name" else dict if default is MISSING else type(default)
+        kind: type[Any] = getattr(example, key).__class__
         if type(value) is not kind:
             raise Misconfigured(f"{place}: `{key}` has to be {_KINDS[kind]}.")
     manifest = Manifest(**stated)
@@ -131,12 +140,12 @@ def _from_pylate(config: dict[str, Any], piece: Callable[[int], str | None]) -> 
     return {
         "name": config.get("model_name"),
         "window": _window(config.get("document_length", 300)),
-        "question_prefix": piece(config.get("query_prefix_id", -1)) or config.get("query_prefix", "[Q] "),
-        "passage_prefix": piece(config.get("document_prefix_id", -1)) or config.get("document_prefix", "[D] "),
+        "question_prefix": _piece(config, "query_prefix_id", piece) or config.get("query_prefix", "[Q] "),
+        "passage_prefix": _piece(config, "document_prefix_id", piece) or config.get("document_prefix", "[D] "),
         "keep": "all",
         "lowercase": config.get("do_lower_case", False),
         "question_length": config.get("query_length", 48),
-        "expansion": (piece(config.get("mask_token_id", -1)) or "[MASK]") if config.get("do_query_expansion") else "",
+        "expansion": (_piece(config, "mask_token_id", piece) or "[MASK]") if config.get("do_query_expansion") else "",
         "attend_expansion": config.get("attend_to_expansion_tokens", False),
         "dimension": config.get("embedding_dim", 0),
     }
@@ -153,6 +162,11 @@ def _from_colbert(config: dict[str, Any], _piece: Callable[[int], str | None]) -
         "attend_expansion": config.get("attend_to_mask_tokens", False),
         "dimension": config.get("dim", 0),
     }
+
+
+def _piece(config: dict[str, Any], key: str, piece: Callable[[int], str | None]) -> str | None:
+    number = config.get(key)
+    return piece(number) if isinstance(number, int) and number >= 0 else None
 
 
 def _window(length: int) -> int:

@@ -28,7 +28,7 @@ PROJECTION = Path(__file__).with_name("minilm_projection.npy")  # written by ben
 
 CLS, SEP = 101, 102
 WINDOW, OVERLAP = 254, 32
-BATCH_TEXTS, BATCH_TOKENS = 32, 1024  # more takes memory and lets others wait, and is no faster
+BATCH_TEXTS, BATCH_TOKENS = 32, 512
 QUICK = 1_000  # characters: no more than this in all is a question, not a backlog
 
 # Words whose vectors only match their like. The pieces of contractions are among them: the tokenizer cuts at `'`.

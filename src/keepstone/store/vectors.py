@@ -164,7 +164,7 @@ async def note_index(conn: Connection, space: int, vector_set: int) -> None:
 
 
 async def unused_indexes(conn: Connection) -> list[str]:
-    """Names of those whose spaces are gone, or whose sets are retired. Needs no scope."""
+    """Names of those whose spaces are gone, or whose sets were retired a minute ago. Needs no scope."""
     return await fetch_column(conn, "SELECT unused_indexes()")
 
 
@@ -245,7 +245,9 @@ async def take_over(conn: Connection, model: str, former: Sequence[str], *, larg
 
 
 async def delete_retired(conn: Connection, account: int | None, *, most: int) -> int:
-    """Some vectors that nobody is served by any more, of this account or of all. Returns how many; needs no scope."""
+    """Some vectors of sets that were retired a minute ago, of this account or of all. Returns how many; needs no
+    scope.
+    """
     where = {"of_account": account, "most": most}
     return await fetch_value(conn, "SELECT delete_retired_vectors(%(of_account)s, %(most)s)", where)
 

@@ -334,7 +334,7 @@ BEGIN
         RETURN false;
     END IF;
     WITH retired AS (
-        UPDATE vector_sets s SET state = 'retired'
+        UPDATE vector_sets s SET state = 'retired', retired_at = now()
          WHERE s.account = here AND s.vector_set <> new.vector_set
            AND (s.state = 'filling' OR s.state = 'serving' AND s.model = ANY (former))
         RETURNING s.vector_set)
@@ -345,14 +345,16 @@ BEGIN
     RETURN true;
 END $$;
 
--- Some of the vectors that nobody is served by any more, in this account or (null) in all. Returns how many rows went.
+-- Some of the vectors of sets that were retired, in this account or (null) in all: not before a minute has passed, when
+-- nobody still searches by them who began before. Returns how many rows went.
 CREATE OR REPLACE FUNCTION delete_retired_vectors(of_account int, most int) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     WITH sets AS MATERIALIZED (
         -- Held, so that none of them is brought back meanwhile.
         SELECT account, vector_set FROM vector_sets
-         WHERE state = 'retired' AND account = coalesce(of_account, account) FOR SHARE),
+         WHERE state = 'retired' AND retired_at < now() - interval '1 minute'
+           AND account = coalesce(of_account, account) FOR SHARE),
     places AS MATERIALIZED (
         SELECT s.account, p.space, s.vector_set FROM sets s JOIN spaces p USING (account)),
     gone AS (
@@ -438,7 +440,7 @@ AS $$
     SELECT count(*) FROM gone
 $$;
 
--- The indexes of meanings whose spaces are gone, or whose vectors nobody is served by any more.
+-- The indexes of meanings whose spaces are gone, or whose vectors were retired a minute ago.
 CREATE OR REPLACE FUNCTION unused_indexes() RETURNS SETOF text
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
@@ -446,7 +448,8 @@ AS $$
      WHERE schemaname = 'keepstone' AND tablename = 'vectors' AND indexname ~ '^near_\d+_\d+$'
        AND NOT EXISTS (SELECT FROM spaces s JOIN vector_sets v USING (account)
                         WHERE s.space = split_part(indexname, '_', 2)::bigint
-                          AND v.vector_set = split_part(indexname, '_', 3)::smallint AND v.state <> 'retired')
+                          AND v.vector_set = split_part(indexname, '_', 3)::smallint
+                          AND (v.state <> 'retired' OR v.retired_at >= now() - interval '1 minute'))
 $$;
 
 -- Where may a summary have to be made? With whether a session is over there: a message after which nobody spoke for so
