@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from keepstone.access.readscope import account_scope, job_scope
-from keepstone.engine.embed import LARGE, SLICE, embed_lacking, index_space
+from keepstone.engine.embed import LARGE, SLICE, await_vectors, embed_lacking, has_passages, index_space
 from keepstone.errors import Unavailable
 from keepstone.footprint import give_back
 from keepstone.services import Services
@@ -19,6 +19,19 @@ from keepstone.store.db import take_time
 
 _AT_ONCE = 5_000  # vectors in one statement
 _LOOK_AGAIN = 60  # seconds
+
+
+async def start_embedders(services: Services) -> None:
+    """Beside the start: until one is there, everything works by terms. Ends when no former model is needed any more."""
+
+    async def joined() -> None:
+        await await_vectors(services)
+        await services.queue.add_anywhere("embed_pending", timestamp=0)
+
+    if await has_passages(services):
+        services.embedders.need()
+    await load_embedders(services, joined)
+    await _let_go_of_former(services)
 
 
 async def load_embedders(services: Services, joined: Callable[[], Awaitable[None]] | None = None) -> None:
@@ -89,7 +102,7 @@ async def delete_retired(services: Services, account: int | None = None) -> None
             pass
 
 
-async def let_go_of_former(services: Services) -> None:
+async def _let_go_of_former(services: Services) -> None:
     """Until every former model that was loaded serves nobody any more, in whatever process that was done."""
     while services.embedders.former:
         await asyncio.sleep(_LOOK_AGAIN)

@@ -93,8 +93,9 @@ class Embedders:
             await self._needed.wait()
             await tell(_ENCODER, "loading")
             encoder = await asyncio.to_thread(_open_encoder, folder)
-            others = set(serving) - {encoder.name}
-            self.former = await asyncio.to_thread(_load_former, models_folder(settings), others)
+            if not encoder.multilingual:
+                others = set(serving) - {encoder.name}
+                self.former = await asyncio.to_thread(_load_former, models_folder(settings), others)
         except KeepstoneError as fault:
             log.warning("no encoder", extra={"error": fault.code})
             await tell(_ENCODER, "missing")

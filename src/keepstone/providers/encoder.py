@@ -23,13 +23,14 @@ from keepstone.providers.wordpieces import cut
 BATCH_TEXTS, BATCH_TOKENS = 32, 512  # more takes memory and lets others wait, and is no faster
 AT_ONCE = 2  # batches of a backlog
 QUICK = 1_000  # characters: no more than this in all is as short as a question, and no backlog
+_MOST_DIMENSIONS = 4_000  # of a pooled vector that Postgres can index
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 # What was built in before there was an encoder for chats: its vectors serve until there are new ones.
 FORMER = Manifest(
     name="all-MiniLM-L6-v2/int8-1", graph="all-minilm-l6-v2.int8-1.onnx", tokenizer="all-minilm-l6-v2.tokenizer.json"
 )
-_FORMER_PROJECTION = Path(__file__).with_name("minilm_projection.npy")
+FORMER_PROJECTION = Path(__file__).with_name("minilm_projection.npy")
 
 
 class Encoder:
@@ -149,7 +150,10 @@ class Encoder:
             raise self._unusable(f"gives {dimensions} dimensions, and `projection` takes {len(self._projection)}")
         if self._projection is None and manifest.dimension not in {0, dimensions}:
             raise self._unusable(f"gives {dimensions} dimensions, not {manifest.dimension}: export its projection too")
-        return self._run([longest])[0].pooled.size
+        dimension = self._run([longest])[0].pooled.size
+        if dimension > _MOST_DIMENSIONS:
+            raise self._unusable(f"gives pooled vectors of {dimension} dimensions, more than {_MOST_DIMENSIONS}")
+        return dimension
 
     def _unusable(self, problem: str) -> Misconfigured:
         return Misconfigured(f"The graph {self._graph} {problem}. docs/encoders.md says what a graph has to have.")
@@ -158,7 +162,7 @@ class Encoder:
 def former(folder: Path) -> Encoder | None:
     """The encoder that was built in before, where its graph is still in the folder of models."""
     files = (folder / FORMER.graph, folder / FORMER.tokenizer)
-    return Encoder(folder, FORMER, _FORMER_PROJECTION) if all(file.is_file() for file in files) else None
+    return Encoder(folder, FORMER, FORMER_PROJECTION) if all(file.is_file() for file in files) else None
 
 
 def _load_projection(path: Path) -> Floats:

@@ -20,8 +20,6 @@ from pathlib import Path
 from keepstone.errors import Misconfigured, UpstreamError
 from keepstone.home import running_as_root
 
-MINILM_WEIGHTS = "all-minilm-l6-v2.safetensors"
-MINILM_TOKENIZER = "all-minilm-l6-v2.tokenizer.json"
 USE_GRAPH = "use-multilingual-v3.onnx"
 O200K_RANKS = "o200k_base.tiktoken"
 
