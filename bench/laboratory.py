@@ -116,7 +116,8 @@ class Cached:
             spans = tuple((int(start), int(end)) for start, end in arrays["spans"].reshape(-1, 2))
             tokens = Tokens(arrays["vectors"], spans)
         elif "signs" in arrays:
-            bits = unpack(arrays["signs"].tobytes(), int(arrays["dimensions"]))
+            # What was remembered before they were noted has 128.
+            bits = unpack(arrays["signs"].tobytes(), int(arrays["dimensions"]) if "dimensions" in arrays else 128)
             tokens = Tokens(bits * 2 - 1, ())
         return Embedding(arrays["pooled"].astype(np.float32), tokens)
 

@@ -1,5 +1,5 @@
 """Another model takes over while the one before it serves: search is never empty, never mixed, and it goes on after a
-crash. What both are is made up; that the real ones do so is seen in `test_serve`.
+crash. Both models are made up; a whole start is in `test_upgrade`.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import pytest
 from capsules import keep
 from conftest import World, http
 from fakes import HearingEmbedder, LetterEmbedder, WordEmbedder
-from keepstone.access.readscope import job_scope
+from keepstone.access.readscope import account_scope, job_scope
 from keepstone.app import make_app
 from keepstone.cli.models import take_over
 from keepstone.engine import embed
@@ -25,6 +25,7 @@ from keepstone.providers.embedder import Embedding
 from keepstone.providers.embedders import Embedders
 from keepstone.services import Services
 from keepstone.store import inspect, vectors
+from test_jobs import fetching
 from test_passages import LEFT, ask
 from test_rowsecurity import as_owner
 from test_search import later
@@ -293,6 +294,19 @@ async def test_what_is_saved_meanwhile_is_compared_with_what_serves(
             again = await keep(client, world.owner.auth, f"The gate code is 4711 {since}", title="Gate")
             assert known["id"] in [similar["id"] for similar in again["similar"]]
             await work(services, database)
+
+
+async def test_what_is_new_has_its_vectors_before_what_gets_others(
+    upgraded: Services, world: World, database: str
+) -> None:
+    account = world.owner.user.account
+    async with upgraded.db.transaction(account_scope(account)) as conn:
+        await upgraded.queue.add(conn, "renew_vectors", account=account)
+        await upgraded.queue.add(conn, "embed_space", account=account, space=1)
+    async with fetching(database) as fetch:
+        tasks = dict(await ask(database, "SELECT id, task_name FROM procrastinate_jobs"))
+        taken = [tasks[await fetch() or 0] for _ in tasks]
+    assert taken == ["embed_space", "renew_vectors"]
 
 
 async def test_reembed_leaves_to_a_running_server_what_serves_there(
