@@ -356,9 +356,10 @@ async def test_one_that_cannot_be_used_is_told_and_the_rest_goes_on(
         "search is by the multilingual model; the encoder is missing: `keepstone models` says why"
     )
     embedders.close()
-    (finding,) = encoder_findings(replace(services.settings, encoder=str(tmp_path / "nowhere")))
-    assert not finding.ok
-    assert "nowhere has no encoder.json" in finding.advice
+    for chosen, says in ((folder, "make `window` smaller"), (tmp_path / "nowhere", "nowhere has no encoder.json")):
+        (finding,) = encoder_findings(replace(services.settings, encoder=str(chosen)))
+        assert not finding.ok
+        assert says in finding.advice
 
 
 def test_the_setting_is_a_folder_or_one_commit_of_a_hub(tmp_path: Path) -> None:
