@@ -19,6 +19,7 @@ from keepstone.engine.rank import MISSING, Candidate
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
+from keepstone.providers.encoder import FORMER
 from keepstone.services import Services
 
 similarity = st.one_of(st.just(MISSING), st.floats(-1, 1))
@@ -102,9 +103,19 @@ def test_nothing_found_is_nothing_answered() -> None:
     assert relevance([], np.zeros(0), [], Terms(total=1.0, known=0.0, passages=3)) == (0.0, [])
 
 
-@pytest.fixture(scope="module")
-def stored() -> dict[str, Any]:
-    return json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
+def test_what_a_former_model_found_is_judged_as_it_was_when_it_was_found() -> None:
+    seen = [Candidate("s", 0, 80, bm25=3.0, maxsim=0.6, pooled=0.5, multilingual=0.4, spoken=0.0, near=0.0)]
+    terms, scores = Terms(total=9.0, known=9.0, passages=500), np.array([1.0])
+    now = relevance(seen, scores, [0], terms)
+    assert relevance(seen, scores, [0], terms, seen_by=["another", "and another"]) == now
+    before = relevance(seen, scores, [0], terms, seen_by=["multilingual", FORMER.name])
+    assert before != now
+    assert before == relevance(seen, scores, [0], terms, talk=False, several=True, seen_by=[FORMER.name])
+
+
+@pytest.fixture(scope="module", params=["calibration.json", "calibration_minilm.json"])
+def stored(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return json.loads(files("keepstone.engine").joinpath(request.param).read_text())
 
 
 def test_the_file_has_the_names_that_the_code_reads_and_no_others(stored: dict[str, Any]) -> None:

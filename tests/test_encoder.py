@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from conftest import World, http
 from keepstone.app import make_app
@@ -115,6 +116,17 @@ def test_prefixes_and_expansion_are_those_of_colbert(tmp_path: Path) -> None:
 def test_a_prefix_may_be_words(tmp_path: Path) -> None:
     asked = reader(tmp_path, question_prefix="query: ").question(TEXT)
     assert asked.ids == [CLS, *pieces("query: "), *pieces(TEXT), SEP]
+
+
+def test_letters_are_made_small_where_the_tokenizer_does_not(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "encoder", lowercase=True)
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "the": 1, "puppy": 2, "i̇stanbul": 3}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    text = "İSTANBUL: The PUPPY"
+    (read,) = Reader(folder, read_manifest(folder)).passages([text], None)
+    assert read.ids == [3, 0, 1, 2]
+    assert words(text, read.spans) == ["İSTANBUL", "PUPPY"]
 
 
 # ------------------------------------------------------------------------------------------------------ what it gives
@@ -344,9 +356,10 @@ async def test_one_that_cannot_be_used_is_told_and_the_rest_goes_on(
         "search is by the multilingual model; the encoder is missing: `keepstone models` says why"
     )
     embedders.close()
-    (finding,) = encoder_findings(replace(services.settings, encoder=str(tmp_path / "nowhere")))
-    assert not finding.ok
-    assert "nowhere has no encoder.json" in finding.advice
+    for chosen, says in ((folder, "make `window` smaller"), (tmp_path / "nowhere", "nowhere has no encoder.json")):
+        (finding,) = encoder_findings(replace(services.settings, encoder=str(chosen)))
+        assert not finding.ok
+        assert says in finding.advice
 
 
 def test_the_setting_is_a_folder_or_one_commit_of_a_hub(tmp_path: Path) -> None:

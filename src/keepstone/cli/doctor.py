@@ -22,9 +22,9 @@ from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
-from keepstone.providers.embedders import models_folder
+from keepstone.providers.embedders import models_folder, open_encoder
 from keepstone.providers.hub import folder_of, revision_of
-from keepstone.providers.manifest import BUILTIN, check_folder
+from keepstone.providers.manifest import BUILTIN
 from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
 from keepstone.store import inspect
@@ -137,7 +137,7 @@ def encoder_findings(settings: Settings) -> list[Finding]:
     if revision is not None and not folder.exists():
         return [Finding("encoder", f"{revision.name} (not here yet; `keepstone serve` fetches it)")]
     try:
-        return [Finding("encoder", f"{check_folder(folder).name} in {folder}")]
+        return [Finding("encoder", f"{open_encoder(folder).name} in {folder}")]
     except Misconfigured as fault:
         return [Finding("encoder", "not usable", fault.message)]
 

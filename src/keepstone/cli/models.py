@@ -16,8 +16,7 @@ from keepstone.errors import Misconfigured
 from keepstone.home import ensure_home
 from keepstone.jobs import model_change
 from keepstone.providers import models as store
-from keepstone.providers.embedders import encoder_folder, models_folder
-from keepstone.providers.manifest import read_manifest
+from keepstone.providers.embedders import encoder_folder, models_folder, open_encoder
 from keepstone.services import Services
 from keepstone.store.passages import all_spaces
 
@@ -40,7 +39,7 @@ def models(as_json: Json = False) -> None:
 
         encoder = encoder_folder(settings, show)
         fetched = store.fetch(folder, show, settings.models_from)
-    name, here = read_manifest(encoder).name, sorted(store.installed(folder))
+    name, here = open_encoder(encoder).name, sorted(store.installed(folder))
     if as_json:
         known = {"name": name, "folder": str(encoder)}
         typer.echo(json.dumps({"encoder": known, "installed": here, "fetched": fetched, "folder": str(folder)}))

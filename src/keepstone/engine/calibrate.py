@@ -11,7 +11,7 @@ tells more about one set of conversations (how far the first is ahead in the lat
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -39,6 +39,8 @@ QUESTION: dict[View, tuple[str, ...]] = {
     "pooled": ("meaning", "covered", "size"),
     "terms": ("covered", "known", "size"),
 }
+# With which embedders; that of a former one is used as long as its vectors serve, and is not fitted anew.
+_FITTED, _FITTED_WITH = "calibration.json", {"all-MiniLM-L6-v2/int8-1": "calibration_minilm.json"}
 BEST = 3  # so many results speak for the question, however many were asked for
 _FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
 _COVERED = 0.4  # more of the question's words in one turn makes it no more likely to answer
@@ -96,6 +98,7 @@ def relevance(
     person: float | None = None,
     talk: bool = True,
     several: bool = False,
+    seen_by: Collection[str] = (),
     models: Mapping[View, ViewModel] | None = None,
 ) -> tuple[float, list[float]]:
     """The probability that the space speaks of it, and for each result, in its order, that it is what was asked for.
@@ -104,9 +107,10 @@ def relevance(
     In talk one turn answers, and the second is worth less for being second. Of notes `several` may answer: what has as
     strong evidence as the first stands beside it. `person` is how far it speaks of whom the question names. Each result
     is judged by the view that believes in it most: an English model says little of a Chinese turn, or question. Without
-    `models` those that ship are asked.
+    `models` those that ship are asked, as they were fitted with the embedders that it was `seen_by`.
     """
-    models = models or _models()["talk" if talk else "notes"]
+    fitted = next((_FITTED_WITH[name] for name in seen_by if name in _FITTED_WITH), _FITTED)
+    models = models or _models(fitted)["talk" if talk else "notes"]
     answerable, believed = 0.0, np.zeros(len(order), dtype=np.float64)
     if not order:
         return answerable, []
@@ -216,8 +220,8 @@ def _lead(scores: Floats) -> float:
 
 
 @cache
-def _models() -> Mapping[Kind, Mapping[View, ViewModel]]:
-    stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
+def _models(file: str) -> Mapping[Kind, Mapping[View, ViewModel]]:
+    stored = json.loads(files("keepstone.engine").joinpath(file).read_text())
 
     def part(fitted: Any, names: Sequence[str]) -> Logistic:
         weights = np.array([fitted["weights"][feature] for feature in names], dtype=np.float64)

@@ -115,7 +115,7 @@ def _ranked(
     order = best_of(described, scores, limit, several=style.several)
     answerable, believed = relevance(
         described.candidates, scores, order, gathered.terms,
-        person=described.person, talk=style.talk, several=style.several,
+        person=described.person, talk=style.talk, several=style.several, seen_by=asked.embedded,
     )  # fmt: skip
     hits = [
         _hit(described, index, float(scores[index]), probability)

@@ -92,7 +92,7 @@ class Embedders:
             await tell(_ENCODER, "waiting")
             await self._needed.wait()
             await tell(_ENCODER, "loading")
-            encoder = await asyncio.to_thread(_open_encoder, folder)
+            encoder = await asyncio.to_thread(open_encoder, folder)
             if not encoder.multilingual:
                 others = set(serving) - {encoder.name}
                 self.former = await asyncio.to_thread(_load_former, models_folder(settings), others)
@@ -167,7 +167,8 @@ def _status(states: Mapping[str, str]) -> str:
     return "; ".join([f"search is by {_MULTILINGUAL if states[_MULTILINGUAL] == 'ready' else 'terms'}", *rest])
 
 
-def _open_encoder(folder: Path) -> Embedder:
+def open_encoder(folder: Path) -> Embedder:
+    """Loads it, and so finds out whether it can be used."""
     from keepstone.providers.encoder import Encoder
 
     encoder = Encoder(folder)

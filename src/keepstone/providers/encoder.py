@@ -20,7 +20,7 @@ from keepstone.providers.reading import Pieces, Reader
 from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
 from keepstone.providers.wordpieces import cut
 
-BATCH_TEXTS, BATCH_TOKENS = 32, 512  # more takes memory and lets others wait, and is no faster
+BATCH_TEXTS, BATCH_TOKENS = 32, 256  # more is more padding and memory, lets others wait, and is no faster
 AT_ONCE = 2  # batches of a backlog
 QUICK = 1_000  # characters: no more than this in all is as short as a question, and no backlog
 _MOST_DIMENSIONS = 4_000  # of a pooled vector that Postgres can index
