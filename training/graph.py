@@ -1,11 +1,8 @@
-"""Makes the ONNX graph of all-MiniLM-L6-v2 from its weights: `python -m keepstone.providers.minilm_graph FOLDER`.
+"""The int8 ONNX graph of the encoder, from its weights: what ships, and what the server runs.
 
-Once for each home, in a process of its own: what this imports and holds is several times the model that comes out,
-and a server has no use for it. `minilm` runs it and reads the result.
+input_ids, attention_mask, pooled_mask [n, t] → pooled [n, 384], tokens [n, t, 128], all of unit length.
 """
 
-import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,11 +12,11 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnxruntime import quantization
 
-from keepstone.providers.minilm import GRAPH
-from keepstone.providers.models import MINILM_WEIGHTS, keep
 from keepstone.providers.session import open_session
+from training.tensors import Arrays
 
-LAYERS, HEADS, HIDDEN = 6, 12, 384
+HEADS, HIDDEN = 12, 384
+INPUTS = ("input_ids", "attention_mask", "pooled_mask")
 QKV = ("query", "key", "value")
 EPSILON = 1e-12
 LEAST_COSINE = 0.98  # of int8 against fp32, in the mean over PROBES
@@ -32,22 +29,7 @@ PROBES = (
     (101, 2057, 3530, 2006, 9857, 2000, 3693, 1996, 5246, 2279, 2733, 102),
 )
 
-Arrays = dict[str, NDArray[Any]]
 _quantization: Any = quantization  # half of its parameters have no type
-
-
-def read_safetensors(path: Path) -> Arrays:
-    """The float tensors of a safetensors file: a length, a JSON header, and the raw numbers."""
-    raw = np.memmap(path, dtype=np.uint8, mode="r")
-    start = 8 + int.from_bytes(raw[:8].tobytes(), "little")
-    header: dict[str, dict[str, Any]] = json.loads(raw[8:start].tobytes())
-    return {
-        name: raw[start + spot["data_offsets"][0] : start + spot["data_offsets"][1]]
-        .view(np.float32)
-        .reshape(spot["shape"])
-        for name, spot in header.items()
-        if spot.get("dtype") == "F32"
-    }
 
 
 class GraphBuilder:
@@ -75,37 +57,46 @@ class GraphBuilder:
 
 
 def float_graph(weights: Arrays) -> ModelProto:
-    """input_ids, attention_mask [batch, length] → pooled [batch, 384] of unit length, tokens [batch, length, 384]."""
     graph = GraphBuilder()
     mask = graph.node("Cast", ["attention_mask"], "mask", to=TensorProto.FLOAT)
     x = add_embeddings(graph, weights)
     wide = graph.node("Unsqueeze", [mask, graph.constant("wide.axes", [1, 2], np.int64)], "mask.wide")
     absent = graph.node("Sub", [wide, graph.constant("one", 1)], "mask.absent")
     away = graph.node("Mul", [absent, graph.constant("far", 10_000)], "mask.away")
-    for number in range(LAYERS):
+    for number in range(layers_of(weights)):
         layer = {
             name.removeprefix(f"encoder.layer.{number}."): value
             for name, value in weights.items()
             if name.startswith(f"encoder.layer.{number}.")
         }
-        x = add_layer(graph, layer, x, away, f"layer{number}", "tokens" if number == LAYERS - 1 else f"layer{number}")
-
+        x = add_layer(graph, layer, x, away, f"layer{number}")
     last, middle = graph.constant("last", [-1], np.int64), graph.constant("middle", [1], np.int64)
-    present = graph.node("Mul", [x, graph.node("Unsqueeze", [mask, last], "mask.column")], "present")
+    chosen = graph.node("Cast", ["pooled_mask"], "chosen", to=TensorProto.FLOAT)
+    present = graph.node("Mul", [x, graph.node("Unsqueeze", [chosen, last], "chosen.column")], "present")
     # The sum points where the mean does, and the length is set to one anyway.
-    total = graph.node("ReduceSum", [present, middle], "total", keepdims=0)
-    graph.node("Div", [total, graph.node("ReduceL2", [total, last], "norm", keepdims=1)], "pooled")
+    _unit(graph, graph.node("ReduceSum", [present, middle], "total", keepdims=0), "pooled")
+    projection = graph.constant("projection", weights["projection"])
+    _unit(graph, graph.node("MatMul", [x, projection], "projected"), "tokens")
     made = helper.make_graph(
         graph.nodes,
-        "all-MiniLM-L6-v2",
-        [helper.make_tensor_value_info(n, TensorProto.INT64, ["n", "t"]) for n in ("input_ids", "attention_mask")],
+        "chat encoder",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "t"]) for name in INPUTS],
         [
             helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["n", HIDDEN]),
-            helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", HIDDEN]),
+            helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", weights["projection"].shape[1]]),
         ],
         [numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
     )
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def _unit(graph: GraphBuilder, x: str, output: str) -> str:
+    norm = graph.node("ReduceL2", [x, "last"], f"{output}.norm", keepdims=1)
+    return graph.node("Div", [x, graph.node("Max", [norm, graph.constant("least", 1e-9)], f"{output}.length")], output)
+
+
+def layers_of(weights: Arrays) -> int:
+    return len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
 
 
 def add_embeddings(graph: GraphBuilder, weights: Arrays) -> str:
@@ -125,7 +116,7 @@ def add_embeddings(graph: GraphBuilder, weights: Arrays) -> str:
     return graph.normed("embedded", graph.node("Add", [word, position], "summed"), *norm)
 
 
-def add_layer(graph: GraphBuilder, layer: Arrays, x: str, away: str, at: str, output: str) -> str:
+def add_layer(graph: GraphBuilder, layer: Arrays, x: str, away: str, at: str) -> str:
     """Attention, then the inner network, each added to what came in."""
     own = {part: layer[f"attention.self.{part}"] for part in (f"{n}.{k}" for n in QKV for k in ("weight", "bias"))}
     scale = np.float32((HIDDEN // HEADS) ** -0.5)  # of the scores; folded into the queries
@@ -150,7 +141,7 @@ def add_layer(graph: GraphBuilder, layer: Arrays, x: str, away: str, at: str, ou
     wider = graph.linear(f"{at}.inner", x, *_pair(layer, "intermediate.dense"))
     active = graph.node("Gelu", [wider], f"{at}.gelu", approximate="none")
     back = graph.linear(f"{at}.outer", active, *_pair(layer, "output.dense"))
-    return graph.normed(output, graph.node("Add", [back, x], f"{at}.outer.sum"), *_pair(layer, "output.LayerNorm"))
+    return graph.normed(at, graph.node("Add", [back, x], f"{at}.outer.sum"), *_pair(layer, "output.LayerNorm"))
 
 
 def _pair(layer: Arrays, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -163,34 +154,28 @@ def cosine(first: Path, second: Path) -> float:
     for path in (first, second):
         session = open_session(path)
         inputs = [np.array([probe], np.int64) for probe in PROBES]
-        outputs.append(
-            np.concatenate(
-                [session.run(["pooled"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0] for ids in inputs]
-            )
-        )
+        vectors = [
+            session.run(["pooled"], {"input_ids": ids} | dict.fromkeys(INPUTS[1:], np.ones_like(ids)))[0]
+            for ids in inputs
+        ]
+        outputs.append(np.concatenate(vectors))
     return float((outputs[0] * outputs[1]).sum(axis=1).mean())
 
 
-def build(folder: Path) -> float:
-    """Write the int8 graph beside the weights, whole or not at all; the cosine against fp32."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".graph-") as scratch:
-        exact, small = Path(scratch, "fp32.onnx"), Path(scratch, GRAPH)
-        exact.write_bytes(float_graph(read_safetensors(folder / MINILM_WEIGHTS)).SerializeToString())
-        likeness = 0.0
-        # Processors without VNNI add pairs of products in 16 bits, which can overflow: for them 7 bits.
-        for reduced in (False, True):
-            _quantization.quantize_dynamic(
-                exact, small, op_types_to_quantize=["MatMul"], per_channel=True, reduce_range=reduced,
-                weight_type=_quantization.QuantType.QInt8,
-            )  # fmt: skip
-            likeness = cosine(exact, small)
-            if likeness >= LEAST_COSINE:
-                break
-        else:
+def export(weights: Arrays, path: Path, *, reduced: bool = True) -> float:
+    """Write the int8 graph, whole or not at all; the cosine against fp32.
+
+    `reduced`: seven bits. Processors without VNNI add pairs of products in 16 bits, which can overflow with eight.
+    """
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".graph-") as scratch:
+        exact, small = Path(scratch, "fp32.onnx"), Path(scratch, "int8.onnx")
+        exact.write_bytes(float_graph(weights).SerializeToString())
+        _quantization.quantize_dynamic(
+            exact, small, op_types_to_quantize=["MatMul"], per_channel=True, reduce_range=reduced,
+            weight_type=_quantization.QuantType.QInt8, nodes_to_exclude=["projected"],
+        )  # fmt: skip
+        likeness = cosine(exact, small)
+        if likeness < LEAST_COSINE:
             raise ArithmeticError(f"int8 and fp32 agree only to {likeness:.3f}")
-        keep(small, folder / GRAPH)
+        small.replace(path)
         return likeness
-
-
-if __name__ == "__main__":
-    build(Path(sys.argv[1]))
