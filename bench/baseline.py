@@ -28,7 +28,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from bench.client import Client
-from keepstone.providers.minilm import MiniLM
+from bench.minilm import minilm
+from keepstone.providers.encoder import Encoder
 
 Vectors = npt.NDArray[np.float32]
 FLOOR = "bm25s and MiniLM by numpy"
@@ -39,7 +40,7 @@ FUSION = 60.0
 class Floor:
     """Everything is in memory. bm25s has no adding: what is new makes the next search index all of it again."""
 
-    def __init__(self, embedder: MiniLM) -> None:
+    def __init__(self, embedder: Encoder) -> None:
         self.embedder = embedder
         self._words: list[list[str]] = []
         self._vectors: Vectors = np.zeros((0, self.embedder.dimension), np.float32)
@@ -153,7 +154,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     given = parser.parse_args()
     config = uvicorn.Config(
-        make_app(Floor(MiniLM(given.models))), host="127.0.0.1", port=given.port, log_level="warning"
+        make_app(Floor(minilm(given.models))), host="127.0.0.1", port=given.port, log_level="warning"
     )
     asyncio.run(uvicorn.Server(config).serve())
 

@@ -12,7 +12,8 @@ from bench.figures import MEDIUM, Figure, Options, count, percentile
 from bench.floor import Server
 from bench.talk import scope_of
 from keepstone.providers.embedder import Embedder
-from keepstone.providers.minilm import MiniLM
+from keepstone.providers.encoder import Encoder
+from keepstone.providers.manifest import BUILTIN
 from keepstone.providers.use import Use
 
 SINGLE = 60  # messages one by one
@@ -60,14 +61,15 @@ def bare_rate(server: Server, transcript: Sequence[dict[str, Any]]) -> float:
 
 
 async def embedding_rate(texts: Sequence[str], options: Options) -> float:
-    """Texts a second of both built-in models, one after the other, in this process."""
-    embedders: list[Embedder] = [MiniLM(options.models), Use(options.models)]
+    """Texts a second of both built-in models, one after the other, in this process; each after the one before it."""
+    embedders: list[Embedder] = [Encoder(BUILTIN), Use(options.models)]
+    before = ["", *texts[:-1]]
     try:
         for embedder in embedders:
             await embedder.embed(texts[:64])
         begun = time.perf_counter()
         for embedder in embedders:
-            await embedder.embed(texts)
+            await embedder.embed(texts, before)
         return len(texts) / (time.perf_counter() - begun)
     finally:
         for embedder in embedders:

@@ -9,7 +9,7 @@ import io
 import os
 import sqlite3
 import tempfile
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -25,17 +25,18 @@ from bench import datasets
 from keepstone.access.readscope import job_scope
 from keepstone.access.users import create_user
 from keepstone.engine import lookup
-from keepstone.engine.cutting import Source, spoken
-from keepstone.engine.embed import store_embeddings
+from keepstone.engine.cutting import Source
+from keepstone.engine.embed import embed_passages, read_before, store_embeddings
 from keepstone.engine.gather import NOTES, TALK, SearchPlace, Style
 from keepstone.engine.index import in_place, passages_of
-from keepstone.engine.late import DIMENSIONS, TOKEN_BYTES, pack
+from keepstone.engine.late import pack, unpack
 from keepstone.engine.question import EmbeddedQuestion, Question, embed_for_spaces, embed_question
 from keepstone.model.message import Message, NewPassage
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder, Embedding, Span, Tokens
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
+from keepstone.providers.encoder import Encoder
+from keepstone.providers.manifest import BUILTIN
 from keepstone.providers.use import Use
 from keepstone.runtime import open_all
 from keepstone.services import Services
@@ -57,6 +58,7 @@ class Cached:
 
     def __init__(self, embedder: Embedder, fingerprint: bytes, file: sqlite3.Connection, *, exact: bool) -> None:
         self.name, self.dimension, self.multilingual = embedder.name, embedder.dimension, embedder.multilingual
+        self.context = embedder.context
         self._embedder, self._file, self._exact = embedder, file, exact
         self._salt = hashlib.sha256(f"{embedder.name} {exact} ".encode() + fingerprint)
         file.execute("CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, stored BLOB NOT NULL) WITHOUT ROWID")
@@ -67,21 +69,30 @@ class Cached:
     def close(self) -> None:
         self._embedder.close()
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        keys = [self._key(text) for text in texts]
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
+        turns = list(zip(texts, before if before and self.context else [""] * len(texts), strict=True))
+        keys = [self._key("passage", *turn) for turn in turns]
         stored = {key: row[0] for key in keys if (row := self._row(key))}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
+        missing = {key: turn for key, turn in zip(keys, turns, strict=True) if key not in stored}
         if missing:
-            made = await self._embedder.embed(list(missing.values()))
-            stored |= {key: self._pack(embedding) for key, embedding in zip(missing, made, strict=True)}
-            with self._file:
-                rows = [(key, stored[key]) for key in missing]
-                self._file.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", rows)
+            made = await self._embedder.embed(*map(list, zip(*missing.values(), strict=True)))
+            stored |= self._keep(dict(zip(missing, made, strict=True)))
         return [self._unpack(stored[key]) for key in keys]
 
-    def _key(self, text: str) -> bytes:
+    async def embed_question(self, text: str) -> Embedding:
+        key = self._key("question", text)
+        row = self._row(key)
+        return self._unpack(row[0] if row else self._keep({key: await self._embedder.embed_question(text)})[key])
+
+    def _keep(self, made: Mapping[bytes, Embedding]) -> dict[bytes, bytes]:
+        packed = {key: self._pack(embedding) for key, embedding in made.items()}
+        with self._file:
+            self._file.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", packed.items())
+        return packed
+
+    def _key(self, *parts: str) -> bytes:
         salted = self._salt.copy()
-        salted.update(text.encode("utf-8", "surrogatepass"))
+        salted.update("\0".join(parts).encode("utf-8", "surrogatepass"))
         return salted.digest()
 
     def _row(self, key: bytes) -> tuple[bytes] | None:
@@ -93,6 +104,7 @@ class Cached:
             arrays |= {"vectors": embedding.tokens.vectors, "spans": np.array(embedding.tokens.spans, np.int64)}
         elif embedding.tokens is not None:
             arrays["signs"] = np.frombuffer(pack(embedding.tokens.vectors), np.uint8)
+            arrays["dimensions"] = np.array(embedding.tokens.vectors.shape[1])
         written = io.BytesIO()
         np.savez(written, allow_pickle=False, **arrays)
         return written.getvalue()
@@ -104,8 +116,9 @@ class Cached:
             spans = tuple((int(start), int(end)) for start, end in arrays["spans"].reshape(-1, 2))
             tokens = Tokens(arrays["vectors"], spans)
         elif "signs" in arrays:
-            bits = np.unpackbits(arrays["signs"].reshape(-1, TOKEN_BYTES), axis=1).reshape(-1, DIMENSIONS)
-            tokens = Tokens(bits.astype(np.float32) * 2 - 1, ())
+            # What was remembered before they were noted has 128.
+            bits = unpack(arrays["signs"].tobytes(), int(arrays["dimensions"]) if "dimensions" in arrays else 128)
+            tokens = Tokens(bits * 2 - 1, ())
         return Embedding(arrays["pooled"].astype(np.float32), tokens)
 
 
@@ -169,12 +182,18 @@ class Laboratory:
         scope = job_scope(self.account, space)
         await enter(conn, scope)
         await passages.insert(conn, space, [replace(part, source_id=f"{space}.{part.source_id}") for part in cut])
-        stored = await passages.after(conn, space, 0, limit=len(cut))
-        for embedder in self.indexing:
-            made = await embedder.embed([spoken(row.speaker, row.text) for row in stored])
-            numbered = [(row.passage, embedding) for row, embedding in zip(stored, made, strict=True)]
-            await store_embeddings(conn, space, embedder.name, numbered)
+        await self._embed(conn, space, len(cut))
         return await lookup.survey(conn, scope)
+
+    async def _embed(self, conn: Connection, space: int, most: int) -> None:
+        """Vectors of what has none yet, as the server's job makes them."""
+        waiting = await passages.pending(conn, space, limit=most)
+        numbers = [row.passage for row in waiting]
+        before = await read_before(conn, space, numbers, self.indexing)
+        for embedder in self.indexing:
+            made = await embed_passages(embedder, waiting, before)
+            await store_embeddings(conn, space, embedder.name, list(zip(numbers, made, strict=True)))
+        await passages.mark_embedded(conn, space, numbers)
 
     @asynccontextmanager
     async def only(self, loaded: Loaded, kept: Collection[int]) -> AsyncGenerator[tuple[Connection, SearchPlace]]:
@@ -186,6 +205,7 @@ class Laboratory:
                 place = await self._fill(conn, [part for part in loaded.passages if int(part.source_id) in wanted])
             elif gone:
                 await passages.delete(conn, loaded.passages[0].source_kind, gone)
+                await self._embed(conn, place.space, len(wanted))
                 place = await lookup.survey(conn, place.scope)
             yield conn, place
             raise psycopg.Rollback
@@ -198,11 +218,11 @@ class Laboratory:
 
 
 @asynccontextmanager
-async def laboratory(models: Path) -> AsyncGenerator[Laboratory]:
+async def laboratory(models: Path, encoder: Path = BUILTIN) -> AsyncGenerator[Laboratory]:
     folder = Path(tempfile.gettempdir()) / f"keepstone-bench-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     file = sqlite3.connect(folder / "embeddings.sqlite", timeout=60)
-    embedders = (MiniLM(models), Use(models))
+    embedders = (Encoder(encoder), Use(models))
     prints = [await fingerprint(embedder) for embedder in embedders]
 
     def cached(*, exact: bool) -> tuple[Embedder, Embedder]:

@@ -9,6 +9,7 @@ import psycopg
 
 from bench.floor import Server
 from keepstone.engine.embed import LARGE
+from keepstone.providers.manifest import BUILTIN, read_manifest
 
 Connection = psycopg.Connection[Any]
 Vectors = npt.NDArray[np.float32]
@@ -73,9 +74,9 @@ def export(conn: Connection, scope_id: str) -> tuple[list[str], Vectors]:
           FROM passages p
           JOIN vectors v USING (account, space, passage)
           JOIN vector_sets s USING (account, vector_set)
-         WHERE p.account = %s AND p.space = %s AND s.model LIKE 'all-MiniLM%%'
+         WHERE p.account = %s AND p.space = %s AND s.model = %s
          ORDER BY p.passage
         """,
-        [account, space],
+        [account, space, read_manifest(BUILTIN).name],
     ).fetchall()
     return [row[0] for row in rows], np.array([row[1] for row in rows], dtype=np.float32)

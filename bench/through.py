@@ -9,7 +9,8 @@ from bench import datasets, quality, talk
 from bench.baseline import FLOOR, Floor
 from bench.figures import Figure, Options
 from bench.floor import Server
-from keepstone.providers.minilm import MiniLM
+from bench.minilm import minilm
+from keepstone.providers.encoder import Encoder
 
 LIMIT = 20
 FEW = 5  # conversations of LongMemEval: each has some five hundred long turns
@@ -24,7 +25,7 @@ def measure(server: Server, options: Options) -> list[Figure]:
         sets["LongMemEval_S, a few"] = datasets.longmemeval()[:FEW]
     sets["XQuAD zh"] = [each for each in datasets.xquad() if each.name == "xquad zh → zh"]
     found: list[Figure] = []
-    embedder = MiniLM(options.models)
+    embedder = minilm(options.models)
     for name, collections in sets.items():
         own = mean([row for each in collections for row in keepstone_scores(server, each)])
         theirs = mean([row for each in collections for row in asyncio.run(floors(embedder, each))])
@@ -61,7 +62,7 @@ def keepstone_scores(server: Server, collection: datasets.Collection) -> list[di
     return found
 
 
-async def floors(embedder: MiniLM, collection: datasets.Collection) -> list[dict[str, float]]:
+async def floors(embedder: Encoder, collection: datasets.Collection) -> list[dict[str, float]]:
     """The same turns and questions, in process."""
     own = Floor(embedder)
     await own.add([turn.passage for turn in collection.turns])

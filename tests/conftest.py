@@ -30,7 +30,8 @@ from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
-from keepstone.providers.minilm import MiniLM
+from keepstone.providers.encoder import Encoder
+from keepstone.providers.manifest import BUILTIN
 from keepstone.providers.use import Use
 from keepstone.runtime import open_migrated
 from keepstone.services import Services
@@ -140,8 +141,7 @@ async def services(settings: Settings, database: str) -> AsyncGenerator[Services
 @pytest.fixture(scope="session")
 def models() -> Generator[tuple[Embedder, ...]]:
     """The real embedders, which take seconds to load."""
-    folder = weights()
-    loaded = (MiniLM(folder), Use(folder))
+    loaded = (Encoder(BUILTIN), Use(weights()))
     yield loaded
     for embedder in loaded:
         embedder.close()

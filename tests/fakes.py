@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from keepstone.errors import UpstreamError
-from keepstone.providers.embedder import Embedder, Embedding, Span
+from keepstone.providers.embedder import Embedder, Embedding, Span, Tokens
 from keepstone.providers.llm import Completion
 
 
@@ -47,14 +47,17 @@ class Ticks:
 class FakeEmbedder:
     """Reads a text whole. What it makes of one is in `vector`."""
 
-    name, dimension, multilingual = "fake", 4, False
+    name, dimension, multilingual, context = "fake", 4, False, 0
 
     def cut(self, text: str) -> list[Span]:
         return [(0, len(text))]
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
         await asyncio.sleep(0)
         return [Embedding(pooled=np.array(self.vector(text), dtype=np.float32), tokens=None) for text in texts]
+
+    async def embed_question(self, text: str) -> Embedding:
+        return (await self.embed([text]))[0]
 
     def vector(self, text: str) -> Any:
         """Whatever it reads means the same."""
@@ -70,7 +73,7 @@ class DownEmbedder(FakeEmbedder):
         if embedder is not None:
             self.name, self.dimension, self.multilingual = embedder.name, embedder.dimension, embedder.multilingual
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
         await asyncio.sleep(0)
         raise UpstreamError("It is down.")
 
@@ -105,3 +108,22 @@ class WordEmbedder(FakeEmbedder):
             direction = np.random.default_rng(abs(sum(map(ord, word)) * 7919)).normal(size=self.dimension)
             total += direction.astype(np.float32)
         return total / np.linalg.norm(total)
+
+
+class HearingEmbedder(WordEmbedder):
+    """Reads words together with the turn before, and keeps by text what it was told of that. Has token vectors, too."""
+
+    name, context = "hearing/1", 48
+
+    def __init__(self) -> None:
+        self.heard: dict[str, str] = {}
+
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
+        said = list(before or [""] * len(texts))
+        self.heard |= dict(zip(texts, said, strict=True))
+        made = await super().embed([f"{text} {turn}" for text, turn in zip(texts, said, strict=True)])
+        tokens = [np.tile(embedding.pooled, (1, 2)) for embedding in made]
+        return [
+            Embedding(embedding.pooled, Tokens(vectors, ((0, 1),)))
+            for embedding, vectors in zip(made, tokens, strict=True)
+        ]

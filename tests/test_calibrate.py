@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from conftest import World, http
 from keepstone.app import make_app
 from keepstone.engine import rank
-from keepstone.engine.calibrate import QUESTION, RESULT, Terms, relevance, views
+from keepstone.engine.calibrate import KINDS, QUESTION, RESULT, Terms, relevance, views
 from keepstone.engine.rank import MISSING, Candidate
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
+from keepstone.providers.encoder import FORMER
 from keepstone.services import Services
 
 similarity = st.one_of(st.just(MISSING), st.floats(-1, 1))
@@ -35,40 +36,44 @@ candidate = st.builds(
     near=st.floats(0, 1),
     latin=st.booleans(),
 )
+of_person = st.one_of(st.none(), st.floats(-1, 1))
 asked = st.builds(Terms, total=st.floats(0, 60), known=st.floats(0, 60), passages=st.integers(1, 10**6))
 
 
 def judged(
-    candidates: list[Candidate], terms: Terms, limit: int, *, several: bool = False
+    candidates: list[Candidate], terms: Terms, limit: int, *, person: float | None = None, several: bool = False
 ) -> tuple[float, list[float]]:
     scores = rank.scores(candidates)
-    return relevance(candidates, scores, rank.order(scores)[:limit], terms, several=several)
+    order = rank.order(scores)[:limit]
+    return relevance(candidates, scores, order, terms, person=person, talk=not several, several=several)
 
 
-@given(st.lists(candidate, min_size=1, max_size=12), asked, st.integers(1, 12), st.booleans())
+@given(st.lists(candidate, min_size=1, max_size=12), asked, of_person, st.integers(1, 12), st.booleans())
 def test_relevance_is_a_probability_that_never_rises_down_the_list(
-    candidates: list[Candidate], terms: Terms, limit: int, several: bool
+    candidates: list[Candidate], terms: Terms, person: float | None, limit: int, several: bool
 ) -> None:
-    answerable, believed = judged(candidates, terms, limit, several=several)
+    answerable, believed = judged(candidates, terms, limit, person=person, several=several)
     assert len(believed) == min(limit, len(candidates))
     assert 0 <= answerable <= 1
     assert all(0 <= value <= round(answerable, 4) for value in believed)
     assert believed == sorted(believed, reverse=True)
 
 
-@given(st.lists(candidate, min_size=2, max_size=12), asked, st.integers(1, 11), st.booleans())
+@given(st.lists(candidate, min_size=2, max_size=12), asked, of_person, st.integers(1, 11), st.booleans())
 def test_it_does_not_depend_on_how_many_results_were_asked_for(
-    candidates: list[Candidate], terms: Terms, limit: int, several: bool
+    candidates: list[Candidate], terms: Terms, person: float | None, limit: int, several: bool
 ) -> None:
-    answerable, believed = judged(candidates, terms, limit, several=several)
-    of_all, everything = judged(candidates, terms, len(candidates), several=several)
+    answerable, believed = judged(candidates, terms, limit, person=person, several=several)
+    of_all, everything = judged(candidates, terms, len(candidates), person=person, several=several)
     assert (answerable, believed) == (of_all, everything[:limit])
 
 
 @given(st.lists(candidate, min_size=1, max_size=12), asked)
 def test_where_several_may_answer_none_is_believed_less(candidates: list[Candidate], terms: Terms) -> None:
-    answerable, alone = judged(candidates, terms, 12)
-    same, beside = judged(candidates, terms, 12, several=True)
+    scores = rank.scores(candidates)
+    order = rank.order(scores)
+    answerable, alone = relevance(candidates, scores, order, terms, talk=False)
+    same, beside = relevance(candidates, scores, order, terms, talk=False, several=True)
     assert same == answerable
     assert all(one <= other for one, other in zip(alone, beside, strict=True))
 
@@ -89,7 +94,8 @@ def test_notes_with_as_strong_evidence_stand_side_by_side_and_the_others_behind(
     _, believed = judged([*found, weak], terms, 6, several=True)
     assert min(believed[:5]) >= 0.5
     assert believed[5] < 0.2
-    _, one_answers = judged([*found, weak], terms, 6)
+    scores = rank.scores([*found, weak])
+    _, one_answers = relevance([*found, weak], scores, rank.order(scores), terms, talk=False)
     assert one_answers[1] < 0.5
 
 
@@ -97,25 +103,40 @@ def test_nothing_found_is_nothing_answered() -> None:
     assert relevance([], np.zeros(0), [], Terms(total=1.0, known=0.0, passages=3)) == (0.0, [])
 
 
-def test_the_file_has_the_names_that_the_code_reads_and_no_others() -> None:
-    stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
-    assert stored.keys() == RESULT.keys() == QUESTION.keys()
-    for view, parts in stored.items():
-        assert parts.keys() == {"result", "question"}
-        for part, names in (("result", RESULT[view]), ("question", QUESTION[view])):
-            assert tuple(parts[part]["weights"]) == names
-            assert math.isfinite(parts[part]["bias"])
-            assert all(map(math.isfinite, parts[part]["weights"].values()))
+def test_what_a_former_model_found_is_judged_as_it_was_when_it_was_found() -> None:
+    seen = [Candidate("s", 0, 80, bm25=3.0, maxsim=0.6, pooled=0.5, multilingual=0.4, spoken=0.0, near=0.0)]
+    terms, scores = Terms(total=9.0, known=9.0, passages=500), np.array([1.0])
+    now = relevance(seen, scores, [0], terms)
+    assert relevance(seen, scores, [0], terms, seen_by=["another", "and another"]) == now
+    before = relevance(seen, scores, [0], terms, seen_by=["multilingual", FORMER.name])
+    assert before != now
+    assert before == relevance(seen, scores, [0], terms, talk=False, several=True, seen_by=[FORMER.name])
 
 
-def test_what_speaks_for_a_result_never_makes_it_less_likely() -> None:
-    stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
-    for parts in stored.values():
-        for part in parts.values():
-            for name, weight in part["weights"].items():
-                if name not in {"size", "place"}:
-                    assert weight >= 0, name
-            assert part["weights"].get("place", 0) <= 0
+@pytest.fixture(scope="module", params=["calibration.json", "calibration_minilm.json"])
+def stored(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return json.loads(files("keepstone.engine").joinpath(request.param).read_text())
+
+
+def test_the_file_has_the_names_that_the_code_reads_and_no_others(stored: dict[str, Any]) -> None:
+    assert tuple(stored) == KINDS
+    for kind in KINDS:
+        assert stored[kind].keys() == RESULT.keys() == QUESTION.keys()
+        for view, parts in stored[kind].items():
+            assert parts.keys() == {"result", "question"}
+            for part, names in (("result", RESULT[view]), ("question", QUESTION[view])):
+                assert tuple(parts[part]["weights"]) == names
+                assert math.isfinite(parts[part]["bias"])
+                assert all(map(math.isfinite, parts[part]["weights"].values()))
+
+
+def test_what_speaks_for_a_result_never_makes_it_less_likely(stored: dict[str, Any]) -> None:
+    parts = [part for views in stored.values() for parts in views.values() for part in parts.values()]
+    for part in parts:
+        for name, weight in part["weights"].items():
+            if name not in {"size", "place"}:
+                assert weight >= 0, name
+        assert part["weights"].get("place", 0) <= 0
 
 
 def made(**features: Any) -> Candidate:
@@ -140,6 +161,15 @@ def test_a_better_match_is_believed_more() -> None:
     (doubtful, [low, _]), (sure, [high, _]) = judged(poor, terms, 2), judged(good, terms, 2)
     assert low < 0.5 < high
     assert doubtful < sure
+
+
+def test_what_speaks_of_somebody_else_is_believed_less_and_nothing_is_said_where_nobody_is_named() -> None:
+    terms = Terms(total=10.0, known=10.0, passages=500)
+    found = [made(maxsim=0.7, pooled=0.6, bm25=8.0), made(maxsim=0.25, pooled=0.2)]
+    (unnamed, _), (right, _), (wrong, [first, _]) = (judged(found, terms, 2, person=each) for each in (None, 0.3, -0.3))
+    assert unnamed == right > wrong
+    assert wrong < 0.5
+    assert first < 0.5
 
 
 TALK = [
@@ -190,3 +220,23 @@ async def test_in_a_small_scope_what_was_said_is_above_one_half_and_what_was_not
     answered = [question for question, needed in ANSWERED if needed <= size]
     found = await best(services, world, models, size, [*answered, *FOREIGN])
     assert {question for question, value in found.items() if value >= 0.5} == set(answered), found
+
+
+OF_THE_WRONG = [
+    "What is the name of Anna's puppy?",
+    "Which foods should Ben stay away from?",
+    "Which instrument did Anna start learning?",
+]
+
+
+async def test_a_question_about_the_wrong_person_is_believed_less_than_the_same_about_the_right_one(
+    services: Services, world: World, models: tuple[Embedder, ...]
+) -> None:
+    right = [question for question, _ in ANSWERED if "Ben" in question or "Anna" in question]
+    found = await best(services, world, models, 5, [*right, *OF_THE_WRONG])
+    about = {
+        question.replace("Anna", "").replace("Ben", ""): value for question, value in found.items() if question in right
+    }
+    assert len(about) == len(OF_THE_WRONG)
+    for question in OF_THE_WRONG:
+        assert found[question] < 0.5 < about[question.replace("Anna", "").replace("Ben", "")], found

@@ -16,12 +16,15 @@ import numpy as np
 import pytest
 
 from keepstone.errors import Misconfigured, UpstreamError
-from keepstone.providers import minilm, minilm_graph
+from keepstone.providers import embedders as loading
 from keepstone.providers.embedder import Embedder, Embedding, well_formed
-from keepstone.providers.minilm import MiniLM
+from keepstone.providers.embedders import Embedders
+from keepstone.providers.encoder import Encoder
+from keepstone.providers.manifest import BUILTIN
 from keepstone.providers.openai_embedder import OpenAIEmbedder
-from keepstone.providers.session import open_session
 from keepstone.providers.use import BATCH_CHARACTERS, Use
+from keepstone.providers.wordpieces import load_tokenizer
+from keepstone.settings import Settings
 from weights import weights
 
 MOVING = "Caroline: I moved to Lisbon last spring because of my new job."
@@ -31,8 +34,8 @@ LONG = " ".join(f"Turn {n}: we talked about the invoice of customer {n * 37} and
 
 
 @pytest.fixture(scope="module")
-def english() -> Generator[MiniLM]:
-    embedder = MiniLM(weights())
+def english() -> Generator[Encoder]:
+    embedder = Encoder(BUILTIN)
     yield embedder
     embedder.close()
 
@@ -110,8 +113,8 @@ def test_windows_cover_the_whole_text_and_overlap(embedder: Embedder, text: str)
             assert text[end - 1] == " "
 
 
-def test_a_window_is_what_the_model_reads_whole(english: MiniLM) -> None:
-    tokenizer = minilm.load_tokenizer(weights())
+def test_a_window_is_what_the_model_reads_whole(english: Encoder) -> None:
+    tokenizer = load_tokenizer(BUILTIN / "tokenizer.json")
 
     def length(text: str) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -126,7 +129,7 @@ def test_a_window_is_what_the_model_reads_whole(english: MiniLM) -> None:
     assert 20 < min(overlaps) <= max(overlaps) <= 32
 
 
-async def test_a_span_is_the_whole_word_and_stop_words_have_none(english: MiniLM) -> None:
+async def test_a_span_is_the_whole_word_and_stop_words_have_none(english: Encoder) -> None:
     text = "Où est… Señor Schmetterling didn't (really) bring the 3 tamagotchis, 你好!"
     tokens = (await english.embed([text]))[0].tokens
     assert tokens is not None
@@ -140,27 +143,38 @@ async def test_a_span_is_the_whole_word_and_stop_words_have_none(english: MiniLM
     assert np.linalg.norm(tokens.vectors, axis=1) == pytest.approx(1, abs=1e-4)
 
 
-async def test_only_stop_words_leave_no_token(english: MiniLM) -> None:
+async def test_only_stop_words_leave_no_token(english: Encoder) -> None:
     tokens = (await english.embed(["Who are you? …"]))[0].tokens
     assert tokens is not None
     assert tokens.vectors.shape == (0, 128)
     assert tokens.spans == ()
 
 
-async def test_late_interaction_finds_the_word_that_answers(english: MiniLM) -> None:
-    question, answer = [each.tokens for each in await english.embed([CITY, MOVING])]
+async def test_late_interaction_tells_what_answers_from_what_does_not(english: Encoder) -> None:
+    question, *passages = [
+        each.tokens for each in (await english.embed_question(CITY), *await english.embed([MOVING, CAKE]))
+    ]
     assert question is not None
-    assert answer is not None
-    row = [CITY[start:end] for start, end in question.spans].index("city")
-    start, end = answer.spans[int((answer.vectors @ question.vectors[row]).argmax())]
-    assert MOVING[start:end] == "Lisbon"
+    answer, other = (
+        (question.vectors @ tokens.vectors.T).max(axis=1).mean() for tokens in passages if tokens is not None
+    )
+    assert answer > other + 0.2
 
 
-def test_the_projection_is_a_rotation_to_fewer_dimensions() -> None:
-    projection = np.load(minilm.PROJECTION)
-    assert projection.shape == (384, 128)
-    assert projection.dtype == np.float16
-    assert np.abs(projection.T.astype(float) @ projection - np.eye(128)).max() < 0.01
+async def test_what_was_said_before_changes_the_vectors_and_not_the_words(english: Encoder) -> None:
+    said = "Ben: Did you find a flat near the river?"
+    texts = ["Caroline: Yes, it is small but lovely."] * 2
+    alone, after = await english.embed(texts, ["", said])
+    assert english.context > 0
+    assert 0.3 < cosine(alone, after) < 0.99
+    assert alone.tokens is not None
+    assert after.tokens is not None
+    assert alone.tokens.spans == after.tokens.spans
+    assert cosine(alone, (await english.embed(texts[:1]))[0]) > 0.97
+
+
+async def test_a_question_is_read_as_short_as_it_is(embedder: Embedder) -> None:
+    assert cosine(await embedder.embed_question(CITY), (await embedder.embed([CITY]))[0]) > 0.97
 
 
 async def test_the_event_loop_goes_on_while_a_backlog_is_embedded(embedder: Embedder) -> None:
@@ -196,30 +210,48 @@ async def test_a_question_does_not_wait_for_the_backlog(embedder: Embedder) -> N
     await backlog
 
 
-def test_int8_says_what_fp32_says(tmp_path: Path) -> None:
-    folder = weights()
-    exact = tmp_path / "fp32.onnx"
-    model = minilm_graph.float_graph(minilm_graph.read_safetensors(folder / minilm.MINILM_WEIGHTS))
-    exact.write_bytes(model.SerializeToString())
-    tokenizer = minilm.load_tokenizer(folder)
-    pieces = [minilm.read(tokenizer, text) for text in (MOVING, CITY, CAKE, LONG)]
-    full, _ = minilm.run(open_session(exact), pieces)
-    small, _ = minilm.run(minilm.load_session(folder), pieces)
-    assert (full * small).sum(axis=1).mean() > 0.98
-
-
 def test_missing_weights_say_what_to_do(tmp_path: Path) -> None:
-    for make in (MiniLM, Use):
-        with pytest.raises(Misconfigured, match="keepstone models"):
-            make(tmp_path)
-
-
-def test_damaged_weights_say_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / minilm.MINILM_WEIGHTS).write_bytes(b"\x08\0\0\0\0\0\0\0not json")
-    (tmp_path / minilm.MINILM_TOKENIZER).write_bytes((weights() / minilm.MINILM_TOKENIZER).read_bytes())
     with pytest.raises(Misconfigured, match="keepstone models"):
-        MiniLM(tmp_path)
-    assert not list(tmp_path.glob(".graph-*"))
+        Use(tmp_path)
+
+
+async def test_english_works_without_what_has_to_be_fetched(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, models_from=tmp_path / "nothing here")
+    embedders = Embedders()
+    load = asyncio.create_task(embedders.load(settings))
+    while "missing" not in embedders.status:
+        await asyncio.sleep(0.01)
+    assert embedders.status == (
+        "ok; the encoder loads with the first message; the multilingual model is missing: `keepstone models` says why"
+    )
+    assert embedders.active == ()
+    embedders.need()
+    await load
+    assert [embedder.name for embedder in embedders.active] == [
+        json.loads((BUILTIN / "encoder.json").read_text())["name"]
+    ]
+    assert embedders.status == "ok; the multilingual model is missing: `keepstone models` says why"
+    embedders.close()
+
+
+async def test_the_multilingual_model_joins_when_it_has_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    come, states = threading.Event(), list[tuple[int, str]]()
+
+    def fetch(folder: Path, *_: Any) -> None:
+        come.wait(60)
+        folder.symlink_to(weights())
+
+    async def joined() -> None:
+        states.append((len(embedders.active), embedders.status))
+        come.set()
+
+    monkeypatch.setattr(loading, "fetch", fetch)
+    embedders = Embedders()
+    embedders.need()
+    await embedders.load(Settings(home=tmp_path), (), joined)
+    assert states == [(1, "ok; the multilingual model is being fetched"), (2, "ok")]
+    assert [embedder.multilingual for embedder in embedders.active] == [False, True]
+    embedders.close()
 
 
 def test_half_a_character_is_replaced_and_the_length_stays() -> None:

@@ -225,8 +225,8 @@ async def test_scheduled_jobs_are_registered_once_and_can_run(services: Services
 
 
 SCHEDULED = (
-    "drop_unused_indexes", "embed_pending", "forget_expired_logins", "purge_expired_items", "purge_memories",
-    "remove_old_jobs", "send_digests", "sum_up_rooms",
+    "delete_retired_vectors", "drop_unused_indexes", "embed_pending", "forget_expired_logins", "purge_expired_items",
+    "purge_memories", "remove_old_jobs", "send_digests", "sum_up_rooms",
 )  # fmt: skip
 
 
@@ -281,7 +281,7 @@ async def test_a_scheduled_task_that_fails_is_tried_again_within_the_minute(serv
 class Slow:
     """An embedder that notes what it was given, and goes on when it is let."""
 
-    name, dimension, multilingual = "slow/1", 4, True
+    name, dimension, multilingual, context = "slow/1", 4, True, 0
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
@@ -291,7 +291,7 @@ class Slow:
     def cut(self, text: str) -> list[tuple[int, int]]:
         return [(0, len(text))]
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
         if any("bad" in text for text in texts):
             raise UpstreamError("Not this one.")
         self.batches.append(list(texts))
@@ -301,6 +301,9 @@ class Slow:
         await self.go_on.wait()
         self.at_once -= 1
         return [Embedding(pooled=np.ones(4, dtype=np.float32), tokens=None) for _ in texts]
+
+    async def embed_question(self, text: str) -> Embedding:
+        return (await self.embed([text]))[0]
 
     def close(self) -> None:
         pass

@@ -11,7 +11,7 @@ from bench.laboratory import Cached, Laboratory
 from bench.quality import measure, rankers
 
 from conftest import World
-from fakes import LetterEmbedder
+from fakes import FakeEmbedder, HearingEmbedder, LetterEmbedder
 from keepstone.engine.search import AskedOf, find
 from keepstone.providers.embedder import Embedding, Tokens
 from keepstone.providers.embedders import Embedders
@@ -51,11 +51,24 @@ async def test_a_part_of_a_collection_is_searched_as_if_nothing_else_had_been_sa
             assert {loaded.turn(source_id).key for source_id in matches.ids} == {TURNS[number].key for number in kept}
 
 
+async def test_a_turn_is_read_with_the_one_before_also_when_only_a_part_was_said(
+    services: Services, world: World
+) -> None:
+    hearing = HearingEmbedder()
+    room = replace(lab(services, world), indexing=(hearing, LetterEmbedder()))
+    loaded = await room.load(Collection("ferry", TURNS, [QUESTION]))
+    assert hearing.heard["Ben: I have bought two tickets"] == "Anna: The ferry to the island leaves at noon"
+    assert hearing.heard["Cleo: Our cat sleeps on the piano"] == "Ben: I have bought two tickets"
+    hearing.heard.clear()
+    async with room.only(loaded, [0, 2]):
+        assert hearing.heard == {"Cleo: Our cat sleeps on the piano": "Anna: The ferry to the island leaves at noon"}
+
+
 async def test_embeddings_are_made_once_and_keep_what_the_index_keeps() -> None:
     class Counted(LetterEmbedder):
         calls = 0
 
-        async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
             self.calls += len(texts)
             made = await super().embed(texts)
             tokens = Tokens(np.sin(np.arange(256, dtype=np.float32)).reshape(2, 128), ((0, 1), (2, 3)))
@@ -69,9 +82,28 @@ async def test_embeddings_are_made_once_and_keep_what_the_index_keeps() -> None:
         await cached.embed(["one", "two"])
         [made] = await cached.embed(["two"])
         assert embedder.calls == 2
+        await cached.embed_question("two")
+        await cached.embed_question("two")
+        assert embedder.calls == 3
         [fresh] = await embedder.embed(["two"])
         assert made.tokens is not None
         assert fresh.tokens is not None
         assert np.allclose(made.pooled, fresh.pooled, atol=1e-3)
         assert ((made.tokens.vectors > 0) == (fresh.tokens.vectors > 0)).all()
         assert (made.tokens.spans == fresh.tokens.spans) == exact
+
+
+async def test_what_stood_before_is_part_of_what_is_remembered() -> None:
+    class Listening(FakeEmbedder):
+        context = 8
+
+        async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
+            pairs = zip(texts, before or [""] * len(texts), strict=True)
+            return await super().embed([f"{said} {text}" for text, said in pairs])
+
+        def vector(self, text: str) -> list[int]:
+            return [len(text), 0, 0, 0]
+
+    cached = Cached(Listening(), b"", sqlite3.connect(":memory:"), exact=False)
+    for before, lengths in ((None, [5, 4]), (["Ben: Hi", ""], [12, 4]), (["", "Ben: Hi"], [5, 11])):
+        assert [int(made.pooled[0]) for made in await cached.embed(["four", "six"], before)] == lengths

@@ -11,35 +11,35 @@ from keepstone.engine import late
 
 Vectors = npt.NDArray[np.float32]
 VECTORS = arrays.arrays(
-    np.float32, st.tuples(st.integers(0, 6), st.just(late.DIMENSIONS)), elements=st.floats(-1, 1, width=32)
+    np.float32, st.tuples(st.integers(0, 6), st.integers(1, 130)), elements=st.floats(-1, 1, width=32)
 )
 
 
-def unit(rows: int, seed: int) -> Vectors:
-    found = np.random.default_rng(seed).normal(size=(rows, late.DIMENSIONS)).astype(np.float32)
+def unit(rows: int, seed: int, dimensions: int = 128) -> Vectors:
+    found = np.random.default_rng(seed).normal(size=(rows, dimensions)).astype(np.float32)
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def unpacked(packed: bytes) -> Vectors:
-    """Unit vectors with the signs of the packed ones."""
-    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, late.TOKEN_BYTES)
-    bits = np.unpackbits(rows, axis=1).astype(np.float32)
-    return (bits * 2.0 - 1.0) / np.float32(late.DIMENSIONS**0.5)
-
-
 @given(VECTORS)
-def test_packing_keeps_the_signs_in_16_bytes_a_token(vectors: Vectors) -> None:
-    packed = late.pack(vectors)
-    assert len(packed) == late.TOKEN_BYTES * len(vectors)
-    assert ((unpacked(packed) > 0) == (vectors > 0)).all()
+def test_packing_keeps_the_signs_in_a_bit_a_dimension(vectors: Vectors) -> None:
+    packed, dimensions = late.pack(vectors), vectors.shape[1]
+    assert len(packed) == (dimensions + 7) // 8 * len(vectors)
+    assert (late.unpack(packed, dimensions) == (vectors > 0)).all()
 
 
-def test_maxsim_is_the_weighted_mean_of_the_best_products() -> None:
-    query, weights = unit(3, 1), np.array([1.0, 2.0, 5.0])
-    passages = [unit(4, 2), unit(1, 3), unit(9, 4)]
-    packed = [late.pack(passage) for passage in passages]
-    expected = [(query @ unpacked(each).T).max(axis=1) @ weights / weights.sum() for each in packed]
-    assert np.allclose(late.maxsim(query, weights, packed), expected, atol=1e-5)
+@pytest.mark.parametrize("dimensions", [128, 96, 100, 7])
+def test_maxsim_is_the_weighted_mean_of_the_best_products(dimensions: int) -> None:
+    query, weights = unit(3, 1, dimensions), np.array([1.0, 2.0, 5.0])
+    passages = [unit(rows, rows, dimensions) for rows in (4, 1, 9)]
+    signs = [np.sign(passage) / np.float32(dimensions**0.5) for passage in passages]
+    expected = [(query @ each.T).max(axis=1) @ weights / weights.sum() for each in signs]
+    assert np.allclose(late.maxsim(query, weights, [late.pack(each) for each in passages]), expected, atol=1e-5)
+
+
+def test_a_passage_of_other_dimensions_gets_nothing_and_disturbs_nobody() -> None:
+    query, fitting = unit(3, 1, 96), late.pack(unit(4, 2, 96))
+    scores = late.maxsim(query, np.ones(3), [late.pack(unit(4, 3, 100)), fitting]).tolist()
+    assert scores == [0, *late.maxsim(query, np.ones(3), [fitting]).tolist()]
 
 
 def test_a_passage_that_holds_the_question_is_the_best() -> None:

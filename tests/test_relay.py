@@ -214,7 +214,7 @@ async def test_no_connection_to_the_database_is_held_while_the_model_is_waited_f
 class Lengths:
     """An embedder that knows how long a text is, and reads ten characters at once."""
 
-    dimension = 2
+    dimension, context = 2, 0
 
     def __init__(self, name: str, *, multilingual: bool) -> None:
         self.name = name
@@ -223,10 +223,13 @@ class Lengths:
     def cut(self, text: str) -> list[Span]:
         return [(start, min(start + 10, len(text))) for start in range(0, len(text), 10)]
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
         vectors = [np.array([len(text), 1]) for text in texts]
         units = [(vector / np.linalg.norm(vector)).astype(np.float32) for vector in vectors]
         return [Embedding(pooled=unit, tokens=None) for unit in units]
+
+    async def embed_question(self, text: str) -> Embedding:
+        return (await self.embed([text]))[0]
 
     def close(self) -> None:
         pass

@@ -72,6 +72,27 @@ def test_the_first_start_makes_an_owner_a_key_and_a_link(server: Live) -> None:
     server.stop()
 
 
+def test_the_first_start_finds_english_by_meaning_without_a_network() -> None:
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+    server = Live(KEEPSTONE_EMBEDDINGS_PROVIDER="builtin", **offline)
+    turns = ["We got a puppy last week", "The ferry was late again", "My tax return is due in May"]
+    transcript = [
+        {"id": f"m{n}", "speaker": "Anna", "text": text, "ts": f"2026-05-01T12:0{n}:00Z"}
+        for n, text in enumerate(turns)
+    ]
+    asked = {"scope_id": "team", "message": {"speaker": "Ben", "text": "Who owns a dog?"}, "limit": 1}
+    try:
+        with httpx.Client(base_url=server.url, headers=server.auth, timeout=30) as client:
+            client.post("/v1/ingest", json={"scope_id": "team", "transcript": transcript}).raise_for_status()
+            until(lambda: client.get("/readyz").json()["pending_embeddings"] == 0)
+            answer = client.post("/v1/recall", json=asked).json()
+            assert (answer["evidence"][0]["id"], answer["degraded"]) == ("m0", None)
+            missing = "ok; the multilingual model is missing: `keepstone models` says why"
+            until(lambda: client.get("/readyz").json()["embedder"]["status"] == missing)
+    finally:
+        server.stop(signal.SIGKILL)
+
+
 def test_a_later_start_makes_no_second_owner_and_no_link_once_signed_in() -> None:
     home = Path(tempfile.mkdtemp(prefix="keepstone-live-"))
     try:

@@ -17,8 +17,8 @@ from starlette.routing import BaseRoute
 
 from keepstone import __version__
 from keepstone.access.firstrun import Welcome, welcome
-from keepstone.engine.embed import await_vectors, has_passages
 from keepstone.errors import Misconfigured
+from keepstone.jobs.model_change import start_embedders
 from keepstone.jobs.worker import run_worker
 from keepstone.runtime import open_all, open_postgres, open_services
 from keepstone.services import Services
@@ -147,7 +147,7 @@ async def serve(settings: Settings, announce: Callable[[Settings, Welcome], None
             app = make_app(services, postgres_restarts=(lambda: supervisor.restarts) if supervisor else None)
             server = _Server(server_config(app, settings))
             _stop_on_signal(server)
-            loader = asyncio.create_task(_load_embedders(services), name="load embedders")
+            loader = asyncio.create_task(start_embedders(services), name="load embedders")
             worker = asyncio.create_task(run_worker(services), name="worker") if settings.worker else None
             announcer = asyncio.create_task(_when_started(server, lambda: announce(settings, welcomed)))
             try:
@@ -167,7 +167,7 @@ async def work(settings: Settings, announce: Callable[[], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_all(settings) as services:
-        loader = asyncio.create_task(_load_embedders(services), name="load embedders")
+        loader = asyncio.create_task(start_embedders(services), name="load embedders")
         worker = asyncio.create_task(run_worker(services), name="worker")
         announce()
         await stop.wait()
@@ -175,15 +175,6 @@ async def work(settings: Settings, announce: Callable[[], None]) -> None:
         worker.cancel()
         with suppress(asyncio.CancelledError):
             await worker
-
-
-async def _load_embedders(services: Services) -> None:
-    """Beside the start: until it is done, everything works by terms."""
-    if await has_passages(services):
-        services.embedders.need()
-    await services.embedders.load(services.settings)
-    await await_vectors(services)
-    await services.queue.add_anywhere("embed_pending", timestamp=0)
 
 
 class _Server(uvicorn.Server):

@@ -5,6 +5,7 @@ help; `docs/settings.md` is checked against them.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from keepstone.errors import Misconfigured
+
+_HUB = re.compile(r"hub:[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}@[0-9a-f]{40}", re.ASCII)
 
 LogFormat = Literal["auto", "json", "text"]
 EmbeddingsProvider = Literal["builtin", "openai", "none"]
@@ -74,6 +77,16 @@ _smtp_url = _text(lambda text: _has_host(text, "smtp", "smtps"), "must be smtp:/
 def _has_host(text: str, *schemes: str) -> bool:
     parts = urlsplit(text)
     return parts.scheme in schemes and bool(parts.hostname)
+
+
+def _encoder(text: str) -> str:
+    if not text.startswith("hub:"):
+        return str(Path(text).expanduser().absolute())
+    if not _HUB.fullmatch(text):
+        raise ValueError(
+            "must be a folder, or hub:owner/name@ and the 40 digits of a commit, so that it can't change underfoot"
+        )
+    return text
 
 
 def _one_of(*values: str) -> Callable[[str], str]:
@@ -164,15 +177,23 @@ class Settings:
     )
     embeddings_provider: EmbeddingsProvider = _setting(
         "builtin",
-        "`builtin`: MiniLM and a multilingual model on this machine. `openai`: an endpoint that speaks OpenAI's "
-        "protocol. `none`: search by terms alone.",
+        "`builtin`: an encoder for chats and a multilingual model on this machine. `openai`: an endpoint that speaks "
+        "OpenAI's protocol. `none`: search by terms alone.",
         _one_of("builtin", "openai", "none"),
     )
     embeddings_base_url: str | None = _setting(None, "Address of that endpoint, with its `/v1`.", _url)
     embeddings_api_key: str | None = _setting(None, "Its key, if it wants one.")
     embeddings_model: str | None = _setting(None, "The model to ask it for.")
+    encoder: str | None = _setting(
+        None,
+        "A late-interaction encoder in place of the built-in one: a folder, or `hub:owner/name@commit`. See "
+        "[encoders](encoders.md).",
+        _encoder,
+    )
+    hub_url: str = _setting("https://huggingface.co", "Where the latter is fetched from.", _url)
+    hub_token: str | None = _setting(None, "A token to read it with, if it is not open to everybody.")
     models_from: Path | None = _setting(
-        None, "A folder to take the weights of the built-in models from, instead of packages.", Path
+        None, "A folder to take the weights of the multilingual model from, instead of packages.", Path
     )
     llm_provider: LlmProvider | None = _setting(
         None,
@@ -317,5 +338,9 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         raise Misconfigured(
             "KEEPSTONE_EMBEDDINGS_PROVIDER is openai: set KEEPSTONE_EMBEDDINGS_BASE_URL and KEEPSTONE_EMBEDDINGS_MODEL "
             "too."
+        )
+    if settings.encoder and settings.embeddings_provider != "builtin":
+        raise Misconfigured(
+            f"KEEPSTONE_ENCODER is set, and KEEPSTONE_EMBEDDINGS_PROVIDER is {settings.embeddings_provider}: unset one."
         )
     return settings

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import psycopg
 import typer
@@ -21,6 +22,9 @@ from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
+from keepstone.providers.embedders import models_folder, open_encoder
+from keepstone.providers.hub import folder_of, revision_of
+from keepstone.providers.manifest import BUILTIN
 from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
 from keepstone.store import inspect
@@ -73,7 +77,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 async def _findings(settings: Settings) -> list[Finding]:
-    findings = [_python(), *_home(settings), disk_finding(settings)]
+    findings = [_python(), *_home(settings), disk_finding(settings), *encoder_findings(settings)]
     if not settings.database_url and not data_folder(settings.home).exists():
         return [*findings, _programs(), _server(settings)]
     try:
@@ -124,6 +128,20 @@ def disk_finding(settings: Settings) -> Finding:
     return Finding("disk", kept, advice.get(space.state, ""))
 
 
+def encoder_findings(settings: Settings) -> list[Finding]:
+    """What search by meaning is done with, if it is done on this machine."""
+    if settings.embeddings_provider != "builtin":
+        return []
+    revision = revision_of(settings.encoder or "")
+    folder = Path(settings.encoder or BUILTIN) if revision is None else folder_of(models_folder(settings), revision)
+    if revision is not None and not folder.exists():
+        return [Finding("encoder", f"{revision.name} (not here yet; `keepstone serve` fetches it)")]
+    try:
+        return [Finding("encoder", f"{open_encoder(folder).name} in {folder}")]
+    except Misconfigured as fault:
+        return [Finding("encoder", "not usable", fault.message)]
+
+
 def _programs() -> Finding:
     """Before the first start there is no database to look at; what makes one has to be there."""
     try:
@@ -159,6 +177,11 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
         "jobs", f"{failed} failed" if failed else "none failed",
         "`keepstone jobs --status failed` shows them, `keepstone jobs retry` runs one again." if failed else "",
     )  # fmt: skip
+    for model, accounts, lacking in await inspect.filling(conn):
+        yield Finding(
+            "vectors", f"{model} takes over in {accounts} accounts, about {lacking} passages are left; until then the "
+            "model before it serves",
+        )  # fmt: skip
 
 
 async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding]:

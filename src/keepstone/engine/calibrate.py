@@ -1,21 +1,21 @@
 """Relevance as a probability: small logistic models on the search's own features, read from a file.
 
 It is the product of two: that the space speaks of what is asked at all, and, if so, that this result is what was asked
-for. `bench/calibration.py` fits both, for each view that a search can have of its results: by late interaction, by
-pooled vectors alone, by terms alone. Nothing here changes an order; it says how far to believe it.
+for. `bench/calibration.py` fits both, for talk and for notes apart, and for each view that a search can have of its
+results: by late interaction, by pooled vectors alone, by terms alone. Nothing here changes an order; it says how far to
+believe it.
 
 The features are few, bounded, and chosen because they hold on conversations other than those they were fitted on. What
-tells more about one set of conversations (how far the first is ahead in the late view, who speaks) tells less about
-the next.
+tells more about one set of conversations (how far the first is ahead in the late view) tells less about the next.
 """
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from keepstone.engine.rank import Candidate
 
 Floats = npt.NDArray[np.float64]
 View = Literal["late", "pooled", "terms"]
+Kind = Literal["talk", "notes"]
 
+KINDS: tuple[Kind, ...] = ("talk", "notes")
 # Of a result among the others, and of the question by its best results.
 RESULT: dict[View, tuple[str, ...]] = {
     "late": ("maxsim", "covered", "place", "first", "size"),
@@ -33,14 +35,19 @@ RESULT: dict[View, tuple[str, ...]] = {
     "terms": ("covered", "place", "first", "size"),
 }
 QUESTION: dict[View, tuple[str, ...]] = {
-    "late": ("maxsim", "meaning", "covered", "known", "size"),
+    "late": ("maxsim", "meaning", "covered", "known", "person", "size"),
     "pooled": ("meaning", "covered", "size"),
     "terms": ("covered", "known", "size"),
 }
+# With which embedders; that of a former one is used as long as its vectors serve, and is not fitted anew.
+_FITTED, _FITTED_WITH = "calibration.json", {"all-MiniLM-L6-v2/int8-1": "calibration_minilm.json"}
 BEST = 3  # so many results speak for the question, however many were asked for
 _FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
 _COVERED = 0.4  # more of the question's words in one turn makes it no more likely to answer
 _LEAD = 2.0
+# How much better what speaks of the person has to match than what speaks of others (`about.balance`) to leave no doubt,
+# and from where on there is no more of it. Where nobody is named there is none.
+_SURE, _DOUBTFUL = 0.1, -0.3
 _SIZE = 2.0  # from a hundred passages on, a scope is large
 # Where several may answer: how much of the best's evidence a result may lack to stand beside it, and from where on
 # evidence is strong enough for that, and wholly so.
@@ -88,22 +95,27 @@ def relevance(
     order: Sequence[int],
     terms: Terms,
     *,
+    person: float | None = None,
+    talk: bool = True,
     several: bool = False,
+    seen_by: Collection[str] = (),
     models: Mapping[View, ViewModel] | None = None,
 ) -> tuple[float, list[float]]:
     """The probability that the space speaks of it, and for each result, in its order, that it is what was asked for.
 
     The latter never rises down the list, is never above the former, and does not depend on how many were asked for.
     In talk one turn answers, and the second is worth less for being second. Of notes `several` may answer: what has as
-    strong evidence as the first stands beside it. Each result is judged by the view that believes in it most: an
-    English model says little of a Chinese turn, or question. Without `models` those that ship are asked.
+    strong evidence as the first stands beside it. `person` is how far it speaks of whom the question names. Each result
+    is judged by the view that believes in it most: an English model says little of a Chinese turn, or question. Without
+    `models` those that ship are asked, as they were fitted with the embedders that it was `seen_by`.
     """
-    models = models or _models()
+    fitted = next((_FITTED_WITH[name] for name in seen_by if name in _FITTED_WITH), _FITTED)
+    models = models or _models(fitted)["talk" if talk else "notes"]
     answerable, believed = 0.0, np.zeros(len(order), dtype=np.float64)
     if not order:
         return answerable, []
     for view in views(candidates):
-        speaks_of_it = float(models[view].question(question_features(view, candidates, scores, terms))[0])
+        speaks_of_it = float(models[view].question(question_features(view, candidates, scores, terms, person))[0])
         answerable = max(answerable, speaks_of_it)
         rows = result_features(view, candidates, scores, order, terms)
         if several:
@@ -152,9 +164,12 @@ def _shares(view: View, candidates: Sequence[Candidate], scores: Floats, terms: 
     return np.clip(1.0 - lacking / _NEAR[view], 0.0, 1.0) * np.clip((strength - weak) / (strong - weak), 0.0, 1.0)
 
 
-def question_features(view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms) -> Floats:
+def question_features(
+    view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms, person: float | None = None
+) -> Floats:
     """One row: in each of the view's names the best that any of the first results has."""
-    return _rows(QUESTION[view], view, candidates, scores, rank.order(scores)[:BEST], terms).max(axis=0)[None, :]
+    best = rank.order(scores)[:BEST]
+    return _rows(QUESTION[view], view, candidates, scores, best, terms, person).max(axis=0)[None, :]
 
 
 def _rows(
@@ -164,6 +179,7 @@ def _rows(
     scores: Floats,
     order: Sequence[int],
     terms: Terms,
+    person: float | None = None,
 ) -> Floats:
     chosen = [candidates[index] for index in order]
     full = _FULL_MATCH * max(terms.total, 1e-9)
@@ -173,6 +189,7 @@ def _rows(
         "meaning": [_meaning(view, candidate) for candidate in chosen],
         "covered": [min(candidate.bm25 / full, _COVERED) for candidate in chosen],
         "known": [terms.share] * several,
+        "person": [0.0 if person is None else 5.0 * (min(max(person, _DOUBTFUL), _SURE) - _SURE)] * several,
         "place": [math.log1p(place) for place in range(several)],
         "first": [1.0, *[0.0] * (several - 1)],
         "lead": [_lead(scores), *[0.0] * (several - 1)],
@@ -203,14 +220,17 @@ def _lead(scores: Floats) -> float:
 
 
 @cache
-def _models() -> Mapping[View, ViewModel]:
-    stored = json.loads(files("keepstone.engine").joinpath("calibration.json").read_text())
+def _models(file: str) -> Mapping[Kind, Mapping[View, ViewModel]]:
+    stored = json.loads(files("keepstone.engine").joinpath(file).read_text())
 
-    def part(view: View, name: str, names: Sequence[str]) -> Logistic:
-        fitted = stored[view][name]
+    def part(fitted: Any, names: Sequence[str]) -> Logistic:
         weights = np.array([fitted["weights"][feature] for feature in names], dtype=np.float64)
         return Logistic(float(fitted["bias"]), weights)
 
     return {
-        view: ViewModel(part(view, "result", RESULT[view]), part(view, "question", QUESTION[view])) for view in RESULT
+        kind: {
+            view: ViewModel(part(views["result"], RESULT[view]), part(views["question"], QUESTION[view]))
+            for view, views in stored[kind].items()
+        }
+        for kind in KINDS
     }

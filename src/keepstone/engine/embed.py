@@ -4,7 +4,7 @@ No connection is held while an embedder works. All of it can run twice.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keepstone.engine.cutting import spoken
@@ -18,6 +18,7 @@ from keepstone.services import Services
 from keepstone.store import passages, spaces, vectors
 from keepstone.store.db import Connection
 from keepstone.store.passages import Pending
+from keepstone.store.vectors import VectorSet
 
 LARGE = 10_000  # passages: from here on, reading a space through takes twice as long as asking an index
 _BATCH = 256
@@ -26,13 +27,19 @@ SLICE = 32  # passages: a few seconds of the embedders, after which others have 
 
 @dataclass(frozen=True, slots=True)
 class FirstVector:
-    """The first passage of something as the embedder for its script sees it."""
+    """The first passage of something as the embedder for its script sees it, and those that came before that one, by
+    their models.
+    """
 
-    model: str
-    embedding: Embedding
+    embeddings: Mapping[str, Embedding]
 
 
-_Gap = tuple[Embedder, list[Pending]]  # what an embedder has still to read
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """What embedders have still to read, and by passage what was said before."""
+
+    wanted: list[tuple[Embedder, list[Pending]]]
+    before: dict[int, str]
 
 
 async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
@@ -43,15 +50,19 @@ async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
     async with services.db.transaction(scope) as conn:
         waiting = await passages.pending(conn, space, limit=SLICE)
         gaps = await _gaps(conn, services, space, waiting)
-    await _close(services, scope, space, gaps, done_with=waiting)
-    if len(waiting) == SLICE:
+    done = await _close(services, scope, space, gaps, done_with=waiting)
+    if len(waiting) == SLICE or not done:
         return True
     give_back()
     return False
 
 
-async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
-    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made."""
+async def fill_space(
+    services: Services, scope: ReadScope, space: int, done: Callable[[int], None] = lambda _: None
+) -> int:
+    """Give every passage the vectors of the embedders in use, whatever others it has. Returns how many were made;
+    `done` is told how many passages more have theirs.
+    """
     made, last = 0, 0
     while True:
         async with services.db.transaction(scope) as conn:
@@ -60,37 +71,64 @@ async def fill_space(services: Services, scope: ReadScope, space: int) -> int:
         if not batch:
             return made
         await _close(services, scope, space, gaps)
-        made += sum(len(wanted) for _, wanted in gaps)
+        made += sum(len(wanted) for _, wanted in gaps.wanted)
         last = batch[-1].passage
+        done(len(batch))
+
+
+async def embed_lacking(
+    services: Services, scope: ReadScope, space: int, embedder: Embedder, vector_set: int, last: int
+) -> tuple[int, int | None]:
+    """Vectors of this embedder for a slice of what has none, behind that passage. Returns how many, and the passage up
+    to which there are all; None at the end of the space.
+    """
+    async with services.db.transaction(scope) as conn:
+        batch = await passages.after(conn, space, last, limit=_BATCH)
+        missing = await vectors.without_vectors(conn, space, vector_set, [item.passage for item in batch])
+        wanted = [item for item in batch if item.passage in missing][:SLICE]
+        gaps = [(embedder, wanted)] if wanted else []
+        before = await _before(conn, space, gaps)
+    await _close(services, scope, space, _Gaps(gaps, before))
+    if len(wanted) == SLICE:
+        return SLICE, wanted[-1].passage
+    return len(wanted), batch[-1].passage if len(batch) == _BATCH else None
 
 
 async def embed_first_passage(services: Services, cut: Sequence[NewPassage]) -> FirstVector | None:
     """Before it is stored, to see whether the same is there; None while there is no embedder."""
     if not cut:
         return None
-    fitting = [embedder for embedder in services.embedders.active if embedder.multilingual == cut[0].foreign]
-    for embedder in fitting or services.embedders.active[:1]:
-        try:
-            return FirstVector(embedder.name, (await embedder.embed([spoken(cut[0].speaker, cut[0].text)]))[0])
-        except UpstreamError:
-            return None
-    return None
+    known = services.embedders
+    fitting = [embedder for embedder in known.active if embedder.multilingual == cut[0].foreign] or known.active
+    reading = [*fitting[:1], *(known.former if fitting and fitting[0] is known.english else ())]
+    text = spoken(cut[0].speaker, cut[0].text)
+    try:
+        made = await asyncio.gather(*(embedder.embed([text]) for embedder in reading))
+    except UpstreamError:
+        return None
+    embeddings = {embedder.name: embedding for embedder, [embedding] in zip(reading, made, strict=True)}
+    return FirstVector(embeddings) if embeddings else None
 
 
 async def store_first_vector(
-    conn: Connection, space: int, cut: Sequence[NewPassage], first: FirstVector | None
+    conn: Connection, services: Services, space: int, cut: Sequence[NewPassage], first: FirstVector | None
 ) -> None:
     """With what was just stored: whoever comes next can find it by meaning. The rest is a job's."""
     if first is None or not cut:
         return
     passage = await passages.number(conn, space, cut[0].source_kind, cut[0].source_id)
-    await store_embeddings(conn, space, first.model, [(passage, first.embedding)])
+    for embedder in _making(services, await vectors.vector_sets(conn) if services.embedders.former else {}):
+        if embedder.name in first.embeddings:
+            made = [(passage, first.embeddings[embedder.name])]
+            await store_embeddings(
+                conn, space, embedder.name, made, instead_of=services.embedders.instead_of(embedder)
+            )  # fmt: skip
 
 
-async def index_space(services: Services, scope: ReadScope, space: int) -> None:
-    """Give a space that has grown large an index of meanings for each of its sets of vectors."""
+async def index_space(services: Services, scope: ReadScope, space: int, *, state: str = "serving") -> None:
+    """Give a space that has grown large an index of meanings for each of its sets of vectors of that state."""
     async with services.db.transaction(scope) as conn:
-        missing = await vectors.without_index(conn, space, at_least=LARGE)
+        missing = await vectors.without_index(conn, space, at_least=LARGE, state=state)
     for missing_set in missing:
         async with services.db.as_owner() as owner:
             built = await vectors.build_index(owner, space, missing_set)
@@ -114,49 +152,102 @@ async def has_passages(services: Services) -> bool:
 async def await_vectors(services: Services) -> int:
     """Let everything wait that an embedder in use has not seen: stored before it was there, or under another one."""
     async with services.db.of_server() as conn:
-        return sum([await passages.await_vectors_of(conn, embedder.name) for embedder in services.embedders.active])
+        return sum(
+            [
+                await passages.await_vectors_of(conn, embedder.name, services.embedders.instead_of(embedder))
+                for embedder in services.embedders.active
+            ]
+        )
 
 
-async def _gaps(conn: Connection, services: Services, space: int, waiting: Sequence[Pending]) -> list[_Gap]:
-    """For each embedder in use those of the passages that have no vector of it."""
-    sets = await vectors.serving_sets(conn) if waiting else {}
-    gaps: list[_Gap] = []
-    for embedder in services.embedders.active:
+async def read_before(
+    conn: Connection, space: int, numbers: Sequence[int], embedders: Sequence[Embedder]
+) -> dict[int, str]:
+    """What was said before these passages, as the embedders read it; nothing where none of them does."""
+    if not numbers or not any(embedder.context for embedder in embedders):
+        return {}
+    turns = await passages.turns_before(conn, space, numbers)
+    return {passage: spoken(*turn)[-passages.TURN_BEFORE :] for passage, turn in turns.items()}
+
+
+async def embed_passages(embedder: Embedder, wanted: Sequence[Pending], before: Mapping[int, str]) -> list[Embedding]:
+    texts = [spoken(item.speaker, item.text) for item in wanted]
+    return await embedder.embed(texts, [before.get(item.passage, "") for item in wanted] if embedder.context else None)
+
+
+def _making(services: Services, sets: Mapping[str, VectorSet]) -> list[Embedder]:
+    """Those that new passages of the account get vectors of: the embedders in use, and any other that still serves."""
+    serving = {name for name, known in sets.items() if known.state == "serving"}
+    return [*services.embedders.active, *services.embedders.outgoing(serving)]
+
+
+async def _gaps(conn: Connection, services: Services, space: int, waiting: Sequence[Pending]) -> _Gaps:
+    """For each embedder those of the passages that have no vector of it."""
+    sets = await vectors.vector_sets(conn) if waiting else {}
+    gaps: list[tuple[Embedder, list[Pending]]] = []
+    for embedder in _making(services, sets):
         wanted = list(waiting)
         if wanted and embedder.name in sets:
             ids = [item.passage for item in waiting]
-            missing = await vectors.without_vectors(conn, space, sets[embedder.name], ids)
+            missing = await vectors.without_vectors(conn, space, sets[embedder.name].vector_set, ids)
             wanted = [item for item in waiting if item.passage in missing]
         if wanted:
             gaps.append((embedder, wanted))
-    return gaps
+    return _Gaps(gaps, await _before(conn, space, gaps))
+
+
+async def _before(conn: Connection, space: int, gaps: Sequence[tuple[Embedder, list[Pending]]]) -> dict[int, str]:
+    reading = [(embedder, wanted) for embedder, wanted in gaps if embedder.context]
+    ids = {item.passage for _, wanted in reading for item in wanted}
+    return await read_before(conn, space, sorted(ids), [embedder for embedder, _ in reading])
 
 
 async def _close(
-    services: Services, scope: ReadScope, space: int, gaps: Sequence[_Gap], *, done_with: Sequence[Pending] = ()
-) -> None:
-    """Embed and store. What one embedder has made is kept when another fails; then nothing is done with."""
-    work = [embedder.embed([spoken(item.speaker, item.text) for item in wanted]) for embedder, wanted in gaps]
+    services: Services, scope: ReadScope, space: int, gaps: _Gaps, *, done_with: Sequence[Pending] = ()
+) -> bool:
+    """Embed and store. What one embedder has made is kept when another fails; then nothing is done with. Of a passage
+    that something else stands before by now, nothing is kept that knows what stood there; false if there are such.
+    """
+    work = [embed_passages(embedder, wanted, gaps.before) for embedder, wanted in gaps.wanted]
     results = await asyncio.gather(*work, return_exceptions=True)
     faults = [result for result in results if isinstance(result, BaseException)]
     async with services.db.transaction(scope) as conn:
         await spaces.keep_still(conn, space)  # else a vector could be added to a passage that is just being deleted
-        for (embedder, wanted), made in zip(gaps, results, strict=True):
+        before = await _before(conn, space, gaps.wanted)
+        outdated = {passage for passage, _ in before.items() ^ gaps.before.items()}
+        for (embedder, wanted), made in zip(gaps.wanted, results, strict=True):
             if not isinstance(made, BaseException):
-                numbers = [item.passage for item in wanted]
-                await store_embeddings(conn, space, embedder.name, list(zip(numbers, made, strict=True)))
-        if done_with and not faults:
-            await passages.mark_embedded(conn, space, [item.passage for item in done_with])
+                numbered = [(item.passage, embedding) for item, embedding in zip(wanted, made, strict=True)]
+                if embedder.context:
+                    numbered = [(passage, embedding) for passage, embedding in numbered if passage not in outdated]
+                await store_embeddings(
+                    conn, space, embedder.name, numbered, instead_of=services.embedders.instead_of(embedder)
+                )
+        done = [item.passage for item in done_with if item.passage not in outdated]
+        if done and not faults:
+            await passages.mark_embedded(conn, space, done)
     if faults:
         raise faults[0]
+    return not outdated
 
 
-async def store_embeddings(conn: Connection, space: int, model: str, made: Sequence[tuple[int, Embedding]]) -> None:
-    """What a model made of passages, by their numbers: the pooled vectors, and the token vectors, packed."""
+async def store_embeddings(
+    conn: Connection,
+    space: int,
+    model: str,
+    made: Sequence[tuple[int, Embedding]],
+    *,
+    instead_of: Sequence[str] = (),
+) -> None:
+    """What a model made of passages, by their numbers: the pooled vectors, and the token vectors, packed. `instead_of`:
+    the models whose place it takes, as soon as it has seen all that they have.
+    """
+    if not made:
+        return
     await vectors.store_vectors(
         conn,
         space,
-        await vectors.vector_set(conn, model, len(made[0][1].pooled)),
+        await vectors.vector_set(conn, model, len(made[0][1].pooled), instead_of=instead_of),
         {passage: embedding.pooled for passage, embedding in made},
         {passage: pack(embedding.tokens.vectors) for passage, embedding in made if embedding.tokens is not None},
     )

@@ -79,10 +79,11 @@ async def nearest(
     if vector is None:
         return {}
     size = await candidates.survey(conn, [space])
-    if vector.model not in size.sets:
+    model = next((model for model in vector.embeddings if model in size.sets), None)
+    if model is None:
         return {}
     near = await candidates.by_vector(
-        conn, [space], size.sets[vector.model], vector.embedding.pooled, limit=limit, indexed=size.indexed
+        conn, [space], size.sets[model], vector.embeddings[model].pooled, limit=limit, indexed=size.indexed
     )
     close = {passage: similarity for passage, similarity in near.items() if similarity >= above}
     placed = {row.passage: row for row in await candidates.alone(conn, [space], list(close))} if close else {}

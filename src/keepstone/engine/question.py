@@ -42,11 +42,14 @@ async def embed_question(services: Services, question: Question) -> EmbeddedQues
 
 
 async def embed_for_spaces(services: Services, asked: EmbeddedQuestion, size: Survey) -> EmbeddedQuestion:
-    """The same question, for spaces that may need more embedders than the question itself."""
-    if not size.foreign_text:
-        return asked
+    """The same question, for spaces that may need other embedders than the question itself: the multilingual one, or as
+    long as its vectors serve there the one that came before.
+    """
+    outgoing = services.embedders.outgoing(size.sets)
+    kept = {name: made for name, made in asked.embedded.items() if made[0].multilingual or not outgoing}
     rest = [embedder for embedder in services.embedders.active if embedder.name not in asked.embedded]
-    return replace(asked, embedded={**asked.embedded, **await _embed(rest, asked.question.text)})
+    needed = [*outgoing, *(rest if size.foreign_text else ())]
+    return replace(asked, embedded={**await _embed(needed, asked.question.text), **kept}) if needed else asked
 
 
 async def _embed(embedders: Sequence[Embedder], text: str) -> dict[str, tuple[Embedder, Embedding]]:
@@ -55,7 +58,7 @@ async def _embed(embedders: Sequence[Embedder], text: str) -> dict[str, tuple[Em
     async def by(embedder: Embedder) -> Embedding | None:
         try:
             start, end = embedder.cut(text)[0]  # what it reads whole
-            return (await embedder.embed([text[start:end]]))[0]
+            return await embedder.embed_question(text[start:end])
         except UpstreamError:
             return None
 

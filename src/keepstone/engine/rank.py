@@ -21,8 +21,8 @@ Floats = npt.NDArray[np.float64]
 
 MISSING = float("nan")
 
-_NAME = re.compile(r"[^\W_]+(?:[-'’][^\W_]{2,})*")
-_FIRST_PERSON = re.compile(
+NAME = re.compile(r"[^\W_]+(?:[-'’][^\W_]{2,})*")
+FIRST_PERSON = re.compile(
     r"\b(?:i|i['’]m|i['’]ve|i['’]d|me|my|mine|myself|ich|mich|mir|meine?[nmrs]?|je|moi|mon|mes|yo|mis?)\b|我",
     re.IGNORECASE,
 )
@@ -191,15 +191,15 @@ def normalised(text: str) -> str:
 
 def named(question: str, speakers: Collection[str], asker: str | None = None) -> frozenset[str]:
     """Which of the speakers a question is about: those it names, and whoever asks when it says "I"."""
-    said = _NAME.findall(re.sub(r"['’]s\b", "", question))
+    said = NAME.findall(re.sub(r"['’]s\b", "", question))
     # In a question without capitals nobody is written with one.
     capitals = any(word[0].isupper() for word in said[1:]) or not any(word.islower() for word in said)
     names = {word.casefold() for word in said if _may_be_name(word, capitals)}
     about = {speaker for speaker in speakers if _in_full(speaker, said, question)}
     # "Professor E" is not about Professor B.
-    names -= {part.casefold() for speaker in about for part in _NAME.findall(speaker)}
+    names -= {part.casefold() for speaker in about for part in NAME.findall(speaker)}
     about |= {speaker for speaker in speakers if _in_part(speaker, names)}
-    if asker is not None and asker in speakers and _FIRST_PERSON.search(question):
+    if asker is not None and asker in speakers and FIRST_PERSON.search(question):
         about.add(asker)
     return frozenset(about)
 
@@ -213,12 +213,12 @@ def _may_be_name(word: str, capitals: bool) -> bool:
 def _in_full(speaker: str, said: Sequence[str], question: str) -> bool:
     if is_dense(speaker):
         return len(speaker) > 1 and speaker in question
-    parts = _NAME.findall(speaker)
+    parts = NAME.findall(speaker)
     return len(parts) > 1 and f" {' '.join(parts)} ".casefold() in f" {' '.join(said)} ".casefold()
 
 
 def _in_part(speaker: str, names: set[str]) -> bool:
-    parts = [part.casefold() for part in _NAME.findall(speaker)]
+    parts = [part.casefold() for part in NAME.findall(speaker)]
     if any(len(part) > 1 and part in names for part in parts):
         return True
     # Mel is Melanie. Only for the first part: family names are not cut.

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from keepstone.engine import rank, terms
+from keepstone.engine import about, rank, terms
 from keepstone.engine.bm25 import idf
 from keepstone.engine.calibrate import relevance
 from keepstone.engine.features import PassageGroups, candidates, group_by_source
 from keepstone.engine.gather import CANDIDATES, TALK, Gathered, SearchPlace, Style, gather
 from keepstone.engine.language.stopwords import guess
-from keepstone.engine.late import maxsim
+from keepstone.engine.late import Vectors, best_products, weighted
 from keepstone.engine.question import EmbeddedQuestion
 from keepstone.engine.when import freshness, timeprox, windows
+from keepstone.providers.embedder import Span
 from keepstone.store.db import Connection
+
+PERSON_TURNS = 40  # to see whether they speak of whom a question names
 
 Place_co = TypeVar("Place_co", bound=SearchPlace, covariant=True)
 
@@ -75,6 +78,7 @@ class CandidateSet:
     bm25: Mapping[int, float]
     late: Mapping[int, float]
     near: Mapping[bool, Mapping[int, float]]
+    person: float | None  # how far it speaks of whom the question names, rather than of others
 
 
 async def find(
@@ -109,7 +113,10 @@ def _ranked(
     described = describe(asked, gathered)
     scores = rank.scores(described.candidates, weights_of(asked, style))
     order = best_of(described, scores, limit, several=style.several)
-    answerable, believed = relevance(described.candidates, scores, order, gathered.terms, several=style.several)
+    answerable, believed = relevance(
+        described.candidates, scores, order, gathered.terms,
+        person=described.person, talk=style.talk, several=style.several, seen_by=asked.embedded,
+    )  # fmt: skip
     hits = [
         _hit(described, index, float(scores[index]), probability)
         for index, probability in zip(order, believed, strict=True)
@@ -126,7 +133,10 @@ def describe(asked: EmbeddedQuestion, gathered: Gathered) -> CandidateSet:
     for name, (embedder, _) in asked.embedded.items():
         similar = gathered.near.get(name, {})
         near[embedder.multilingual] |= {passage: nearness.similarity for passage, nearness in similar.items()}
-    late = _late(asked, gathered)
+    tokens = _late(asked, gathered)
+    late = tokens.matched(tokens.weights) if tokens else {}
+    speakers = {passage.speaker or "" for passage in gathered.passages}
+    named = rank.named(question.text, speakers, question.speaker)
     features = {
         "bm25": groups.best(gathered.bm25, otherwise=0.0),
         "maxsim": groups.best(late),
@@ -135,13 +145,13 @@ def describe(asked: EmbeddedQuestion, gathered: Gathered) -> CandidateSet:
         "near": timeprox(at, windows(question.text, question.asked_at)),
         "fresh": freshness(question.text, at),
     }
-    speakers = {passage.speaker or "" for passage in gathered.passages}
     return CandidateSet(
         groups=groups,
-        candidates=candidates(groups, features, rank.named(question.text, speakers, question.speaker)),
+        candidates=candidates(groups, features, named),
         bm25=gathered.bm25,
         late=late,
         near=near,
+        person=_person(question.text, named, groups, tokens) if tokens else None,
     )
 
 
@@ -172,8 +182,23 @@ def weights_of(asked: EmbeddedQuestion, style: Style) -> rank.Weights:
     return weights if style.words else weights.without("bm25")
 
 
-def _late(asked: EmbeddedQuestion, gathered: Gathered) -> dict[int, float]:
-    """MaxSim of every passage that has token vectors, each of the question's tokens weighted by its word's idf."""
+@dataclass(frozen=True, slots=True)
+class TokenProducts:
+    """How well each passage that has token vectors matches each of the question's, and what the latter weigh: the idf
+    of their words.
+    """
+
+    passages: Sequence[int]
+    best: Vectors
+    spans: Sequence[Span]
+    weights: Sequence[float]
+
+    def matched(self, weights: Sequence[float]) -> dict[int, float]:
+        """MaxSim of every passage."""
+        return dict(zip(self.passages, map(float, weighted(self.best, weights)), strict=True))
+
+
+def _late(asked: EmbeddedQuestion, gathered: Gathered) -> TokenProducts | None:
     name, tokens = next(
         ((name, embedding.tokens) for name, (_, embedding) in asked.embedded.items() if embedding.tokens is not None),
         ("", None),
@@ -181,15 +206,29 @@ def _late(asked: EmbeddedQuestion, gathered: Gathered) -> dict[int, float]:
     near = gathered.near.get(name, {})
     packed = {passage: nearness.tokens for passage, nearness in near.items() if nearness.tokens is not None}
     if tokens is None or not packed:
-        return {}
+        return None
     words = terms.words(asked.question.text)
 
     def weight(start: int, end: int) -> float:
         inside = (word.term for word in words if word.start < end and start < word.end)
         return float(idf(max((gathered.frequencies.get(term, 0) for term in inside), default=0), gathered.total))
 
-    values = maxsim(tokens.vectors, [weight(*span) for span in tokens.spans], list(packed.values()))
-    return dict(zip(packed, map(float, values), strict=True))
+    weights = [weight(*span) if span[0] < span[1] else None for span in tokens.spans]
+    # What is no word of the question, as a piece that some encoders put before it, counts as its least telling word.
+    least = min((known for known in weights if known is not None), default=1.0)
+    known = [least if value is None else value for value in weights]
+    return TokenProducts(list(packed), best_products(tokens.vectors, list(packed.values())), tokens.spans, known)
+
+
+def _person(question: str, named: frozenset[str], groups: PassageGroups, tokens: TokenProducts) -> float | None:
+    """By the turns that have most of what is asked for, whoever it is asked of."""
+    # What was said to me, or by me to somebody, is said of both.
+    if not named or rank.FIRST_PERSON.search(question):
+        return None
+    matched = groups.best(tokens.matched(about.without_names(question, tokens.spans, tokens.weights, named)), 0.0)
+    nearest = rank.order(matched)[:PERSON_TURNS]
+    turns = [(groups.windows[index][0].speaker, groups.text(index)) for index in nearest]
+    return about.balance(turns, named, matched[nearest])
 
 
 def _hit(described: CandidateSet, index: int, score: float, believed: float) -> Hit:

@@ -8,6 +8,7 @@ import procrastinate
 
 from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index
+from keepstone.jobs import model_change
 from keepstone.jobs.patience import RETRY, RETRY_SOON
 from keepstone.memory import capsule_views, erasure, room_memories, room_summaries
 from keepstone.memory.distil import distil
@@ -25,7 +26,7 @@ from keepstone.store import (
     vectors,
     workspaces,
 )
-from keepstone.store.lanes import EMBEDDING, FIRST, HOUSEKEEPING, READING, Lane
+from keepstone.store.lanes import EMBEDDING, FIRST, HOUSEKEEPING, LATER_EMBEDDING, READING, Lane
 
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 
@@ -61,7 +62,8 @@ def register_tasks(services: Services) -> None:
     for work in (read_space, read_room, distil, room_summaries.sum_up_thread):
         task(READING, work)
     task(EMBEDDING, embed_space, RETRY_SOON)
-    for work in (index_space, map_vault, capsule_views.send_digest):
+    task(LATER_EMBEDDING, renew_vectors, RETRY_SOON)
+    for work in (index_space, finish_renewal, map_vault, capsule_views.send_digest):
         task(HOUSEKEEPING, work)
     scheduled(READING, "* * * * *", sum_up_rooms, RETRY_SOON)
     scheduled(EMBEDDING, "* * * * *", embed_pending, RETRY_SOON)
@@ -70,6 +72,7 @@ def register_tasks(services: Services) -> None:
     scheduled(HOUSEKEEPING, "17 3 * * *", remove_old_jobs)
     scheduled(HOUSEKEEPING, "27 3 * * *", purge_memories)
     scheduled(HOUSEKEEPING, "47 3 * * *", drop_unused_indexes)
+    scheduled(HOUSEKEEPING, "57 3 * * *", delete_retired_vectors)
     scheduled(HOUSEKEEPING, "0 7 * * 1", send_digests)
 
 
@@ -110,6 +113,22 @@ async def index_space(services: Services, account: int, space: int) -> None:
     await embed.index_space(services, job_scope(account, space), space)
 
 
+async def renew_vectors(services: Services, account: int) -> None:
+    """A slice of the vectors that take the place of a former model's; the next comes after what anybody waits for."""
+    more = await model_change.renew_slice(services, account)
+    async with services.db.transaction(account_scope(account)) as conn:
+        task = "renew_vectors" if more else "finish_renewal"
+        await services.queue.add(conn, task, account=account, unless_waiting=True)
+
+
+async def finish_renewal(services: Services, account: int) -> None:
+    """Let the new vectors serve, if they are all there; else the rest is looked for within a minute. Run again after
+    that, it deletes the old ones.
+    """
+    await model_change.finish(services, account)
+    await model_change.delete_retired(services, account)
+
+
 async def map_vault(services: Services, account: int, space: int) -> None:
     """Make the map of a vault."""
     await capsule_views.make_map(services, job_scope(account, space), space)
@@ -128,7 +147,9 @@ async def sum_up_rooms(services: Services) -> None:
 
 
 async def embed_pending(services: Services) -> None:
-    """What was left over, stored while no embedder was there: a job for each space that has none waiting."""
+    """What was left over, stored while no embedder was there: a job for each space that has none waiting. And one for
+    each account that a former model serves.
+    """
     async with services.db.of_server() as conn:
         pending = await passages.pending_spaces(conn)
     if pending:
@@ -136,6 +157,9 @@ async def embed_pending(services: Services) -> None:
     for account, space in pending if services.embedders.active else []:
         async with services.db.transaction(account_scope(account)) as conn:
             await services.queue.add(conn, "embed_space", account=account, space=space, unless_waiting=True)
+    for account in await model_change.changing_accounts(services):
+        async with services.db.transaction(account_scope(account)) as conn:
+            await services.queue.add(conn, "renew_vectors", account=account, unless_waiting=True)
 
 
 async def forget_expired_logins(services: Services) -> None:
@@ -176,6 +200,11 @@ async def drop_unused_indexes(services: Services) -> None:
         names = await vectors.unused_indexes(conn)
     async with services.db.as_owner() as owner:
         await vectors.drop_indexes(owner, names)
+
+
+async def delete_retired_vectors(services: Services) -> None:
+    """Remove what former models left, where that was interrupted."""
+    await model_change.delete_retired(services)
 
 
 async def send_digests(services: Services) -> None:

@@ -33,6 +33,8 @@ async def erase(services: Services, account: int, user_id: str) -> None:
         await enter(conn, job_scope(account, *{trace.place for trace in traces}))
         for source_kind in _SOURCES:
             await passages.delete(conn, source_kind, [trace.id for trace in traces if trace.what == source_kind])
+        for place in {trace.place for trace in traces if trace.what == "message"}:  # who spoke next waits for vectors
+            await services.queue.add(conn, "embed_space", account=account, space=place, unless_waiting=True)
         for trace in traces:
             if trace.what in _SOURCES:
                 continue

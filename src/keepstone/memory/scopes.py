@@ -95,6 +95,8 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
             made = in_place(passages, new, TalkSession(*last) if last else None, known)
             if made:
                 await passage_store.insert(conn, space, made)
+                if last is not None and any(message.at < last[0] for message in new):
+                    await passage_store.await_vectors_behind(conn, [message.id for message in new])
             await schedule_indexing(conn, services, principal.account, space)
     return Ingested(
         new=len(new),

@@ -127,7 +127,7 @@ async def settle(
         if cut := [passage for memory in prepared for passage in memory.passages or []]:
             await passages.insert(conn, space, cut)
             for memory in prepared:
-                await store_first_vector(conn, space, memory.passages or [], memory.first)
+                await store_first_vector(conn, services, space, memory.passages or [], memory.first)
             await schedule_indexing(conn, services, principal.account, space)
     for space in sorted({row.memory.space for row in written}):
         here = [row for row in written if row.memory.space == space]

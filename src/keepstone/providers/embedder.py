@@ -35,12 +35,14 @@ class Embedding:
 class Embedder(Protocol):
     """`name` identifies the vector space, model and version: vectors of two names are never compared.
 
-    `dimension` is that of the pooled vector; 0 where it is not known before the first call.
+    `dimension` is that of the pooled vector; 0 where it is not known before the first call. `context` is how many word
+    pieces of the turn before it reads with a passage; 0: none.
     """
 
     name: str
     dimension: int
     multilingual: bool
+    context: int
 
     @property
     def cut(self) -> Cutter:
@@ -49,8 +51,15 @@ class Embedder(Protocol):
         """
         ...
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        """The embeddings, in the order of the texts. Never blocks the event loop."""
+    async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
+        """The embeddings of passages, in their order. `before` has for each what was said just before it, as it is
+        spoken (`Speaker: text`), or nothing; an embedder without `context` does not look at it. Never blocks the event
+        loop.
+        """
+        ...
+
+    async def embed_question(self, text: str) -> Embedding:
+        """A question, which some models read otherwise than passages. Never blocks the event loop."""
         ...
 
     def close(self) -> None: ...

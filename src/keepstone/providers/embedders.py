@@ -6,12 +6,13 @@ process that needs none of it does not pay for it.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Collection, Container, Mapping
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
 from keepstone.footprint import give_back
 from keepstone.providers.embedder import Embedder
-from keepstone.providers.models import CATALOGUE, fetch, installed
+from keepstone.providers.models import CATALOGUE, Report, fetch, installed
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.settings import Settings
 
@@ -19,10 +20,13 @@ log = logging.getLogger(__name__)
 
 
 class Embedders:
-    """`active` is what search and the index use at this moment, the one for English first; `status` is for people."""
+    """`active` is what search and the index use at this moment, the one for English first; `status` is for people.
+    `former` are models for English that came before: their vectors serve until those of the present one are complete.
+    """
 
-    def __init__(self, active: tuple[Embedder, ...] = ()) -> None:
+    def __init__(self, active: tuple[Embedder, ...] = (), former: tuple[Embedder, ...] = ()) -> None:
         self.active = active
+        self.former = former
         self.status = "ok" if active else "none: search is by terms"
         self._needed = asyncio.Event()
 
@@ -30,39 +34,101 @@ class Embedders:
         """There is something to find: whoever waits in `load` may go on."""
         self._needed.set()
 
-    async def load(self, settings: Settings) -> None:
-        """Get them ready: fetch the weights now, and load them when there is something to find.
+    @property
+    def english(self) -> Embedder | None:
+        return next((embedder for embedder in self.active if not embedder.multilingual), None)
+
+    def outgoing(self, serving: Container[str]) -> tuple[Embedder, ...]:
+        """The former ones that still serve where these models do."""
+        if self.english is None or self.english.name in serving:
+            return ()
+        return tuple(embedder for embedder in self.former if embedder.name in serving)
+
+    def instead_of(self, embedder: Embedder) -> list[str]:
+        """The models whose place this one takes."""
+        return [former.name for former in self.former] if embedder is self.english else []
+
+    def let_go(self, serving: Container[str]) -> tuple[Embedder, ...]:
+        """The former ones that serve nowhere any more; from now on they are not asked."""
+        gone = tuple(embedder for embedder in self.former if embedder.name not in serving)
+        self.former = tuple(embedder for embedder in self.former if embedder not in gone)
+        return gone
+
+    async def load(
+        self, settings: Settings, serving: Collection[str] = (), joined: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Get them ready, each as soon as its weights are here and there is something to find; then `joined` is told.
+        With the encoder come those before it, if they are at hand and still among the models that are `serving`.
 
         Until then, and whenever they can't be had, everything works by terms alone.
         """
-        try:
-            if settings.embeddings_provider == "openai":
-                address, model = settings.embeddings_base_url or "", settings.embeddings_model or ""
-                self.active = (OpenAIEmbedder(address, settings.embeddings_api_key, model),)
-            elif settings.embeddings_provider == "builtin":
-                self.active = await self._builtin(settings)
-        except KeepstoneError as fault:
-            log.warning("no embedder", extra={"error": fault.code})
-            self.status = "none: search is by terms; `keepstone models` fetches the weights and says what is wrong"
-            return
-        if self.active:
+        if settings.embeddings_provider == "openai":
+            address, model = settings.embeddings_base_url or "", settings.embeddings_model or ""
+            self.active = (OpenAIEmbedder(address, settings.embeddings_api_key, model),)
             self.status = "ok"
+            if joined is not None:
+                await joined()
+        elif settings.embeddings_provider == "builtin":
+            states: dict[str, str] = dict.fromkeys((_ENCODER, _MULTILINGUAL), "fetching")
+            telling = asyncio.Lock()
+
+            async def tell(part: str, state: str) -> None:
+                states[part] = state
+                self.status = _status(states)
+                if state == "ready" and joined is not None:
+                    async with telling:
+                        await joined()
+
+            encoder = asyncio.create_task(self._load_encoder(settings, serving, tell))
+            try:
+                await self._load_multilingual(settings, encoder, tell)
+            finally:
+                encoder.cancel()
             log.info("embedders are ready", extra={"models": [embedder.name for embedder in self.active]})
 
-    async def _builtin(self, settings: Settings) -> tuple[Embedder, ...]:
-        folder = models_folder(settings)
-        if len(installed(folder)) < len(CATALOGUE):
-            self.status = "fetching the weights: search is by terms until they are here"
-            log.info("fetching the weights of the embedders")
-            # A server shows no progress; `keepstone models` does.
-            await asyncio.to_thread(fetch, folder, lambda _: None, settings.models_from)
-        self.status = "ok: loads with the first message"
-        await self._needed.wait()
-        self.status = "loading: search is by terms until it is done"
-        return await asyncio.to_thread(_load_builtin, folder)
+    async def _load_encoder(self, settings: Settings, serving: Collection[str], tell: "_Tell") -> Embedder | None:
+        try:
+            folder = await asyncio.to_thread(encoder_folder, settings)
+            await tell(_ENCODER, "waiting")
+            await self._needed.wait()
+            await tell(_ENCODER, "loading")
+            encoder = await asyncio.to_thread(open_encoder, folder)
+            if not encoder.multilingual:
+                others = set(serving) - {encoder.name}
+                self.former = await asyncio.to_thread(_load_former, models_folder(settings), others)
+        except KeepstoneError as fault:
+            log.warning("no encoder", extra={"error": fault.code})
+            await tell(_ENCODER, "missing")
+            return None
+        self.active = (encoder, *self.active)
+        await tell(_ENCODER, "ready")
+        return encoder
+
+    async def _load_multilingual(
+        self, settings: Settings, encoder: "asyncio.Task[Embedder | None]", tell: "_Tell"
+    ) -> None:
+        """Unless the encoder knows many languages itself."""
+        try:
+            folder = models_folder(settings)
+            if len(installed(folder)) < len(CATALOGUE):
+                log.info("fetching the weights of the multilingual model")
+                # A server shows no progress; `keepstone models` does.
+                await asyncio.to_thread(fetch, folder, lambda _: None, settings.models_from)
+            await tell(_MULTILINGUAL, "waiting")
+            chosen = await encoder
+            if chosen is None or not chosen.multilingual:
+                await self._needed.wait()
+                await tell(_MULTILINGUAL, "loading")
+                self.active = (*self.active, await asyncio.to_thread(_open_multilingual, folder))
+        except KeepstoneError as fault:
+            log.warning("no multilingual model", extra={"error": fault.code})
+            await tell(_MULTILINGUAL, "missing")
+            await encoder
+        else:
+            await tell(_MULTILINGUAL, "ready")
 
     def close(self) -> None:
-        for embedder in self.active:
+        for embedder in (*self.active, *self.former):
             embedder.close()
 
 
@@ -70,10 +136,65 @@ def models_folder(settings: Settings) -> Path:
     return settings.home / "models"
 
 
-def _load_builtin(folder: Path) -> tuple[Embedder, ...]:
-    from keepstone.providers.minilm import MiniLM
+def encoder_folder(settings: Settings, report: Report = lambda _: None) -> Path:
+    """Of the encoder that the settings ask for, which is fetched if it is on a hub."""
+    from keepstone.providers.hub import Hub, fetch_revision, revision_of
+    from keepstone.providers.manifest import BUILTIN
+
+    revision = revision_of(settings.encoder or "")
+    if revision is None:
+        return Path(settings.encoder) if settings.encoder else BUILTIN
+    return fetch_revision(models_folder(settings), revision, Hub(settings.hub_url, settings.hub_token), report)
+
+
+_Tell = Callable[[str, str], Awaitable[None]]
+_ENCODER, _MULTILINGUAL = "the encoder", "the multilingual model"
+_TOLD = {
+    "fetching": "is being fetched",
+    "waiting": "loads with the first message",
+    "loading": "is being loaded",
+    "missing": "is missing: `keepstone models` says why",
+}
+
+
+def _status(states: Mapping[str, str]) -> str:
+    """What is there, and of the rest how far it is: search is by terms where it would be needed."""
+    if set(states.values()) == {"waiting"}:
+        return "ok: loads with the first message"
+    rest = [f"{part} {_TOLD[state]}" for part, state in states.items() if state != "ready"]
+    if states[_ENCODER] in {"ready", "waiting"}:
+        return "; ".join(["ok", *rest])
+    return "; ".join([f"search is by {_MULTILINGUAL if states[_MULTILINGUAL] == 'ready' else 'terms'}", *rest])
+
+
+def open_encoder(folder: Path) -> Embedder:
+    """Loads it, and so finds out whether it can be used."""
+    from keepstone.providers.encoder import Encoder
+
+    encoder = Encoder(folder)
+    give_back()
+    return encoder
+
+
+def _open_multilingual(folder: Path) -> Embedder:
     from keepstone.providers.use import Use
 
-    made = (MiniLM(folder), Use(folder))
+    multilingual = Use(folder)
     give_back()
-    return made
+    return multilingual
+
+
+def _load_former(folder: Path, names: Collection[str]) -> tuple[Embedder, ...]:
+    """Those of these models that are at hand: what is built in, and what was before it."""
+    from keepstone.providers.encoder import FORMER, Encoder, former
+    from keepstone.providers.manifest import BUILTIN, read_manifest
+
+    loaded: list[Embedder] = []
+    try:
+        if FORMER.name in names and (at_hand := former(folder)):
+            loaded.append(at_hand)
+        if (BUILTIN.is_dir() and read_manifest(BUILTIN).name) in names:
+            loaded.append(Encoder(BUILTIN))
+    except KeepstoneError as fault:
+        log.warning("a former encoder can't be loaded", extra={"error": fault.code})
+    return tuple(loaded)

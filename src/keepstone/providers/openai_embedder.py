@@ -34,6 +34,7 @@ class OpenAIEmbedder:
     """`dimension` is 0 until the endpoint has answered once: a server starts while it is down."""
 
     multilingual = True
+    context = 0
 
     def __init__(self, base_url: str, api_key: str | None, model: str, *, retries: int = 4) -> None:
         self.name = f"openai/{model}"
@@ -44,11 +45,18 @@ class OpenAIEmbedder:
         self._closing: asyncio.Task[None] | None = None
         self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(
+        self,
+        texts: Sequence[str],
+        before: Sequence[str] | None = None,  # noqa: ARG002 - it reads no context
+    ) -> list[Embedding]:
         embeddings: list[Embedding] = []
         for start in range(0, len(texts), BATCH):
             embeddings += await self._call(texts[start : start + BATCH])
         return embeddings
+
+    async def embed_question(self, text: str) -> Embedding:
+        return (await self.embed([text]))[0]
 
     def close(self) -> None:
         try:

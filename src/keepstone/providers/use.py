@@ -38,6 +38,7 @@ class Use:
     name = "USE-multilingual-v3/1"
     dimension = 512
     multilingual = True
+    context = 0
 
     def __init__(self, folder: Path) -> None:
         if not (folder / USE_GRAPH).exists():
@@ -47,10 +48,17 @@ class Use:
         self._quick = in_front("use")
         self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+    async def embed(
+        self,
+        texts: Sequence[str],
+        before: Sequence[str] | None = None,  # noqa: ARG002 - it reads no context
+    ) -> list[Embedding]:
         quick = len(texts) <= BATCH and sum(map(len, texts)) <= QUICK
         batches = list(by_length([len(text) for text in texts], BATCH, BATCH_CHARACTERS))
         return await in_batches(self._quick if quick else self._backlog, self._run, texts, batches)
+
+    async def embed_question(self, text: str) -> Embedding:
+        return (await self.embed([text]))[0]
 
     def close(self) -> None:
         self._quick.shutdown(cancel_futures=True)

@@ -1,5 +1,5 @@
-"""The word pieces of MiniLM's tokenizer, and the windows of a text that the model reads whole. Without the model, so
-that a text can be cut in a process that has none.
+"""The word pieces of a tokenizer, and the windows of a text that a model reads whole. Without the model, so that a text
+can be cut in a process that has none.
 """
 
 from collections.abc import Sequence
@@ -7,29 +7,38 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, normalizers
 
+from keepstone.errors import Misconfigured
 from keepstone.providers.embedder import Span, well_formed
-from keepstone.providers.models import MINILM_TOKENIZER
 
-WINDOW, OVERLAP = 254, 32  # word pieces; with [CLS] and [SEP] the 256 that the model was trained on
 UNIT = 16
+
+_normalizers: Any = normalizers  # tells the type checker nothing of what it has
 
 
 @cache
-def load_tokenizer(folder: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(folder / MINILM_TOKENIZER))
+def load_tokenizer(path: Path, *, lowercase: bool = False) -> Tokenizer:
+    try:
+        tokenizer: Any = Tokenizer.from_file(str(path))
+    except Exception:  # the package raises no other
+        problem = "is no tokenizer that can be read" if path.exists() else "is missing"
+        raise Misconfigured(f"{path} {problem}: put the model's tokenizer.json there.") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # what somebody writes is text, also `[SEP]`
+    if lowercase:
+        before = [tokenizer.normalizer] if tokenizer.normalizer else []
+        tokenizer.normalizer = _normalizers.Sequence([_normalizers.Lowercase(), *before])
     return tokenizer
 
 
-def cut(folder: Path, text: str) -> list[Span]:
-    """By the tokenizer in this folder."""
-    encoding: Any = load_tokenizer(folder).encode(well_formed(text), add_special_tokens=False)
-    if len(encoding.ids) <= WINDOW:
+def cut(path: Path, lowercase: bool, window: int, overlap: int, text: str) -> list[Span]:
+    """By the tokenizer in this file."""
+    encoding: Any = load_tokenizer(path, lowercase=lowercase).encode(well_formed(text), add_special_tokens=False)
+    if len(encoding.ids) <= window:
         return [(0, len(text))]
-    return windows(*whole_words(encoding), len(text))
+    return windows(*whole_words(encoding), len(text), window, overlap)
 
 
 def whole_words(encoding: Any) -> tuple[list[int], list[Span]]:
@@ -47,8 +56,8 @@ def whole_words(encoding: Any) -> tuple[list[int], list[Span]]:
     return words, spans
 
 
-def windows(words: Sequence[int], spans: Sequence[Span], length: int) -> list[Span]:
-    """Runs of whole words of at most WINDOW pieces, each beginning with up to OVERLAP pieces of the one before.
+def windows(words: Sequence[int], spans: Sequence[Span], length: int, window: int, overlap: int) -> list[Span]:
+    """Runs of whole words of at most `window` pieces, each beginning with up to `overlap` pieces of the one before.
 
     Together they are the whole text: the space between words belongs to the window that ends there.
     """
@@ -57,7 +66,7 @@ def windows(words: Sequence[int], spans: Sequence[Span], length: int) -> list[Sp
     first = 0
     while True:
         size, end = 0, first
-        while end < len(sizes) and (size + sizes[end] <= WINDOW or end == first):
+        while end < len(sizes) and (size + sizes[end] <= window or end == first):
             size += sizes[end]
             end += 1
         begin = starts[first] if first else 0
@@ -65,7 +74,7 @@ def windows(words: Sequence[int], spans: Sequence[Span], length: int) -> list[Sp
             return [*runs, (begin, length)]
         runs.append((begin, starts[end]))
         shared, following = 0, end
-        while following - 1 > first and shared + sizes[following - 1] <= OVERLAP:
+        while following - 1 > first and shared + sizes[following - 1] <= overlap:
             following -= 1
             shared += sizes[following]
         first = following

@@ -7,6 +7,7 @@ from keepstone.store.db import Database, fetch_value
 from keepstone.store.migrate import pending
 from keepstone.store.queue import QUEUE_AWAY, Queue
 from keepstone.store.requirements import pgvector_version
+from keepstone.store.vectors import Filling, filling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,7 @@ class State:
     pgvector: str | None = None
     pending_migrations: list[str] = field(default_factory=list[str])
     pending_embeddings: int | None = None
+    filling: list[Filling] = field(default_factory=list[Filling])
     workers: int = 0
     jobs: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -34,6 +36,7 @@ async def look(db: Database, queue: Queue) -> State:
                 pending_embeddings=(
                     None if pending_migrations else await fetch_value(conn, "SELECT pending_embeddings()")
                 ),
+                filling=[] if pending_migrations else await filling(conn),
                 workers=await queue.live_workers(),
                 jobs=await queue.counts(),
             )

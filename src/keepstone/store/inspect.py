@@ -1,6 +1,6 @@
 """Looks at a database from outside, for `keepstone doctor`."""
 
-from keepstone.store.db import APP_ROLE, AnyConnection, fetch_column, fetch_value
+from keepstone.store.db import APP_ROLE, AnyConnection, fetch_column, fetch_rows, fetch_value
 
 
 async def unguarded_tables(conn: AnyConnection) -> list[str]:
@@ -36,3 +36,10 @@ async def app_role_is_held(conn: AnyConnection) -> bool:
 
 async def failed_jobs(conn: AnyConnection) -> int:
     return await fetch_value(conn, "SELECT count(*) FROM keepstone.procrastinate_jobs WHERE status = 'failed'")
+
+
+async def filling(conn: AnyConnection) -> list[tuple[str, int, int]]:
+    """Models whose vectors are being made beside those that serve: accounts, and passages that are left."""
+    async with conn.transaction():
+        await conn.execute("SET LOCAL keepstone.owner = 'on'")
+        return await fetch_rows(conn, "SELECT * FROM keepstone.filling_models()")

@@ -19,6 +19,7 @@ FIRST = Lane("first", 3)  # erasure, and what a person waits for
 READING = Lane("reading", 2)
 EMBEDDING = Lane("embedding", 1)
 HOUSEKEEPING = Lane("housekeeping", 0)
+LATER_EMBEDDING = Lane(EMBEDDING.name, -1)  # in the same slot, when nobody else waits for it
 LANES = (FIRST, READING, EMBEDDING, HOUSEKEEPING)
 
 UNSORTED = "default"  # the queue of jobs that an older version added

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_value, select_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_value, select_rows, select_value
 
 Vector = NDArray[np.float32]
 
@@ -17,21 +17,23 @@ _MOST_MEMORY = 1024  # MB
 
 
 async def without_vectors(conn: Connection, space: int, vector_set: int, passages: Sequence[int]) -> set[int]:
-    """Which of these have no vector in the set."""
+    """Which of these have no vector in the set. Each is looked up by its key: OFFSET 0 keeps it so."""
     lacking = await fetch_column(
         conn,
         """
         SELECT i.passage FROM unnest(%(passages)s::bigint[]) AS i (passage)
          WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.account = %(account)s AND v.space = %(space)s
-                                                    AND v.vector_set = %(set)s AND v.passage = i.passage)
+                                                    AND v.vector_set = %(set)s AND v.passage = i.passage OFFSET 0)
         """,
         {"passages": list(passages), "space": space, "set": vector_set},
     )
     return set(lacking)
 
 
-async def vector_set(conn: Connection, model: str, dimension: int) -> int:
-    """The number of this model's set in the account, made when it was not there."""
+async def vector_set(conn: Connection, model: str, dimension: int, *, instead_of: Sequence[str] = ()) -> int:
+    """The number of this model's set in the account, made when it was not there. Where one of those serves that it is
+    to take the place of, it is only being filled at first.
+    """
     wanted = {"model": model, "dimension": dimension}
     while True:
         number = await select_value(conn, "vector_sets", "vector_set", wanted)
@@ -40,19 +42,31 @@ async def vector_set(conn: Connection, model: str, dimension: int) -> int:
         # Of two models that come at once, one gets the number and the other asks again.
         await conn.execute(
             """
-            INSERT INTO vector_sets (account, vector_set, model, dimension, state)
-            SELECT %(account)s, coalesce(max(vector_set), 0) + 1, %(model)s, %(dimension)s, 'serving'
+            INSERT INTO vector_sets (account, vector_set, model, dimension, state, lacking)
+            SELECT %(account)s, coalesce(max(vector_set), 0) + 1, %(model)s, %(dimension)s,
+                   CASE WHEN bool_or(state = 'serving' AND model = ANY(%(before)s)) THEN 'filling' ELSE 'serving' END,
+                   (SELECT coalesce(sum(passages), 0) FROM spaces WHERE account = %(account)s)
               FROM vector_sets WHERE account = %(account)s
             ON CONFLICT DO NOTHING
             """,
-            wanted,
+            {**wanted, "before": list(instead_of)},
         )
 
 
-async def serving_sets(conn: Connection) -> dict[str, int]:
-    """The sets that search may use, by their model."""
-    serving = "SELECT model, vector_set FROM vector_sets WHERE account = %(account)s AND state = 'serving'"
-    return await fetch_dict(conn, serving)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorSet:
+    """The vectors of a model. While it is filled, it has come so far."""
+
+    vector_set: int
+    model: str
+    state: str
+    reached_space: int
+    reached_passage: int
+
+
+async def vector_sets(conn: Connection) -> dict[str, VectorSet]:
+    """Those of the account, by their model, whatever their state."""
+    return {known.model: known for known in await select_rows(conn, VectorSet, "vector_sets", {})}
 
 
 async def store_vectors(
@@ -96,17 +110,17 @@ class SetSize:
     passages: int
 
 
-async def without_index(conn: Connection, space: int, *, at_least: int) -> list[SetSize]:
-    """The sets that a space of this size and more should have an index for, and has not."""
+async def without_index(conn: Connection, space: int, *, at_least: int, state: str = "serving") -> list[SetSize]:
+    """The sets of this state that a space of this size and more should have an index for, and has not."""
     return await fetch_all(
         conn,
         SetSize,
         """
         SELECT v.vector_set, v.dimension, s.passages FROM spaces s JOIN vector_sets v USING (account)
-         WHERE s.account = %(account)s AND s.space = %(space)s AND s.passages >= %(least)s AND v.state = 'serving'
+         WHERE s.account = %(account)s AND s.space = %(space)s AND s.passages >= %(least)s AND v.state = %(state)s
            AND v.dimension <= %(widest)s AND v.vector_set <> ALL (s.indexed_sets)
         """,
-        {"space": space, "least": at_least, "widest": WIDEST_INDEXED},
+        {"space": space, "least": at_least, "widest": WIDEST_INDEXED, "state": state},
     )
 
 
@@ -150,13 +164,92 @@ async def note_index(conn: Connection, space: int, vector_set: int) -> None:
 
 
 async def unused_indexes(conn: Connection) -> list[str]:
-    """Names of those whose spaces are gone. Needs no scope."""
+    """Names of those whose spaces are gone, or whose sets were retired a minute ago. Needs no scope."""
     return await fetch_column(conn, "SELECT unused_indexes()")
 
 
 async def drop_indexes(owner: Connection, names: Sequence[str]) -> None:
     for name in names:
         await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
+
+
+# ---------------------------------------------------------------------------- one set takes the place of another
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """A model whose vectors are being made beside those that serve: in how many accounts, and for how many passages
+    about they are still to be made.
+    """
+
+    model: str
+    accounts: int
+    lacking: int
+
+
+async def filling(conn: Connection) -> list[Filling]:
+    """Needs no scope."""
+    return await fetch_all(conn, Filling, "SELECT * FROM filling_models()")
+
+
+async def serving_models(conn: Connection) -> set[str]:
+    """Those that serve in any account. Needs no scope."""
+    return set(await fetch_column(conn, "SELECT serving_models()"))
+
+
+async def accounts_served_by(conn: Connection, models: Sequence[str], *, but_not: str) -> list[int]:
+    """Accounts in which one of these models serves, and not that one yet. Needs no scope."""
+    return await fetch_column(
+        conn, "SELECT accounts_served_by(%(models)s, %(other)s)", {"models": list(models), "other": but_not}
+    )
+
+
+async def large_spaces(conn: Connection, *, at_least: int) -> list[int]:
+    return await fetch_column(
+        conn,
+        "SELECT space FROM spaces WHERE account = %(account)s AND passages >= %(least)s ORDER BY space",
+        {"least": at_least},
+    )
+
+
+async def next_space(conn: Connection, space: int) -> int | None:
+    """The first from this one on that has something to find."""
+    return await fetch_value(
+        conn,
+        "SELECT min(space) FROM spaces WHERE account = %(account)s AND space >= %(space)s AND passages > 0",
+        {"space": space},
+    )
+
+
+async def note_reached(conn: Connection, vector_set: int, space: int, passage: int, *, made: int = 0) -> None:
+    """The set is filled up to there."""
+    await conn.execute(
+        """
+        UPDATE vector_sets SET reached_space = %(space)s, reached_passage = %(passage)s,
+                               lacking = greatest(lacking - %(made)s, 0)
+         WHERE account = %(account)s AND vector_set = %(set)s AND state = 'filling'
+        """,
+        {"set": vector_set, "space": space, "passage": passage, "made": made},
+    )
+
+
+async def take_over(conn: Connection, model: str, former: Sequence[str], *, large: int) -> bool:
+    """From now on the account is searched by this model, and by those no more; false if something that they know is not
+    there yet, or the index of a space of that size.
+    """
+    return await fetch_value(
+        conn,
+        "SELECT take_over(%(model)s, %(former)s, %(large)s, %(widest)s)",
+        {"model": model, "former": list(former), "large": large, "widest": WIDEST_INDEXED},
+    )
+
+
+async def delete_retired(conn: Connection, account: int | None, *, most: int) -> int:
+    """Some vectors of sets that were retired a minute ago, of this account or of all. Returns how many; needs no
+    scope.
+    """
+    where = {"of_account": account, "most": most}
+    return await fetch_value(conn, "SELECT delete_retired_vectors(%(of_account)s, %(most)s)", where)
 
 
 def literal(vector: Vector) -> str:

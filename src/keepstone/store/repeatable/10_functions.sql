@@ -248,25 +248,130 @@ AS $$
     SELECT DISTINCT account, space FROM passages WHERE pending
 $$;
 
--- Where is anything at all? Numbers only.
-CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint)
+-- Where is anything at all, and how much? Numbers only.
+CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint, passages bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-    SELECT account, space FROM spaces WHERE passages > 0
+    SELECT s.account, s.space, s.passages FROM spaces s WHERE s.passages > 0
 $$;
 
--- What has no vector of this model yet waits for one from now on. Returns how many passages that are.
-CREATE OR REPLACE FUNCTION await_vectors_of(wanted text) RETURNS bigint
+-- Which accounts are searched by one of these models, and not by that one yet? Numbers only.
+CREATE OR REPLACE FUNCTION accounts_served_by(models text[], but_not text) RETURNS SETOF int
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT account FROM vector_sets WHERE state = 'serving'
+     GROUP BY account HAVING bool_or(model = ANY (models)) AND NOT bool_or(model = but_not)
+     ORDER BY account
+$$;
+
+-- What has no vector of this model yet waits for one from now on. Returns how many passages that are. Where one of the
+-- former models serves that it takes the place of, none wait: its set is filled beside that one. Where none does, it
+-- serves from now on, also a set that was retired.
+CREATE OR REPLACE FUNCTION await_vectors_of(wanted text, former text[]) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
+    UPDATE vector_sets s
+       SET reached_space = 0, reached_passage = 0,
+           lacking = (SELECT coalesce(sum(p.passages), 0) FROM spaces p WHERE p.account = s.account),
+           state = CASE WHEN s.account IN (SELECT accounts_served_by(former, wanted)) THEN 'filling' ELSE 'serving' END
+     WHERE s.model = wanted
+       AND (s.state = 'retired' OR s.state = 'filling' AND s.account NOT IN (SELECT accounts_served_by(former, wanted)));
     WITH marked AS (
         UPDATE passages p SET pending = true
          WHERE NOT p.pending
+           AND p.account NOT IN (SELECT accounts_served_by(former, wanted))
            AND NOT EXISTS (SELECT FROM vector_sets s JOIN vectors v USING (account, vector_set)
                             WHERE s.account = p.account AND s.model = wanted
                               AND v.space = p.space AND v.passage = p.passage)
         RETURNING 1)
     SELECT count(*) FROM marked
+$$;
+
+-- By which models is anybody searched?
+CREATE OR REPLACE FUNCTION serving_models() RETURNS SETOF text
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT DISTINCT model FROM vector_sets WHERE state = 'serving'
+$$;
+
+-- Of which models are vectors being made beside those that serve, in how many accounts, and how many are left?
+CREATE OR REPLACE FUNCTION filling_models() RETURNS TABLE (model text, accounts bigint, lacking bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT s.model, count(*), sum(s.lacking)::bigint FROM vector_sets s WHERE s.state = 'filling' GROUP BY 1 ORDER BY 1
+$$;
+
+-- One model takes the place of others in the transaction's account, if all that these know is there and large spaces have
+-- their index; else nothing changes, but that the rest is looked for from the beginning. As the owner, because it
+-- concerns every space of the account. Returns whether it did.
+CREATE OR REPLACE FUNCTION take_over(wanted text, former text[], large bigint, widest int) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+DECLARE
+    here constant int := scope_account();
+    new vector_sets;
+    old smallint[];
+BEGIN
+    PERFORM FROM vector_sets s WHERE s.account = here ORDER BY s.vector_set FOR NO KEY UPDATE;
+    SELECT * INTO new FROM vector_sets s WHERE s.account = here AND s.model = wanted AND s.state = 'filling';
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF new.dimension <= widest AND EXISTS (SELECT FROM spaces s WHERE s.account = here AND s.passages >= large
+                                                                  AND new.vector_set <> ALL (s.indexed_sets)) THEN
+        RETURN false;
+    END IF;
+    IF EXISTS (SELECT FROM vectors o
+                WHERE o.account = here
+                  AND o.vector_set IN (SELECT s.vector_set FROM vector_sets s
+                                        WHERE s.account = here AND s.state = 'serving' AND s.model = ANY (former))
+                  -- Each is looked up by its key: OFFSET 0 keeps it so.
+                  AND NOT EXISTS (SELECT FROM vectors n WHERE n.account = here AND n.space = o.space
+                                     AND n.vector_set = new.vector_set AND n.passage = o.passage OFFSET 0))
+    THEN
+        UPDATE vector_sets s SET reached_space = 0, reached_passage = 0
+         WHERE s.account = here AND s.vector_set = new.vector_set;
+        RETURN false;
+    END IF;
+    WITH retired AS (
+        UPDATE vector_sets s SET state = 'retired', retired_at = now()
+         WHERE s.account = here AND s.vector_set <> new.vector_set
+           AND (s.state = 'filling' OR s.state = 'serving' AND s.model = ANY (former))
+        RETURNING s.vector_set)
+    SELECT coalesce(array_agg(r.vector_set), '{}') INTO old FROM retired r;
+    UPDATE vector_sets s SET state = 'serving', lacking = 0 WHERE s.account = here AND s.vector_set = new.vector_set;
+    UPDATE spaces s SET indexed_sets = ARRAY(SELECT i FROM unnest(s.indexed_sets) i WHERE i <> ALL (old))
+     WHERE s.account = here AND s.indexed_sets && old;
+    RETURN true;
+END $$;
+
+-- Some of the vectors of sets that were retired, in this account or (null) in all: not before a minute has passed, when
+-- nobody still searches by them who began before. Returns how many rows went.
+CREATE OR REPLACE FUNCTION delete_retired_vectors(of_account int, most int) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    WITH sets AS MATERIALIZED (
+        -- Held, so that none of them is brought back meanwhile.
+        SELECT account, vector_set FROM vector_sets
+         WHERE state = 'retired' AND retired_at < now() - interval '1 minute'
+           AND account = coalesce(of_account, account) FOR SHARE),
+    places AS MATERIALIZED (
+        SELECT s.account, p.space, s.vector_set FROM sets s JOIN spaces p USING (account)),
+    gone AS (
+        DELETE FROM vectors WHERE ctid = ANY (ARRAY(
+            SELECT v.row FROM places p CROSS JOIN LATERAL (
+                SELECT i.ctid AS row FROM vectors i
+                 WHERE i.account = p.account AND i.space = p.space AND i.vector_set = p.vector_set LIMIT most) v
+             LIMIT most))
+        RETURNING 1),
+    gone_tokens AS (
+        DELETE FROM token_vectors WHERE ctid = ANY (ARRAY(
+            SELECT v.row FROM places p CROSS JOIN LATERAL (
+                SELECT i.ctid AS row FROM token_vectors i
+                 WHERE i.account = p.account AND i.space = p.space AND i.vector_set = p.vector_set LIMIT most) v
+             LIMIT most))
+        RETURNING 1)
+    SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM gone_tokens)
 $$;
 
 -- What search knows of spaces that are about to go; the rest goes with their rows. Runs as whoever asks.
@@ -335,13 +440,16 @@ AS $$
     SELECT count(*) FROM gone
 $$;
 
--- The indexes of meanings whose spaces are gone.
+-- The indexes of meanings whose spaces are gone, or whose vectors were retired a minute ago.
 CREATE OR REPLACE FUNCTION unused_indexes() RETURNS SETOF text
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT indexname::text FROM pg_indexes
      WHERE schemaname = 'keepstone' AND tablename = 'vectors' AND indexname ~ '^near_\d+_\d+$'
-       AND split_part(indexname, '_', 2)::bigint NOT IN (SELECT space FROM spaces)
+       AND NOT EXISTS (SELECT FROM spaces s JOIN vector_sets v USING (account)
+                        WHERE s.space = split_part(indexname, '_', 2)::bigint
+                          AND v.vector_set = split_part(indexname, '_', 3)::smallint
+                          AND (v.state <> 'retired' OR v.retired_at >= now() - interval '1 minute'))
 $$;
 
 -- Where may a summary have to be made? With whether a session is over there: a message after which nobody spoke for so

@@ -20,12 +20,15 @@ DECLARE
         -- before an account is known
         'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
         -- a number or yes and no, for /readyz and the start
-        'has_passages', 'pending_embeddings',
+        'has_passages', 'pending_embeddings', 'filling_models',
+        -- in the transaction's account
+        'take_over',
         -- held to a user of the transaction's account who is marked as erased
         'erase_traces'];
     of_server constant text[] := ARRAY[
         -- the operator's
         'all_users', 'all_audit', 'put_plan', 'usage_of_accounts', 'find_query', 'await_vectors_of', 'filled_spaces',
+        'serving_models', 'accounts_served_by', 'delete_retired_vectors',
         -- the jobs'
         'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
         'purge_workspaces', 'purge_entities', 'purge_audit', 'forget_expired_logins'];
@@ -87,6 +90,9 @@ REVOKE UPDATE, DELETE ON audit, usage_ledger, billing_events FROM keepstone_app;
 REVOKE DELETE ON usage_months FROM keepstone_app;
 REVOKE UPDATE ON messages FROM keepstone_app;
 GRANT UPDATE (space) ON messages TO keepstone_app;  -- a chat moves to another workspace
+-- A passage that changes, or is for other readers, is deleted and made anew: that sees to whoever spoke next, too.
+REVOKE UPDATE ON passages FROM keepstone_app;
+GRANT UPDATE (pending) ON passages TO keepstone_app;
 
 -- The queue belongs to procrastinate. A job names its account in its arguments; the server can add and see its own.
 DO $$

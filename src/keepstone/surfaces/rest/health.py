@@ -1,6 +1,7 @@
 """Alive, ready, measured."""
 
 import asyncio
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import Depends, Request, Response
@@ -94,7 +95,11 @@ async def readiness(services: Services) -> Ready:
     embedder = Part(
         ok=True,
         status=services.embedders.status,
-        details={"models": [embedder.name for embedder in services.embedders.active]},
+        details={
+            "models": [embedder.name for embedder in services.embedders.active],
+            "former_models": [embedder.name for embedder in services.embedders.former],
+            "filling": [asdict(model) for model in state.filling],
+        },
     )
     space = services.disk.look()
     state_of_disk = "the database's own" if space is None else space.state
