@@ -24,6 +24,9 @@ class Texts:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def pieces_of(self, number: int) -> list[int]:
+        return self.pieces[self.starts[number] : self.starts[number + 1]].tolist()
+
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         return {f"{prefix}.{field.name}": getattr(self, field.name) for field in fields(self)}
 
@@ -47,11 +50,14 @@ class Prepared:
     by_words: npt.NDArray[np.int64]
 
     def save(self, path: Path) -> None:
-        np.savez_compressed(
-            path, **self.turns.arrays("turns"), **self.questions.arrays("questions"), first=self.first,
-            conversation=self.conversation.astype(np.uint16), weights=self.weights.astype(np.float16), gold=self.gold.astype(np.int32),
-            by_words=self.by_words.astype(np.int32),
-        )  # fmt: skip
+        small = {
+            "conversation": self.conversation.astype(np.uint16),
+            "weights": self.weights.astype(np.float16),
+            "gold": self.gold.astype(np.int32),
+            "by_words": self.by_words.astype(np.int32),
+        }
+        arrays = self.turns.arrays("turns") | self.questions.arrays("questions") | {"first": self.first} | small
+        np.savez_compressed(path, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Prepared":

@@ -3,13 +3,13 @@
 Texts come as flat arrays (`reading.Texts`) and are put together on the device, so that nothing waits for the processor.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 from training.arrays import NONE, Texts
 from training.tensors import Arrays
@@ -17,6 +17,9 @@ from training.tensors import Arrays
 HIDDEN, HEADS, INNER = 384, 12, 1536
 CLS, SEP, PAD = 101, 102, 0
 CONTEXT = 48
+
+# Ids, what is attended to, what the pooled vector is the mean of, dropout → pooled and token vectors.
+Model = Callable[..., tuple[Tensor, Tensor]]
 
 
 class Layer(nn.Module):
@@ -38,10 +41,10 @@ class Layer(nn.Module):
         query, key, value = (
             own[name](x).unflatten(-1, (HEADS, HIDDEN // HEADS)).transpose(1, 2) for name in ("query", "key", "value")
         )
-        seen = F.scaled_dot_product_attention(query, key, value, mask, dropout).transpose(1, 2).flatten(2)
-        x = out["LayerNorm"](x + F.dropout(out["dense"](seen), dropout, dropout > 0))
-        inner = self.output["dense"](F.gelu(self.intermediate["dense"](x)))
-        return self.output["LayerNorm"](x + F.dropout(inner, dropout, dropout > 0))
+        seen = functional.scaled_dot_product_attention(query, key, value, mask, dropout).transpose(1, 2).flatten(2)
+        x = out["LayerNorm"](x + functional.dropout(out["dense"](seen), dropout, dropout > 0))
+        inner = self.output["dense"](functional.gelu(self.intermediate["dense"](x)))
+        return self.output["LayerNorm"](x + functional.dropout(inner, dropout, dropout > 0))
 
 
 class Encoder(nn.Module):
@@ -62,12 +65,12 @@ class Encoder(nn.Module):
         """Pooled vectors [n, 384] and token vectors [n, t, 128], both of unit length."""
         table = self.embeddings
         places = table["position_embeddings"].weight[: ids.shape[1]] + table["token_type_embeddings"].weight[0]
-        x = F.dropout(table["LayerNorm"](table["word_embeddings"](ids) + places), dropout, dropout > 0)
+        x = functional.dropout(table["LayerNorm"](table["word_embeddings"](ids) + places), dropout, dropout > 0)
         wide = mask[:, None, None, :]
         for layer in self.encoder["layer"]:
             x = layer(x, wide, dropout)
-        pooled = F.normalize((x * pooled_mask[..., None]).sum(1).float(), dim=-1)
-        return pooled, F.normalize((x @ self.projection.to(x.dtype)).float(), dim=-1)
+        pooled = functional.normalize((x * pooled_mask[..., None]).sum(1).float(), dim=-1)
+        return pooled, functional.normalize((x @ self.projection.to(x.dtype)).float(), dim=-1)
 
     def arrays(self) -> Arrays:
         return {name: value.detach().float().cpu().numpy() for name, value in self.state_dict().items()}

@@ -4,6 +4,7 @@ input_ids, attention_mask, pooled_mask [n, t] → pooled [n, 384], tokens [n, t,
 """
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from keepstone.providers.session import open_session
 from training.tensors import Arrays
 
 HEADS, HIDDEN = 12, 384
-INPUTS = ("input_ids", "attention_mask", "pooled_mask")
+INPUTS, OUTPUTS = ("input_ids", "attention_mask", "pooled_mask"), ("pooled", "tokens")
+CALM = 0.99  # the share of inputs that is left as it is
+PROBED = 50
 QKV = ("query", "key", "value")
 EPSILON = 1e-12
 LEAST_COSINE = 0.98  # of int8 against fp32, in the mean over PROBES
@@ -35,9 +38,11 @@ _quantization: Any = quantization  # half of its parameters have no type
 class GraphBuilder:
     """Nodes and constants as they are added; each node is called what its output is called."""
 
-    def __init__(self) -> None:
+    def __init__(self, calm: Mapping[str, NDArray[Any]]) -> None:
         self.nodes: list[Any] = []
         self.constants: Arrays = {}
+        self.calm = calm
+        self.products: dict[str, str] = {}  # of which input
 
     def constant(self, name: str, value: Any, dtype: Any = np.float32) -> str:
         self.constants[name] = np.ascontiguousarray(np.asarray(value, dtype))
@@ -48,6 +53,10 @@ class GraphBuilder:
         return output
 
     def linear(self, at: str, x: str, weight: NDArray[Any], bias: NDArray[Any]) -> str:
+        self.products[at] = x
+        if at in self.calm:
+            x = self.node("Mul", [x, self.constant(f"{at}.calm", 1 / self.calm[at])], f"{at}.calmed")
+            weight = weight * self.calm[at]
         product = self.node("MatMul", [x, self.constant(f"{at}.weight", weight.T)], f"{at}.product")
         return self.node("Add", [product, self.constant(f"{at}.bias", bias)], at)
 
@@ -56,8 +65,9 @@ class GraphBuilder:
         return self.node("LayerNormalization", inputs, at, axis=-1, epsilon=EPSILON)
 
 
-def float_graph(weights: Arrays) -> ModelProto:
-    graph = GraphBuilder()
+def float_graph(weights: Arrays, calm: Mapping[str, NDArray[Any]] | None = None, *, taps: bool = False) -> ModelProto:
+    """With `taps`, what goes into each product comes out as well. `calm`: see `calming`."""
+    graph = GraphBuilder(calm or {})
     mask = graph.node("Cast", ["attention_mask"], "mask", to=TensorProto.FLOAT)
     x = add_embeddings(graph, weights)
     wide = graph.node("Unsqueeze", [mask, graph.constant("wide.axes", [1, 2], np.int64)], "mask.wide")
@@ -84,6 +94,10 @@ def float_graph(weights: Arrays) -> ModelProto:
         [
             helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["n", HIDDEN]),
             helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", weights["projection"].shape[1]]),
+            *(
+                helper.make_tensor_value_info(x, TensorProto.FLOAT, None)
+                for x in (dict.fromkeys(graph.products.values()) if taps else ())
+            ),
         ],
         [numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
     )
@@ -148,12 +162,12 @@ def _pair(layer: Arrays, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return layer[f"{name}.weight"], layer[f"{name}.bias"]
 
 
-def cosine(first: Path, second: Path) -> float:
+def cosine(first: Path, second: Path, probes: Sequence[Sequence[int]]) -> float:
     """How alike the pooled vectors of two graphs are, in the mean over the probes."""
     outputs: list[NDArray[Any]] = []
     for path in (first, second):
         session = open_session(path)
-        inputs = [np.array([probe], np.int64) for probe in PROBES]
+        inputs = [np.array([probe], np.int64) for probe in probes]
         vectors = [
             session.run(["pooled"], {"input_ids": ids} | dict.fromkeys(INPUTS[1:], np.ones_like(ids)))[0]
             for ids in inputs
@@ -162,19 +176,43 @@ def cosine(first: Path, second: Path) -> float:
     return float((outputs[0] * outputs[1]).sum(axis=1).mean())
 
 
-def export(weights: Arrays, path: Path, *, reduced: bool = True) -> float:
-    """Write the int8 graph, whole or not at all; the cosine against fp32.
+def calming(weights: Arrays, probes: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
+    """By how much to divide each input of a product, and to multiply its weights, so that few are far above the rest.
 
-    `reduced`: seven bits. Processors without VNNI add pairs of products in 16 bits, which can overflow with eight.
+    int8 takes its scale from the largest of all inputs. One in a hundred is up to five times as large as any other,
+    always the same ones, and the others would be left with the few steps below.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "taps.onnx")
+        path.write_bytes(float_graph(weights, taps=True).SerializeToString())
+        session = open_session(path)
+    names = [output.name for output in session.get_outputs() if output.name not in OUTPUTS]
+    largest: dict[str, NDArray[Any]] = {}
+    for probe in probes:
+        given = dict.fromkeys(INPUTS[1:], np.ones((1, len(probe)), np.int64)) | {"input_ids": np.array([probe])}
+        for name, values in zip(names, session.run(names, given), strict=True):
+            largest[name] = np.maximum(largest.get(name, 0.0), np.abs(values).max(axis=(0, 1)))
+    calm: dict[str, NDArray[Any]] = {}
+    for number in range(layers_of(weights)):
+        for product, given in (("inner", "attended"), ("outer", "gelu")):
+            values = largest[f"layer{number}.{given}"]
+            calm[f"layer{number}.{product}"] = np.maximum(values / np.quantile(values, CALM), 1.0).astype(np.float32)
+    return calm
+
+
+def export(weights: Arrays, path: Path, probes: Sequence[Sequence[int]] = PROBES) -> float:
+    """Write the int8 graph, whole or not at all; the cosine against fp32. `probes`: texts as ids of word pieces.
+
+    Seven bits: processors without VNNI add pairs of products in 16 bits, which can overflow with eight.
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".graph-") as scratch:
         exact, small = Path(scratch, "fp32.onnx"), Path(scratch, "int8.onnx")
-        exact.write_bytes(float_graph(weights).SerializeToString())
+        exact.write_bytes(float_graph(weights, calming(weights, probes)).SerializeToString())
         _quantization.quantize_dynamic(
-            exact, small, op_types_to_quantize=["MatMul"], per_channel=True, reduce_range=reduced,
+            exact, small, op_types_to_quantize=["MatMul"], per_channel=True, reduce_range=True,
             weight_type=_quantization.QuantType.QInt8, nodes_to_exclude=["projected"],
         )  # fmt: skip
-        likeness = cosine(exact, small)
+        likeness = cosine(exact, small, probes[:PROBED])
         if likeness < LEAST_COSINE:
             raise ArithmeticError(f"int8 and fp32 agree only to {likeness:.3f}")
         small.replace(path)

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from training.arrays import NONE, Prepared
-from training.encoder import Batch, Encoder, OnDevice, maxsim, signs
+from training.encoder import Batch, Model, OnDevice, maxsim, signs
 
 BY_TOKENS, BY_POOLED = 24, 8  # negatives by each
-TOKENS = 60_000  # on the device at once
+TOKENS = {"cuda": 60_000, "cpu": 1_024}  # on the device at once
 DEEPEST = 30  # rank of the answer among the turns of the conversation: below it, it hardly answers
 ABOVE = 0.05  # a turn so far above the answer is probably one, too
 
@@ -38,15 +38,15 @@ class Encoded:
 
 
 @torch.no_grad()
-def encode(model: Encoder, texts: OnDevice, numbers: Tensor) -> Iterator[tuple[Tensor, Encoded]]:
+def encode(model: Model, texts: OnDevice, numbers: Tensor) -> Iterator[tuple[Tensor, Encoded]]:
     """In groups of like length: places among the numbers, and their vectors."""
-    for chosen in texts.by_size(numbers, TOKENS):
+    for chosen in texts.by_size(numbers, TOKENS[texts.device]):
         batch = texts.batch(numbers[chosen])
         pooled, tokens = in_half(model, batch)
         yield chosen, Encoded(pooled, tokens, batch.own, batch.places)
 
 
-def in_half(model: Encoder, batch: Batch, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+def in_half(model: Model, batch: Batch, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
     """With half the digits, on devices that have them."""
     with torch.autocast(batch.ids.device.type, torch.bfloat16, enabled=batch.ids.device.type == "cuda"):
         return model(batch.ids, batch.mask, batch.pooled, dropout)
@@ -64,9 +64,7 @@ class Asking:
 
 
 @torch.no_grad()
-def scores(
-    model: Encoder, asking: Asking, questions: Tensor, texts: OnDevice, passages: Tensor
-) -> tuple[Tensor, Tensor]:
+def scores(model: Model, asking: Asking, questions: Tensor, texts: OnDevice, passages: Tensor) -> tuple[Tensor, Tensor]:
     """MaxSim and the pooled product of each question with each passage: [questions, passages] each."""
     batch = asking.texts.batch(questions)
     asked, asked_tokens = in_half(model, batch)
@@ -80,7 +78,7 @@ def scores(
 
 
 @torch.no_grad()
-def mine(model: Encoder, data: Prepared, turns: OnDevice, alone: OnDevice, asking: Asking) -> Mined:
+def mine(model: Model, data: Prepared, turns: OnDevice, alone: OnDevice, asking: Asking) -> Mined:
     """`alone` are the same turns, read without what was said before: by itself, a turn has to answer better than those
     beside it, or the question asks for something else.
     """

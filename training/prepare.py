@@ -1,30 +1,32 @@
 """Turns conversations and questions into arrays, so that the training itself needs nothing but NumPy and PyTorch."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from bench import datasets
-from tokenizers import Tokenizer
+from bench.datasets import Collection
 
 from keepstone.engine.cutting import spoken
 from keepstone.engine.rank import named
 from keepstone.engine.terms import terms
 from keepstone.engine.when import date_words, timeprox, windows
+from keepstone.providers.wordpieces import cut, load_tokenizer
 from training import reading, sources
 from training.arrays import NONE, Prepared
 from training.dev import Asked, DevSet
 from training.words import WordIndex
 
 BY_WORDS = 12  # negatives by BM25
+OVERLAP = 32  # word pieces of a window
+UNDATED = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def prepare(folder: Path, tokenizer_file: Path) -> Prepared:
+def prepare_training(folder: Path, tokenizer_file: Path) -> Prepared:
     talk = sources.conversations(folder)
     asked = sources.questions(folder, talk)
-    tokenizer = reading.load_tokenizer(tokenizer_file)
+    tokenizer = load_tokenizer(tokenizer_file)
     lines = [spoken(turn.speaker, turn.text) for conversation in talk for turn in conversation.turns]
     first = np.cumsum([0, *(len(conversation.turns) for conversation in talk)])
     turns = reading.flat(reading.read(tokenizer, lines), _before(talk))
@@ -32,12 +34,11 @@ def prepare(folder: Path, tokenizer_file: Path) -> Prepared:
     read = list(reading.read(tokenizer, [question.text for question in asked]))
     weights: list[float] = []
     by_words = np.full((len(asked), BY_WORDS), NONE, np.int64)
-    index, current = WordIndex([]) if not lines else None, NONE
+    index, current = WordIndex([]), NONE
     for number, (question, text) in enumerate(zip(asked, read, strict=True)):
         start, end = first[question.conversation], first[question.conversation + 1]
         if question.conversation != current:
             index, current = WordIndex([terms(line) for line in lines[start:end]]), question.conversation
-        assert index is not None
         weights += reading.weights(question.text, text, index.frequencies, end - start)
         scores = index.scores(question.text)
         scores[[place for place in beside(question.turn) if 0 <= place < end - start]] = 0.0
@@ -70,14 +71,15 @@ def _before(talk: list[sources.Conversation]) -> list[int]:
     return before
 
 
-def prepare_dev(sets: Iterable[str], tokenizer: Tokenizer, cut: Callable[[str], list[tuple[int, int]]]) -> list[DevSet]:
-    return [
-        _prepare(name, collection, tokenizer, cut) for name in sets for collection in datasets.LOADERS[name]()
-        if name != "xquad" or collection.name.endswith("en → en")
-    ]  # fmt: skip
+def prepare_dev(sets: Iterable[str], tokenizer_file: Path) -> list[DevSet]:
+    """Of XQuAD what is asked and told in English."""
+    collections = [(name, collection) for name in sets for collection in datasets.LOADERS[name]()]
+    wanted = [(name, each) for name, each in collections if name != "xquad" or each.name.endswith("en → en")]
+    return [_dev_set(name, collection, tokenizer_file) for name, collection in wanted]
 
 
-def _prepare(name: str, collection: Any, tokenizer: Tokenizer, cut: Callable[[str], list[tuple[int, int]]]) -> DevSet:
+def _dev_set(name: str, collection: Collection, tokenizer_file: Path) -> DevSet:
+    tokenizer = load_tokenizer(tokenizer_file)
     turns = collection.turns
     talk = any(turn.speaker for turn in turns)
     lines: list[str] = []
@@ -85,9 +87,9 @@ def _prepare(name: str, collection: Any, tokenizer: Tokenizer, cut: Callable[[st
     turn_of: list[int] = []
     before: list[int] = []
     for number, turn in enumerate(turns):
-        at = turn.at or datetime(2024, 1, 1, tzinfo=UTC)
+        at = turn.at or UNDATED
         follows = talk and number > 0 and turns[number - 1].session == turn.session
-        for part, (start, end) in enumerate(cut(turn.text)):
+        for part, (start, end) in enumerate(cut(tokenizer_file, False, reading.LONGEST, OVERLAP, turn.text)):
             line = spoken(turn.speaker or None, turn.text[start:end])
             before.append(len(lines) - 1 if follows and part == 0 else NONE)
             lines.append(line)
@@ -97,10 +99,10 @@ def _prepare(name: str, collection: Any, tokenizer: Tokenizer, cut: Callable[[st
     sessions = list(dict.fromkeys(turn.session for turn in turns))
     keys = {key: number for number, key in enumerate(sessions if collection.by_session else (t.key for t in turns))}
     speakers = {turn.speaker for turn in turns}
-    at = [(turns[number].at or datetime(2024, 1, 1, tzinfo=UTC)).timestamp() for number in turn_of]
+    at = [(turns[number].at or UNDATED).timestamp() for number in turn_of]
     read = list(reading.read(tokenizer, [question.text for question in collection.questions]))
     asked: list[Asked] = []
-    last = max((turn.at for turn in turns if turn.at), default=datetime(2024, 1, 1, tzinfo=UTC))
+    last = max((turn.at for turn in turns if turn.at), default=UNDATED)
     for question, text in zip(collection.questions, read, strict=True):
         about = named(question.text, speakers, question.asker)
         asked.append(

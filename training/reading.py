@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -10,7 +9,7 @@ from tokenizers import Tokenizer
 from keepstone.engine import terms
 from keepstone.engine.bm25 import idf
 from keepstone.providers.embedder import Span, well_formed
-from keepstone.providers.minilm import carries_meaning
+from keepstone.providers.reading import carries_meaning
 from keepstone.providers.wordpieces import whole_words
 from training.arrays import NONE, Texts
 
@@ -22,13 +21,6 @@ class ReadText:
     pieces: list[int]
     kept: list[bool]
     spans: list[Span]  # of the whole word of each piece
-
-
-def load_tokenizer(path: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def read(tokenizer: Tokenizer, texts: Sequence[str], longest: int = LONGEST) -> Iterable[ReadText]:

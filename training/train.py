@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from training.arrays import NONE, Prepared
 from training.encoder import Encoder, OnDevice, maxsim, signs
@@ -36,7 +36,7 @@ class Recipe:
 
 def train(
     model: Encoder, data: Prepared, turns: OnDevice, asking: Asking, mined: Mined, recipe: Recipe,
-    report: Callable[[int, int, float], None] = lambda step, steps, loss: None,
+    report: Callable[[int, int, float], None],
 ) -> Encoder:  # fmt: skip
     torch.manual_seed(recipe.seed)
     chance = torch.Generator().manual_seed(recipe.seed)
@@ -116,6 +116,6 @@ def _loss(
     own = (flat[None] - flat[answer][:, None]).abs() <= 1
     wrong = wrong | (own & (talk[flat.clamp(min=0)][None] == talk[flat[answer]][:, None]))
     wrong[torch.arange(len(questions), device=flat.device), answer] = False
-    loss = F.cross_entropy((late_scores / recipe.temperature).masked_fill(wrong, -1e4), answer)
-    by_pooled = F.cross_entropy((pooled_scores / recipe.pooled_temperature).masked_fill(wrong, -1e4), answer)
+    loss = functional.cross_entropy((late_scores / recipe.temperature).masked_fill(wrong, -1e4), answer)
+    by_pooled = functional.cross_entropy((pooled_scores / recipe.pooled_temperature).masked_fill(wrong, -1e4), answer)
     return loss + recipe.pooled * by_pooled

@@ -19,7 +19,7 @@ class WordIndex:
             for term, count in Counter(passage).items():
                 self._postings[term].append((number, count))
         self._lengths = np.array([len(passage) for passage in passages], np.float64)
-        self._norm = K1 * (1.0 - B + B * self._lengths / max(float(self._lengths.mean()), 1.0))
+        self._norm = K1 * (1.0 - B + B * self._lengths / max(float(self._lengths.mean()) if passages else 0.0, 1.0))
         self.frequencies = {term: len(postings) for term, postings in self._postings.items()}
 
     def scores(self, question: str) -> npt.NDArray[np.float64]:
