@@ -74,6 +74,11 @@ class Asked:
     conversation: str
     loaded: Loaded
     examples: list[Example]
+    measured: bool = False
+
+    def only_late(self, size: int) -> bool:
+        """Of pieces of conversations, and of paragraphs, other ways are not reported."""
+        return self.measured and (size != WHOLE or self.dataset == "xquad")
 
     async def ask(
         self,
@@ -85,7 +90,7 @@ class Asked:
     ) -> None:
         """An example for each way to search among these turns; none where nothing was found."""
         seen = await self._seen(question)
-        if kind == "person" or (self.dataset == "locomo" and size != WHOLE):
+        if kind == "person" or self.only_late(size):
             seen = {"late": seen["late"]}  # by anything else, who is the wrong person looks like the right one
         async with self.lab.only(self.loaded, turns) as (conn, place):
             for way, asked in seen.items():
@@ -163,7 +168,7 @@ async def examples_to_fit(folder: Path, lab: Laboratory) -> list[Example]:
                         await _ask(place, kind, question, size, chance)
     for collection in halved(datasets.xquad(), 0):
         place = Asked(lab, "xquad", collection.name, await lab.load(collection), examples)
-        for question in collection.questions[::4]:
+        for question in collection.questions[::6]:
             for kind in ("own", "removed"):
                 await _ask(place, kind, question, WHOLE, chance)
     return examples
@@ -220,7 +225,7 @@ async def examples_of(name: str, lab: Laboratory) -> list[Example]:
     chance = random.Random(name)
     examples: list[Example] = []
     for number, collection in enumerate(collections):
-        asked = Asked(lab, name, collection.name, await lab.load(collection), examples)
+        asked = Asked(lab, name, collection.name, await lab.load(collection), examples, measured=True)
         own = [replace(question, gold=question.turns or question.gold) for question in collection.questions]
         own = own[::2] if name == "xquad" else own
         elsewhere = [
