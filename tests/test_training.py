@@ -6,15 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from training import dev, graph, prepare, projection, reading, sources, tensors
+from training.__main__ import NAME, choose, mixed, probes_of
+from training.arrays import NONE, Prepared
+from training.words import WordIndex
 
 from keepstone.engine import bm25, rank
 from keepstone.engine.terms import terms
 from keepstone.providers.encoder import Encoder
 from keepstone.providers.manifest import BUILTIN
-from training import dev, graph, prepare, projection, reading, sources, tensors
-from training.__main__ import NAME, choose, mixed, probes_of
-from training.arrays import NONE, Prepared
-from training.words import WordIndex
+from keepstone.providers.wordpieces import load_tokenizer
 
 TOKENIZER = BUILTIN / "tokenizer.json"
 TALK = [
@@ -109,9 +110,7 @@ def test_a_word_that_stands_everywhere_weighs_least(data: Path) -> None:
     prepared = prepare.prepare_training(data, TOKENIZER)
     first = slice(*prepared.questions.starts[:2])
     pieces = dict(zip(prepared.questions.pieces[first].tolist(), prepared.weights[first].tolist(), strict=True))
-    ann, spring = (
-        next(reading.read(reading.load_tokenizer(TOKENIZER), [word])).pieces[0] for word in ("ann", "spring")
-    )
+    ann, spring = (next(reading.read(load_tokenizer(TOKENIZER), [word])).pieces[0] for word in ("ann", "spring"))
     assert 0 < pieces[ann] < pieces[spring]
 
 
@@ -140,7 +139,8 @@ def test_the_fusion_is_that_of_search() -> None:
 
 
 def test_figures_count_what_was_found() -> None:
-    found = dev.DevSet("locomo", reading.flat([]), np.arange(3), np.zeros(3, int), np.ones(3), reading.flat([]), [], False)
+    none = reading.flat([])
+    found = dev.DevSet("locomo", none, np.arange(3), np.zeros(3, int), np.ones(3), none, [], by_session=False)
     asked = dev.Asked(*(np.zeros(3, np.float32) for _ in range(4)), gold=[0, 2])
     ranked = np.array([2, 1, 0])
     figures = dev.figures(found, asked, ranked)
@@ -149,7 +149,8 @@ def test_figures_count_what_was_found() -> None:
 
 
 def test_dev_sets_are_read_back(tmp_path: Path) -> None:
-    sets = [dev.DevSet("locomo", reading.flat([]), np.arange(3), np.zeros(3), np.ones(3), reading.flat([]), [], False)]
+    none = reading.flat([])
+    sets = [dev.DevSet("locomo", none, np.arange(3), np.zeros(3, int), np.ones(3), none, [], by_session=False)]
     dev.save(sets, tmp_path / "dev")
     assert dev.load(tmp_path / "dev")[0].turn.tolist() == [0, 1, 2]
 

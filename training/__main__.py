@@ -1,12 +1,14 @@
 """From the data to the encoder that ships: `python -m training --data FOLDER --out FOLDER`.
 
 Every step leaves its result in the folder `out`, and one whose result is there is not done again. So the steps that
-need a GPU can run on another machine, with nothing there but PyTorch: copy the folder, run `--until train`, copy it back.
+need a GPU can run on another machine, with nothing there but PyTorch: copy the folder there and back, with
+`--until train` between.
 """
 
 import argparse
 import json
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,30 +22,34 @@ NAME = "keepstone-chat/1"  # of the vector space: other weights are another name
 STEPS = ("prepare", "train", "mix", "export")
 SHARES = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85)  # of the trained weights
 SETS = ("locomo", "qmsum", "xquad")
-PROBES = 300
+PROBES, PROJECTED = 300, 12_000  # turns
 
 
 def prepare(data: Path, out: Path) -> None:
-    """The published weights with their projection, the training data and the dev sets."""
+    """The training data, the dev sets, and the published weights with a first projection."""
     from bench.minilm import MINILM, TOKENIZER, WEIGHTS  # noqa: PLC0415 - not where there is only PyTorch
 
-    from keepstone.providers.encoder import FORMER_PROJECTION  # noqa: PLC0415
     from keepstone.providers.models import fetch  # noqa: PLC0415
+    from training import graph, projection  # noqa: PLC0415
     from training.prepare import prepare_dev, prepare_training  # noqa: PLC0415
 
     fetch(out / "start", lambda _: None, catalogue=[MINILM])
     shutil.copyfile(out / "start" / TOKENIZER, out / "tokenizer.json")
-    start = tensors.load(out / "start" / WEIGHTS) | {"projection": np.load(FORMER_PROJECTION).astype(np.float32)}
-    tensors.save({name: value for name, value in start.items() if "pooler" not in name}, out / "start.safetensors")
+    prepared = prepare_training(data, out / "tokenizer.json")
+    published = tensors.load(out / "start" / WEIGHTS)
+    start = {name: value for name, value in published.items() if "pooler" not in name}
+    start["projection"] = projection.fit(graph.hidden(start, probes_of(prepared, PROJECTED)))
+    tensors.save(start, out / "start.safetensors")
     dev.save(prepare_dev(SETS, out / "tokenizer.json"), out / "dev.pickle.gz")
-    prepare_training(data, out / "tokenizer.json").save(out / "prepared.npz")
+    prepared.save(out / "prepared.npz")
 
 
 def train(out: Path) -> None:
     """The average of all runs of the last rounds, not mixed yet."""
-    from training.rounds import train_rounds  # noqa: PLC0415 - needs PyTorch
+    from training import rounds  # noqa: PLC0415 - needs PyTorch
 
-    trained = train_rounds(Prepared.load(out / "prepared.npz"), tensors.load(out / "start.safetensors"))
+    data, start = Prepared.load(out / "prepared.npz"), tensors.load(out / "start.safetensors")
+    trained = rounds.train_rounds(data, start, rounds.FIRST, rounds.RUNS)
     tensors.save(trained, out / "trained.safetensors")
 
 
@@ -75,7 +81,7 @@ def export(out: Path) -> None:
     shutil.copyfile(out / "tokenizer.json", folder / "tokenizer.json")
     manifest = {"name": NAME, "window": 254, "overlap": 32, "context": 48, "keep": "words"}
     (folder / "encoder.json").write_text(json.dumps(manifest, indent=1) + "\n")
-    print(f"int8 and fp32 agree to {likeness:.4f}")
+    say(f"int8 and fp32 agree to {likeness:.4f}")
 
 
 def mixed(start: Arrays, trained: Arrays, share: float) -> Arrays:
@@ -95,9 +101,9 @@ def choose(
     return max(SHARES, key=worth), {str(share): row for share, row in figures.items()}
 
 
-def probes_of(data: Prepared) -> list[list[int]]:
-    """Some turns as ids, by which the graph's inputs are measured."""
-    chosen = np.random.default_rng(1).choice(data.gold, min(PROBES, len(data.gold)), replace=False)
+def probes_of(data: Prepared, count: int = PROBES) -> list[list[int]]:
+    """Some turns that answer a question, as ids."""
+    chosen = np.random.default_rng(1).choice(data.gold, min(count, len(data.gold)), replace=False)
     return [[101, *data.turns.pieces_of(int(turn)), 102] for turn in chosen]
 
 
@@ -105,8 +111,13 @@ RESULTS = {
     "prepare": "prepared.npz",
     "train": "trained.safetensors",
     "mix": "mixed.safetensors",
-    "export": "chat_encoder",
+    "export": "chat_encoder/encoder.json",
 }
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -119,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for step in STEPS[: STEPS.index(options.until) + 1]:
         if (options.out / RESULTS[step]).exists():
             continue
-        print(step, flush=True)
+        say(step)
         if step == "prepare":
             if options.data is None:
                 parser.error("--data is needed for the first step")

@@ -167,13 +167,27 @@ def cosine(first: Path, second: Path, probes: Sequence[Sequence[int]]) -> float:
     outputs: list[NDArray[Any]] = []
     for path in (first, second):
         session = open_session(path)
-        inputs = [np.array([probe], np.int64) for probe in probes]
-        vectors = [
-            session.run(["pooled"], {"input_ids": ids} | dict.fromkeys(INPUTS[1:], np.ones_like(ids)))[0]
-            for ids in inputs
-        ]
+        vectors = [session.run(["pooled"], feed(probe))[0] for probe in probes]
         outputs.append(np.concatenate(vectors))
     return float((outputs[0] * outputs[1]).sum(axis=1).mean())
+
+
+def feed(probe: Sequence[int]) -> dict[str, NDArray[np.int64]]:
+    ones: NDArray[np.int64] = np.ones((1, len(probe)), np.int64)
+    return dict.fromkeys(INPUTS[1:], ones) | {"input_ids": np.array([probe], np.int64)}
+
+
+def opened(graph: ModelProto) -> Any:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "graph.onnx")
+        path.write_bytes(graph.SerializeToString())
+        return open_session(path)
+
+
+def hidden(weights: Arrays, probes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """The last layer's vectors, of unit length, of all pieces of these texts: what a projection is fitted on."""
+    session = opened(float_graph(weights | {"projection": np.eye(HIDDEN, dtype=np.float32)}))
+    return np.concatenate([session.run(["tokens"], feed(probe))[0][0, 1:-1] for probe in probes])
 
 
 def calming(weights: Arrays, probes: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
@@ -182,15 +196,11 @@ def calming(weights: Arrays, probes: Sequence[Sequence[int]]) -> dict[str, NDArr
     int8 takes its scale from the largest of all inputs. One in a hundred is up to five times as large as any other,
     always the same ones, and the others would be left with the few steps below.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch, "taps.onnx")
-        path.write_bytes(float_graph(weights, taps=True).SerializeToString())
-        session = open_session(path)
+    session = opened(float_graph(weights, taps=True))
     names = [output.name for output in session.get_outputs() if output.name not in OUTPUTS]
     largest: dict[str, NDArray[Any]] = {}
     for probe in probes:
-        given = dict.fromkeys(INPUTS[1:], np.ones((1, len(probe)), np.int64)) | {"input_ids": np.array([probe])}
-        for name, values in zip(names, session.run(names, given), strict=True):
+        for name, values in zip(names, session.run(names, feed(probe)), strict=True):
             largest[name] = np.maximum(largest.get(name, 0.0), np.abs(values).max(axis=(0, 1)))
     calm: dict[str, NDArray[Any]] = {}
     for number in range(layers_of(weights)):

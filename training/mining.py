@@ -15,6 +15,7 @@ from training.encoder import Batch, Model, OnDevice, maxsim, signs
 
 BY_TOKENS, BY_POOLED = 24, 8  # negatives by each
 TOKENS = {"cuda": 60_000, "cpu": 1_024}  # on the device at once
+FEWEST = 8  # negatives, or there is too little to learn
 DEEPEST = 30  # rank of the answer among the turns of the conversation: below it, it hardly answers
 ABOVE = 0.05  # a turn so far above the answer is probably one, too
 
@@ -78,7 +79,9 @@ def scores(model: Model, asking: Asking, questions: Tensor, texts: OnDevice, pas
 
 
 @torch.no_grad()
-def mine(model: Model, data: Prepared, turns: OnDevice, alone: OnDevice, asking: Asking) -> Mined:
+def mine(
+    model: Model, data: Prepared, turns: OnDevice, alone: OnDevice, asking: Asking, fewest: int | None = None
+) -> Mined:
     """`alone` are the same turns, read without what was said before: by itself, a turn has to answer better than those
     beside it, or the question asks for something else.
     """
@@ -115,7 +118,7 @@ def mine(model: Model, data: Prepared, turns: OnDevice, alone: OnDevice, asking:
         found = torch.full((len(numbers), BY_TOKENS + BY_POOLED + by_words.shape[1]), NONE, device=device)
         found[:, : chosen.shape[1]] = chosen
         found[:, BY_TOKENS + BY_POOLED :] = words
-        kept &= (found != NONE).sum(1) >= 8
+        kept &= (found != NONE).sum(1) >= (FEWEST if fewest is None else fewest)
         order.append(numbers[kept])
         negatives.append(found[kept])
     return Mined(torch.cat(order), torch.cat(negatives))

@@ -75,10 +75,10 @@ def prepare_dev(sets: Iterable[str], tokenizer_file: Path) -> list[DevSet]:
     """Of XQuAD what is asked and told in English."""
     collections = [(name, collection) for name in sets for collection in datasets.LOADERS[name]()]
     wanted = [(name, each) for name, each in collections if name != "xquad" or each.name.endswith("en → en")]
-    return [_dev_set(name, collection, tokenizer_file) for name, collection in wanted]
+    return [dev_set(name, collection, tokenizer_file) for name, collection in wanted]
 
 
-def _dev_set(name: str, collection: Collection, tokenizer_file: Path) -> DevSet:
+def dev_set(name: str, collection: Collection, tokenizer_file: Path) -> DevSet:
     tokenizer = load_tokenizer(tokenizer_file)
     turns = collection.turns
     talk = any(turn.speaker for turn in turns)

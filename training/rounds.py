@@ -4,6 +4,8 @@ Every round starts from the published weights again. What comes out is the avera
 differ in their seed and in one thing each: averages of such runs do better than the best of them on other data.
 """
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -29,7 +31,7 @@ LONGEST_TURN, LONGEST_QUESTION = 160, 64  # word pieces, in training
 
 
 def train_rounds(
-    data: Prepared, start: Arrays, first: Recipe = FIRST, last: tuple[Recipe, ...] = RUNS, device: str | None = None
+    data: Prepared, start: Arrays, first: Recipe, last: Sequence[Recipe], device: str | None = None
 ) -> Arrays:
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -56,4 +58,4 @@ def _mixed(start: Arrays, trained: Arrays) -> Arrays:
 
 def _report(step: int, steps: int, loss: float) -> None:
     if step % 200 == 0 or step == steps - 1:
-        print(f"step {step} of {steps}: loss {loss:.3f}", flush=True)
+        sys.stdout.write(f"step {step} of {steps}: loss {loss:.3f}\n")
