@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check coverage bench hold try-model build web lock openapi schema pictures clean
+.PHONY: serve test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
@@ -37,6 +37,20 @@ bench: $(VENV)/dev.ok
 hold: $(VENV)/dev.ok
 	$(BIN)/python -m bench.hold $(HOLD)
 
+# The encoder, from the data in TRAINING_DATA to a folder: docs/encoder.md. PyTorch lies apart from what the server uses.
+TRAINING_DATA ?= ../shared/encoder
+ENCODER ?= build/encoder
+train: $(VENV)/torch.ok
+	PYTHONPATH=$(VENV)/torch $(BIN)/python -m training --data $(TRAINING_DATA) --out $(ENCODER)
+
+train-test: $(VENV)/torch.ok
+	PYTHONPATH=$(VENV)/torch $(BIN)/python -m pytest tests/test_training.py tests/test_training_with_torch.py
+
+$(VENV)/torch.ok: requirements-torch.lock $(VENV)/dev.ok
+	@echo "Installing PyTorch into $(VENV)/torch …"
+	@$(PIP) install --require-hashes --upgrade --target $(VENV)/torch -r requirements-torch.lock
+	@touch $@
+
 # What it needs besides lies in $(VENV)/model: the locks know nothing of it.
 try-model: $(VENV)/dev.ok
 	$(BIN)/python scripts/try_model.py
@@ -62,6 +76,7 @@ lock: $(VENV)/dev.ok
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
 	$(COMPILE) --group web -o requirements-web.lock
 	$(COMPILE) -c requirements.lock --extra otel --group web --group build --group dev --group bench pyproject.toml -o requirements-dev.lock
+	$(COMPILE) -c requirements-dev.lock --group training -o requirements-torch.lock
 	echo mem0ai==2.2.1 | $(COMPILE) --no-deps --no-annotate - -o requirements-mem0.lock
 
 openapi: $(VENV)/dev.ok
