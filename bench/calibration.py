@@ -34,14 +34,14 @@ MEASURED = ("locomo", "longmemeval", "xquad")
 QUICK = ("locomo", "xquad")  # LongMemEval takes an encoder that has not read it yet a quarter of an hour
 
 # How much a conversation counts in full, and cut down to so many turns.
-RESULT_WEIGHT = {WHOLE: 1.0, 60: 1.0, 12: 1.0, 3: 1.0}
+RESULT_WEIGHT = {WHOLE: 1.0, 60: 1.0, 12: 0.5, 3: 0.5}
 QUESTION_WEIGHT = {WHOLE: 1.0, 60: 0.5, 12: 0.5, 3: 0.5}
 # Of what is asked of a space of that size, the shares that it doesn't answer, by their kind. Assumed, not measured: so
 # small that no more of what can be answered falls silent than did before wrong people were seen through. Of talk, to
 # remove the gold turns often takes no answer away: it was given twice.
 UNANSWERED = {
-    WHOLE: {"foreign": 0.025, "person": 0.06},
-    60: {"foreign": 0.025, "person": 0.06},
+    WHOLE: {"foreign": 0.02, "person": 0.05},
+    60: {"foreign": 0.02, "person": 0.05},
     12: {"foreign": 0.01, "person": 0.03},
     3: {"foreign": 0.01, "person": 0.03},
 }

@@ -33,7 +33,7 @@ TOP = 10
 WHOLE = 0
 SIZES = (3, 12, 60)
 # Questions of each kind for each conversation, at most: of the whole, and of pieces of each size.
-ASKED = {"own": (24, 4), "foreign": (24, 4), "person": (24, 4)}
+ASKED = {"own": (60, 8), "foreign": (24, 6), "person": (40, 6)}
 ASKED_OF_NOTES = {"own": (12, 3), "foreign": (8, 3), "removed": (8, 3)}
 FEWEST = 5  # questions that a conversation must have
 FOREIGN, PIECES = 100, 4  # to measure: questions of others, and of how many questions one is asked of pieces
