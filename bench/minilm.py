@@ -34,6 +34,10 @@ MINILM = PublishedModel(
 
 
 def minilm(models: Path) -> Encoder:
+    return Encoder(minilm_folder(models))
+
+
+def minilm_folder(models: Path) -> Path:
     """With token vectors too, so that it can stand in the place of the built-in encoder."""
     fetch(models, lambda _: None, catalogue=[MINILM])
     folder = models / "bench-minilm"
@@ -45,4 +49,4 @@ def minilm(models: Path) -> Encoder:
         graph.export(weights, folder / "encoder.onnx")
         shutil.copyfile(models / TOKENIZER, folder / "tokenizer.json")
         (folder / MANIFEST).write_text(json.dumps({"name": MINILM.name}))
-    return Encoder(folder)
+    return folder
