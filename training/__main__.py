@@ -27,11 +27,11 @@ PROBES, PROJECTED = 300, 12_000  # turns
 
 def prepare(data: Path, out: Path) -> None:
     """The training data, the dev sets, and the published weights with a first projection."""
-    from bench.minilm import MINILM, TOKENIZER, WEIGHTS  # noqa: PLC0415 - not where there is only PyTorch
+    from bench.minilm import MINILM, TOKENIZER, WEIGHTS
 
-    from keepstone.providers.models import fetch  # noqa: PLC0415
-    from training import graph, projection  # noqa: PLC0415
-    from training.prepare import prepare_dev, prepare_training  # noqa: PLC0415
+    from keepstone.providers.models import fetch
+    from training import graph, projection
+    from training.prepare import prepare_dev, prepare_training
 
     fetch(out / "start", lambda _: None, catalogue=[MINILM])
     shutil.copyfile(out / "start" / TOKENIZER, out / "tokenizer.json")
@@ -46,7 +46,7 @@ def prepare(data: Path, out: Path) -> None:
 
 def train(out: Path) -> None:
     """The average of all runs of the last rounds, not mixed yet."""
-    from training import rounds  # noqa: PLC0415 - needs PyTorch
+    from training import rounds
 
     data, start = Prepared.load(out / "prepared.npz"), tensors.load(out / "start.safetensors")
     trained = rounds.train_rounds(data, start, rounds.FIRST, rounds.RUNS)
@@ -55,8 +55,8 @@ def train(out: Path) -> None:
 
 def mix(out: Path) -> None:
     """The share of the trained weights that does best on dev, as the graph that would ship."""
-    from training.evaluate import Exported, Figures, evaluate  # noqa: PLC0415 - needs PyTorch
-    from training.graph import export  # noqa: PLC0415
+    from training.evaluate import Exported, Figures, evaluate
+    from training.graph import export
 
     start, trained = tensors.load(out / "start.safetensors"), tensors.load(out / "trained.safetensors")
     sets, probes = dev.load(out / "dev.pickle.gz"), probes_of(Prepared.load(out / "prepared.npz"))
@@ -72,7 +72,7 @@ def mix(out: Path) -> None:
 
 
 def export(out: Path) -> None:
-    from training.graph import export as export_graph  # noqa: PLC0415 - needs onnx
+    from training.graph import export as export_graph
 
     folder = out / "chat_encoder"
     folder.mkdir(exist_ok=True)

@@ -56,7 +56,9 @@ class Prepared:
             "gold": self.gold.astype(np.int32),
             "by_words": self.by_words.astype(np.int32),
         }
-        arrays = self.turns.arrays("turns") | self.questions.arrays("questions") | {"first": self.first} | small
+        arrays: dict[str, Any] = (
+            self.turns.arrays("turns") | self.questions.arrays("questions") | {"first": self.first} | small
+        )
         np.savez_compressed(path, **arrays)
 
     @classmethod

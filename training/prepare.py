@@ -119,7 +119,7 @@ def dev_set(name: str, collection: Collection, tokenizer_file: Path) -> DevSet:
         reading.flat(reading.read(tokenizer, lines), before),
         np.array(turn_of),
         np.array([sessions.index(turns[number].session) for number in turn_of]),
-        np.bincount(turn_of, [len(line) for line in lines]),
+        np.bincount(turn_of, [len(line) for line in lines]).astype(np.float64),
         reading.flat(read),
         asked,
         collection.by_session,

@@ -1,6 +1,6 @@
 """Texts as the encoder reads them, as flat arrays of word pieces that fit on a GPU. Needs no PyTorch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ class ReadText:
     spans: list[Span]  # of the whole word of each piece
 
 
-def read(tokenizer: Tokenizer, texts: Sequence[str], longest: int = LONGEST) -> Iterable[ReadText]:
+def read(tokenizer: Tokenizer, texts: Sequence[str], longest: int = LONGEST) -> Iterator[ReadText]:
     for start in range(0, len(texts), 10_000):
         some = [well_formed(text) for text in texts[start : start + 10_000]]
         for text, encoding in zip(some, tokenizer.encode_batch(some, add_special_tokens=False), strict=True):

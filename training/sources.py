@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keepstone.engine.language.stopwords import is_stop
 from keepstone.engine.rank import named
@@ -79,7 +80,7 @@ def asks_of(question: str, speaker: str, speakers: frozenset[str]) -> bool:
     return 3 <= len(said) <= LONGEST and bool(telling)
 
 
-def _lines(path: Path) -> Iterator:
+def _lines(path: Path) -> Iterator[Any]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)
