@@ -9,7 +9,7 @@ from keepstone.access.require import require_user
 from keepstone.engine import lookup
 from keepstone.engine.bm25 import full_match, idf
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.gather import NOTES, SearchPlace, Style
+from keepstone.engine.gather import NOTES, SEVERAL_NOTES, SearchPlace, Style
 from keepstone.engine.question import Question
 from keepstone.engine.snippets import snippet
 from keepstone.engine.terms import terms
@@ -62,7 +62,7 @@ async def related(
 ) -> list[FoundCapsule]:
     """The few that fit to what is being written: for chips above an input."""
     wanted = store.CapsuleFilter(project_id=project_id)
-    capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, NOTES)
+    capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, SEVERAL_NOTES)
     return [capsule for capsule in capsules if capsule.relevance >= RELATED_FROM]
 
 

@@ -13,7 +13,7 @@ import { useRecallWords } from '../recall.words'
 import classes from './Related.module.css'
 
 const SHOWN = 4
-const FROM = 0.15 // low, for the capsule itself is always found first, and relevance falls behind it
+const FROM = 0.08 // low, for the capsule itself is always found first, and relevance falls behind it
 
 /** What else is about this: to read on, or to merge when it says the same. */
 export function Related({ capsule }: { capsule: Schema<'CapsuleOut'> }) {
