@@ -73,8 +73,9 @@ def test_the_first_start_makes_an_owner_a_key_and_a_link(server: Live) -> None:
 
 
 def test_the_first_start_finds_english_by_meaning_without_a_network() -> None:
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
-    server = Live(KEEPSTONE_EMBEDDINGS_PROVIDER="builtin", **offline)
+    server = Live(
+        KEEPSTONE_EMBEDDINGS_PROVIDER="builtin", PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull
+    )
     turns = ["We got a puppy last week", "The ferry was late again", "My tax return is due in May"]
     transcript = [
         {"id": f"m{n}", "speaker": "Anna", "text": text, "ts": f"2026-05-01T12:0{n}:00Z"}
