@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from training import dev, graph, prepare, projection, reading, sources, tensors
-from training.__main__ import NAME, choose, mixed, probes_of
+from training.__main__ import NAME, choose, probes_of
 from training.arrays import NONE, Prepared
 from training.words import WordIndex
 
@@ -176,7 +176,7 @@ def test_the_share_that_does_best_is_mixed() -> None:
         start, trained, lambda tried: {"locomo": {"R@10": -abs(float(tried["a"][0]) - 0.7), "NDCG@10": 0.0}}
     )
     assert share == 0.7
-    assert mixed(start, trained, share)["a"] == pytest.approx(0.7)
+    assert tensors.mixed(start, trained, share)["a"] == pytest.approx(0.7)
     assert len(figures) > 1
 
 

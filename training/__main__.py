@@ -16,7 +16,7 @@ import numpy as np
 
 from training import dev, tensors
 from training.arrays import Prepared
-from training.tensors import Arrays
+from training.tensors import Arrays, mixed
 
 NAME = "keepstone-chat/1"  # of the vector space: other weights are another name
 STEPS = ("prepare", "train", "mix", "export")
@@ -82,11 +82,6 @@ def export(out: Path) -> None:
     manifest = {"name": NAME, "window": 254, "overlap": 32, "context": 48, "keep": "words"}
     (folder / "encoder.json").write_text(json.dumps(manifest, indent=1) + "\n")
     say(f"int8 and fp32 agree to {likeness:.4f}")
-
-
-def mixed(start: Arrays, trained: Arrays, share: float) -> Arrays:
-    """Trained alone, the encoder forgets what made it good in the fusion with words."""
-    return {name: share * trained[name] + (1 - share) * value for name, value in start.items()}
 
 
 def choose(

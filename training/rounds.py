@@ -13,7 +13,7 @@ import torch
 from training.arrays import Prepared
 from training.encoder import CONTEXT, Encoder, OnDevice
 from training.mining import Asking, Mined, mine
-from training.tensors import Arrays
+from training.tensors import Arrays, mixed
 from training.train import Recipe, train
 
 FIRST = Recipe(temperature=0.05, seed=1)
@@ -46,14 +46,10 @@ def train_rounds(
 
     # The published encoder was never given a turn before.
     one = run(mine(made(start), data, alone, alone, asking), first)
-    two = run(mine(made(_mixed(start, one)), data, turns, alone, asking), first)
-    mined = mine(made(_mixed(start, two)), data, turns, alone, asking)
+    two = run(mine(made(mixed(start, one, SHARE)), data, turns, alone, asking), first)
+    mined = mine(made(mixed(start, two, SHARE)), data, turns, alone, asking)
     runs = [two, *(run(mined, recipe) for recipe in last)]
     return {name: sum(trained[name] for trained in runs) / len(runs) for name in start}
-
-
-def _mixed(start: Arrays, trained: Arrays) -> Arrays:
-    return {name: SHARE * trained[name] + (1 - SHARE) * value for name, value in start.items()}
 
 
 def _report(step: int, steps: int, loss: float) -> None:
