@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+# The locks name everything, so pip looks for nothing else: asked to resolve, an older pip tries psycopg[pool] in its newest
+# version, which has no hash here, and stops.
+LOCKED := --require-hashes --no-deps
 
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
@@ -48,7 +51,7 @@ train-test: $(VENV)/torch.ok
 
 $(VENV)/torch.ok: requirements-torch.lock $(VENV)/dev.ok
 	@echo "Installing PyTorch into $(VENV)/torch …"
-	@$(PIP) install --require-hashes --upgrade --target $(VENV)/torch -r requirements-torch.lock
+	@$(PIP) install $(LOCKED) --upgrade --target $(VENV)/torch -r requirements-torch.lock
 	@touch $@
 
 # What it needs besides lies in $(VENV)/model: the locks know nothing of it.
@@ -94,7 +97,7 @@ $(VENV)/bin/python:
 
 $(VENV)/serve.ok: requirements.lock pyproject.toml clients/python/pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Keepstone into $(VENV) …"
-	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install $(LOCKED) -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation -e clients/python -e .
 	@touch $@
 
@@ -102,6 +105,6 @@ $(VENV)/serve.ok: requirements.lock pyproject.toml clients/python/pyproject.toml
 # without what it asks for. What it does use is in the group `dev`.
 $(VENV)/dev.ok: requirements-dev.lock requirements-mem0.lock $(VENV)/serve.ok
 	@echo "Installing what the tests need …"
-	@$(PIP) install --require-hashes -r requirements-dev.lock
-	@$(PIP) install --require-hashes --no-deps -r requirements-mem0.lock
+	@$(PIP) install $(LOCKED) -r requirements-dev.lock
+	@$(PIP) install $(LOCKED) -r requirements-mem0.lock
 	@touch $@

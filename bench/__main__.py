@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import calibration, capsules, floor, graphs, page, peers, proxy, quality, rooms, scopes
+from bench import calibration, capsules, floor, graphs, page, peers, proxy, quality, rooms, scopes, trust
 from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
 from keepstone.providers.embedders import models_folder
 from keepstone.providers.models import fetch
@@ -34,6 +34,7 @@ PARTS: dict[str, Callable[[Options], Json]] = {
     "peers": peers.measure,
     "quality": quality.part,
     "calibration": calibration.part,
+    "trust": trust.measure,
 }
 
 
@@ -46,7 +47,7 @@ class Asked:
 def read_arguments(arguments: list[str] | None = None) -> Asked:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[*PARTS, "none"], help="these parts")
-    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, help="passages; 1000000 are an account's")
+    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, help="passages; 1000000 also as an account's")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--models", type=Path, help="folder with the weights; by default that of the data folder")
     given = parser.parse_args(arguments)

@@ -8,6 +8,7 @@ embeddings, so that others can use the same weights.
 
 import argparse
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -95,8 +96,9 @@ def make_app(floor: Floor) -> Starlette:
         return JSONResponse({"added": len(body["texts"])})
 
     async def load(request: Request) -> JSONResponse:
-        with np.load((await request.json())["file"]) as stored:
-            await floor.add(stored["texts"].tolist(), stored["vectors"].astype(np.float32))
+        folder = Path((await request.json())["folder"])
+        texts: list[str] = json.loads((folder / "texts.json").read_text())
+        await floor.add(texts, np.load(folder / "vectors.npy").astype(np.float32, copy=False))
         await floor.search("anything", 1)
         return JSONResponse({})
 

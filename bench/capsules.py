@@ -146,7 +146,7 @@ def _copy(conn: tables.Connection, account: int, space: int, some: Sequence[Writ
     )
     conn.execute(
         "UPDATE spaces SET passages = passages + %s, term_total = term_total + %s, memory_count = memory_count + %s,"
-        " size_bytes = size_bytes + %s WHERE space = %s",
+        " size_bytes = size_bytes + %s, version = version + 1, revision = revision + 1 WHERE space = %s",
         [len(some), sum(words.total() for words in counted), len(some), sum(sizes), space],
     )
     return numbers
@@ -175,16 +175,17 @@ def figures(server: Server, size: int) -> list[Figure]:
         "list, 50 a page": (list(_pages(client)), "< 15 ms"),
         "list of one tag": ([_get(client, f"?tag={TAGS[n % len(TAGS)]}") for n in range(ROUNDS)], ""),
         "literal search": ([_get(client, f"?limit=10&q={quote(each)}") for each in words], ""),
-        "literal search of a common word": ([_get(client, "?limit=10&q=really")] * ROUNDS, ""),
+        "literal search of a common word": ([_get(client, "?limit=10&q=really")] * ROUNDS, "≤ 20 ms"),
         "hybrid search": ([_get(client, f"?limit=10&mode=hybrid&q={quote(each)}") for each in asked], "< 60 ms"),
         "semantic search": ([_get(client, f"?limit=10&mode=semantic&q={quote(each)}") for each in asked], ""),
         "hybrid search of one tag": (
-            [_get(client, f"?limit=10&mode=hybrid&tag=auth&q={quote(each)}") for each in asked[:60]], "",
+            [_get(client, f"?limit=10&mode=hybrid&tag=auth&q={quote(each)}") for each in asked[:60]], "≤ 30 ms",
         ),
         "related": ([_get(client, f"/related?text={quote(each)}") for each in asked], ""),
         "tags": ([_get(client, "/tags")] * 20, ""),
-        "timeline by month": ([_get(client, "/timeline?bucket=month")] * 20, ""),
-        "map": ([_get(client, "/constellation")] * 20, ""),
+        "timeline by month": ([_get(client, "/timeline?bucket=month")] * 20, "≤ 25 ms"),
+        # Its bytes: to make something of four megabytes of JSON is the client's work.
+        "map": ([lambda: client.answer("GET", f"{PATH}/constellation")] * 20, "≤ 25 ms"),
     }  # fmt: skip
     found: list[Figure] = []
     for name, (each, wanted) in calls.items():
@@ -196,7 +197,9 @@ def figures(server: Server, size: int) -> list[Figure]:
     found += _saving(server, client, size)
     begun = time.perf_counter()
     client.post(f"{PATH}/delete-all", {"confirm": "delete-all"})
-    found.append(Figure(f"delete-all, {count(size)} capsules", time.perf_counter() - begun, "s", at=size))
+    found.append(
+        Figure(f"delete-all, {count(size)} capsules", time.perf_counter() - begun, "s", wanted="≤ 2 s", at=size)
+    )
     client.close()
     return found
 
@@ -239,7 +242,7 @@ def _saving(server: Server, client: Client, size: int) -> list[Figure]:
     return [
         Figure(f"save acknowledged, {count(size)} capsules, p{per_cent}", 1000 * percentile(own[10:], per_cent), "ms",
                BARE, base, wanted, f"capsules.save.p{per_cent}", size)
-        for per_cent, wanted in ((50, "< 20 ms"), (95, ""))
+        for per_cent, wanted in ((50, "≤ 12 ms"), (95, ""))
     ]  # fmt: skip
 
 

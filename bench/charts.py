@@ -41,14 +41,17 @@ def clients(figures: list[Json]) -> tuple[str, str] | None:
     if not sizes:
         return None
     size = MEDIUM if MEDIUM in sizes else min(sizes)
-    rows: list[Bar] = []
-    for each in figures:
-        if each["key"].startswith("recall.") and each["key"].endswith(".rate") and each["at"] == size:
-            several = each["key"].split(".")[1]
-            rows += [Bar(f"Keepstone, {several} clients", each["value"], own=True)]
-            rows += [Bar(f"{FLOOR}, {several} clients", each["baseline_value"])]
+    rates = {
+        int(each["key"].split(".")[1]): (each["value"], each["baseline_value"])
+        for each in figures
+        if each["key"].startswith("recall.") and each["key"].endswith(".rate") and each["at"] == size
+    }
+    series = [
+        Line("Keepstone", [(several, own) for several, (own, _) in rates.items()], own=True),
+        Line(FLOOR, [(several, theirs) for several, (_, theirs) in rates.items()]),
+    ]
     title = f"Recalls a second, {count(size)} passages"
-    return title, bars(title, rows, "/s")
+    return title, lines(title, series, "clients at once", "recalls a second")
 
 
 def found(figures: list[Json], peers: Json) -> tuple[str, str] | None:

@@ -2,10 +2,11 @@
 
     python -m bench.crash --rounds 1000 --seed 1
 
-A real `keepstone serve` takes writes on nine surfaces at once. Each round kills Keepstone, its Postgres, or both with
-every process below them; brings Keepstone back if it was killed, waits until it is ready, and reads every write that
-was acknowledged word for word. What was not answered may be there or not, but not a part of it. At the end all writes
-of all rounds are read once more. A round takes about as long as the server takes to start.
+A real `keepstone serve` of several processes takes writes on nine surfaces at once. Each round kills its first process,
+another of them, its Postgres, or everything at once; brings Keepstone back if its first process was killed, waits until
+it is ready, and reads every write that was acknowledged word for word. What was not answered may be there or not, but
+not a part of it. At the end all writes of all rounds are read once more. A round takes about as long as the server
+takes to start.
 """
 
 import argparse
@@ -21,13 +22,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from bench.process import Keepstone
 from bench.writes import SURFACES, Answer, Fault, Places, Write, halves, missing, prepare, words
 
-VICTIMS = ("keepstone", "postgres", "both")
+VICTIMS = ("keepstone", "further", "postgres", "both")
+ONE_PROCESS = ("keepstone", "postgres", "both")
 LONGEST_ROUND = 0.6  # seconds of writing before the kill
 
 
@@ -99,10 +104,14 @@ def write(
     client.close()
 
 
-def kill(keepstone: Keepstone, victim: str, server: int) -> None:
+def kill(keepstone: Keepstone, victim: str, server: int, chance: random.Random) -> None:
     """Until Keepstone runs again."""
     if victim == "postgres":
         os.kill(server, signal.SIGKILL)
+        return
+    if victim == "further":  # it may have ended by itself: one that starts, when the first was killed before
+        with suppress(psutil.NoSuchProcess):
+            chance.choice(keepstone.further()).kill()
         return
     keepstone.kill() if victim == "keepstone" else keepstone.kill_all()
     keepstone.start()
@@ -120,11 +129,12 @@ def one_round(
         writer.start()
     try:
         time.sleep(chance.uniform(0, LONGEST_ROUND))
-        victim, server = chance.choice(VICTIMS), keepstone.postgres()
+        victims = VICTIMS if keepstone.further() else ONE_PROCESS
+        victim, server = chance.choice(victims), keepstone.postgres()
         assert server
         killed = time.monotonic()
-        kill(keepstone, victim, server)
-        keepstone.wait(other_than=server)
+        kill(keepstone, victim, server, chance)
+        keepstone.wait(other_than=None if victim == "further" else server)
         tally.seconds[victim].append(time.monotonic() - killed)
     finally:
         end.set()
@@ -147,11 +157,13 @@ def look(keepstone: Keepstone, places: Places, tally: Tally) -> None:
     tally.unanswered.clear()
 
 
-def run(rounds: int, seed: int, minutes: float = float("inf"), report: Callable[[str], None] = print) -> Tally:
+def run(
+    rounds: int, seed: int, minutes: float = float("inf"), report: Callable[[str], None] = print, processes: int = 3
+) -> Tally:
     """So many rounds on a home of its own, or as many as fit into the minutes."""
     chance, tally = random.Random(seed), Tally()
     place = Path(tempfile.mkdtemp(prefix="keepstone-crash-", dir="/tmp"))
-    keepstone = Keepstone(place / "home")
+    keepstone = Keepstone(place / "home", KEEPSTONE_PROCESSES=str(processes))
     end = time.monotonic() + minutes * 60
     keepstone.start()
     try:
@@ -186,8 +198,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so long, whatever the rounds")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=3, help="that answer requests")
     options = parser.parse_args()
-    tally = run(options.rounds, options.seed, options.minutes, lambda line: print(line, file=sys.stderr, flush=True))
+    tally = run(
+        options.rounds, options.seed, options.minutes, lambda line: print(line, file=sys.stderr, flush=True),
+        options.processes,
+    )  # fmt: skip
     print(json.dumps(tally.report() | {"seed": options.seed}))
     return 1 if tally.broken else 0
 

@@ -17,12 +17,11 @@ import numpy.typing as npt
 from bench import datasets
 from bench.conversations import conversations, in_their_names, of_another
 from bench.datasets import LOADERS
-from bench.laboratory import Laboratory, Loaded
+from bench.laboratory import Laboratory, Loaded, look, views
 from keepstone.engine import rank
 from keepstone.engine.calibrate import Terms
-from keepstone.engine.gather import CANDIDATES, gather
 from keepstone.engine.question import EmbeddedQuestion
-from keepstone.engine.search import best_of, describe, weights_of
+from keepstone.engine.search import best_of, describe, distinct, of_person, person, read_texts, weights_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,7 +52,7 @@ class Example:
     kind: str
     size: int
     way: str
-    candidates: list[rank.Candidate]
+    candidates: rank.Candidates
     scores: Floats
     terms: Terms
     person: float | None
@@ -93,14 +92,17 @@ class Asked:
         if kind == "person" or self.only_late(size):
             seen = {"late": seen["late"]}  # by anything else, who is the wrong person looks like the right one
         async with self.lab.only(self.loaded, turns) as (conn, place):
+            seen_in = await views(conn, place)
             for way, asked in seen.items():
-                gathered = await gather(conn, place, asked, self.loaded.style, count=CANDIDATES)
-                if not gathered.passages:
+                gathered = await look(conn, place, asked, self.loaded.style, seen_in)
+                if not len(gathered):
                     continue
                 described = describe(asked, gathered)
                 scores = rank.scores(described.candidates, weights_of(asked, self.loaded.style))
-                best = best_of(described, scores, TOP, several=False)
-                keys = [self.loaded.turn(described.groups.windows[index][0].source_id).key for index in best]
+                first, spoken_of = best_of(scores, TOP), of_person(asked.question, described)
+                texts = await read_texts(conn, place, described, [*first, *spoken_of])
+                best = distinct(texts, first, TOP, several=False)
+                keys = [self.loaded.turn(texts.rows[index][0].source_id).key for index in best]
                 self.examples.append(
                     Example(
                         dataset=self.dataset,
@@ -108,10 +110,10 @@ class Asked:
                         kind=kind,
                         size=size,
                         way=way,
-                        candidates=[described.candidates[index] for index in best],
+                        candidates=described.candidates.take(best),
                         scores=scores[best],
                         terms=gathered.terms,
-                        person=described.person,
+                        person=person(spoken_of, texts),
                         talk=self.loaded.style.talk,
                         gold=np.array([float(key in gold) for key in keys], dtype=np.float64),
                     )

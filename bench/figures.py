@@ -9,8 +9,9 @@ from typing import Any
 
 Json = dict[str, Any]
 
-SMALL, MEDIUM, LARGE, ACCOUNT = 1_000, 10_000, 100_000, 1_000_000
-SIZES = (SMALL, MEDIUM, LARGE, ACCOUNT)  # passages of one space; the last are those of the whole account
+SMALL, MEDIUM, LARGE, HUGE = 1_000, 10_000, 100_000, 1_000_000
+SIZES = (SMALL, MEDIUM, LARGE, HUGE)  # passages of one space; the last also of many spaces of one account
+ACCOUNT = HUGE
 
 
 @dataclass(frozen=True)

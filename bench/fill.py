@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from bench.tables import KEPT, Connection, Vectors, space_of
 from bench.talk import SEED, SESSION
+from keepstone.engine.language.calendar import date_words
 from keepstone.engine.terms import terms
-from keepstone.engine.when import date_words
 from keepstone.model.ids import new_id
 
 NOISE = 0.5  # as long as half of the vector itself
@@ -86,7 +86,8 @@ def fill(conn: Connection, scope_id: str, transcript: Sequence[dict[str, Any]], 
             _copy_messages(conn, account, space, rows)
             copy_vectors(conn, account, space, [each.passage for each in rows], seed, chance)
     conn.execute(
-        "UPDATE spaces SET people_read = (SELECT max(seq) FROM messages WHERE space = %s) WHERE space = %s",
+        "UPDATE spaces SET version = version + 1,"  # without saying what changed: all of it
+        " people_read = (SELECT max(seq) FROM messages WHERE space = %s) WHERE space = %s",
         [space, space],
     )
     return space
@@ -152,14 +153,10 @@ def copy_vectors(
     """For each of these passages those of a real turn, moved a little."""
     chosen = noise.integers(0, min(len(each) for each in seed.pooled.values()), len(numbers))
     for vector_set, real in seed.pooled.items():
-        copy_rows(
-            conn,
-            "COPY vectors (account, space, vector_set, passage, embedding) FROM STDIN",
-            (
-                (account, space, vector_set, number, "[" + ",".join(f"{value:.4g}" for value in vector) + "]")
-                for number, vector in zip(numbers, moved(real, chosen, noise).tolist(), strict=True)
-            ),
-        )
+        rows = _binary_rows(account, space, vector_set, numbers, moved(real, chosen, noise))
+        statement = "COPY vectors (account, space, vector_set, passage, embedding) FROM STDIN (FORMAT binary)"
+        with conn.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.write(_BINARY_HEAD + rows + _BINARY_END)
     for vector_set, packed in seed.tokens.items():
         copy_rows(
             conn,
@@ -171,10 +168,69 @@ def copy_vectors(
         )
 
 
+# Postgres' own form of rows to be copied: hundreds of millions of numbers as text would take the longest of all.
+_BINARY_HEAD, _BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+
+
+def _binary_rows(account: int, space: int, vector_set: int, numbers: Sequence[int], vectors: Vectors) -> bytes:
+    """Rows of the table of vectors: how many fields, then the length and the bytes of each."""
+    dimension = vectors.shape[1]
+    rows = np.zeros(
+        len(numbers),
+        [("fields", ">i2"), ("a", ">i4"), ("account", ">i4"), ("b", ">i4"), ("space", ">i8"), ("c", ">i4"),
+         ("vector_set", ">i2"), ("d", ">i4"), ("passage", ">i8"), ("e", ">i4"), ("dimension", ">i2"), ("none", ">i2"),
+         ("embedding", ">f2", (dimension,))],
+    )  # fmt: skip
+    lengths = {"a": 4, "b": 8, "c": 2, "d": 8, "e": 4 + 2 * dimension}
+    same = {"fields": 5, "account": account, "space": space, "vector_set": vector_set, "dimension": dimension}
+    for name, value in {**lengths, **same, "passage": numbers, "embedding": vectors}.items():
+        rows[name] = value
+    return rows.tobytes()
+
+
 def moved(real: Vectors, chosen: npt.NDArray[np.int64], noise: np.random.Generator) -> Vectors:
     """The chosen vectors with noise, of unit length again."""
     found = real[chosen] + noise.normal(0, NOISE / real.shape[1] ** 0.5, (len(chosen), real.shape[1]))
     return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+
+
+def grow(conn: Connection, scope_id: str, size: int) -> None:
+    """A space that was filled, made so large with its own rows: the same texts, said earlier and earlier, and as the
+    noise of each vector itself, turned by some places.
+    """
+    account, space = space_of(conn, scope_id)
+    first, last, base = conn.execute(
+        "SELECT min(passage), max(passage), count(*) FROM passages WHERE account = %s AND space = %s", [account, space]
+    ).fetchone() or (0, 0, 0)
+    step = last - first + 1
+    whole = "embedding::vector"  # with half the digits, small numbers would become too small
+    turned = f"subvector({whole}, {{by}} + 1, vector_dims(embedding) - {{by}}) || subvector({whole}, 1, {{by}})"
+    weakened = f"array_fill({NOISE}::real, ARRAY[vector_dims(embedding)])::vector"
+    within = f"passage BETWEEN {first} AND {last}"
+    for number in range(1, -(-size // base)):
+        renamed = f"'msg_' || substr(md5('{number}' || {{column}}), 1, 24)"
+        changed: dict[str, str | None] = {
+            "seq": None,
+            "passage": f"passage + {step * number}",
+            "client_id": f"client_id || '-{number}'",
+            "at": f"at - interval '{number} years'",
+            "embedding": f"l2_normalize({whole} + ({turned.format(by=7 * number)}) * {weakened})::halfvec",
+            **{each: renamed.format(column=each) for each in ("id", "source_id", "session", "answers")},
+        }
+        for table in ("messages", "passages", "terms", "vectors", "token_vectors"):
+            these = within if table != "messages" else "client_id NOT LIKE '%-%'"
+            _clone_rows(conn, table, account, space, changed, these)
+    conn.execute(
+        """
+        UPDATE spaces SET passages = s.passages, term_total = s.terms, version = version + 1,
+               people_read = (SELECT max(seq) FROM messages WHERE account = %(account)s AND space = %(space)s)
+          FROM (SELECT count(*) AS passages, sum(term_count) AS terms FROM passages
+                 WHERE account = %(account)s AND space = %(space)s) AS s
+         WHERE spaces.account = %(account)s AND spaces.space = %(space)s
+        """,
+        {"account": account, "space": space},
+    )
+    _use_up(conn, last + step * (-(-size // base) - 1))
 
 
 def clone(conn: Connection, scope_id: str, copies: int) -> None:
@@ -196,11 +252,17 @@ def clone(conn: Connection, scope_id: str, copies: int) -> None:
                 },
             }
             _clone_rows(conn, table, account, space, changed)
-    used = step * (copies + 1)
-    conn.execute("SELECT setval(pg_get_serial_sequence('passages', 'passage'), %s)", [used])
+    _use_up(conn, step * (copies + 1))
 
 
-def _clone_rows(conn: Connection, table: str, account: int, space: int, changed: dict[str, str | None]) -> int:
+def _use_up(conn: Connection, passage: int) -> None:
+    """The next passage that is made gets a higher number."""
+    conn.execute("SELECT setval(pg_get_serial_sequence('passages', 'passage'), %s)", [passage])
+
+
+def _clone_rows(
+    conn: Connection, table: str, account: int, space: int, changed: dict[str, str | None], these: str = "true"
+) -> int:
     """Copies the rows of a space with some columns changed, and others (None) made anew. Returns the new space."""
     query = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'keepstone' AND table_name = %s"
     columns = [row[0] for row in conn.execute(query, [table]) if changed.get(row[0], "") is not None]
@@ -208,7 +270,7 @@ def _clone_rows(conn: Connection, table: str, account: int, space: int, changed:
     last = "RETURNING space" if table == "spaces" else ""
     statement = (
         f"INSERT INTO {table} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE"
-        f" SELECT {', '.join(values)} FROM {table} WHERE account = {account} AND space = {space} {last}"
+        f" SELECT {', '.join(values)} FROM {table} WHERE account = {account} AND space = {space} AND {these} {last}"
     )
     done = conn.execute(statement.encode())
     return done.fetchone()[0] if last else 0  # pyright: ignore[reportOptionalSubscript]

@@ -26,7 +26,7 @@ SEED_SIZE = 300  # nodes through the API, whose vectors the others are made from
 ROUNDS = 200
 PATH, MCP = "/v1/graphs/default", "/v1/graph/mcp"
 ME, BARE = "GET /v1/me, p50", "bare durable insert of the row, p50"
-WANTED = "< 40 ms"
+WANTED = "≤ 25 ms"
 TEAMS = ("backend", "platform", "web", "mobile", "data", "design", "sales", "support")
 QUARTERS = tuple(f"Q{quarter}-{year}" for year in (2025, 2026) for quarter in (1, 2, 3, 4))
 TYPES = ("fact",) * 6 + ("decision", "preference", "person", "project")
@@ -145,7 +145,7 @@ def _copy(conn: tables.Connection, account: int, space: int, some: Sequence[Writ
     )
     conn.execute(
         "UPDATE spaces SET passages = passages + %s, term_total = term_total + %s, memory_count = memory_count + %s,"
-        " size_bytes = size_bytes + %s WHERE space = %s",
+        " size_bytes = size_bytes + %s, version = version + 1, revision = revision + 1 WHERE space = %s",
         [len(some), sum(words.total() for words in counted), len(some), sum(sizes), space],
     )
     return numbers

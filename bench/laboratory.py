@@ -24,10 +24,10 @@ import psycopg
 from bench import datasets
 from keepstone.access.readscope import job_scope
 from keepstone.access.users import create_user
-from keepstone.engine import lookup
+from keepstone.engine import in_memory, lookup
 from keepstone.engine.cutting import Source
 from keepstone.engine.embed import embed_passages, read_before, store_embeddings
-from keepstone.engine.gather import NOTES, TALK, SearchPlace, Style
+from keepstone.engine.gathered import CANDIDATES, NOTES, TALK, Gathered, SearchPlace, Style
 from keepstone.engine.index import in_place, passages_of
 from keepstone.engine.late import pack, unpack
 from keepstone.engine.question import EmbeddedQuestion, Question, embed_for_spaces, embed_question
@@ -38,6 +38,8 @@ from keepstone.providers.embedders import Embedders
 from keepstone.providers.encoder import Encoder
 from keepstone.providers.manifest import BUILTIN
 from keepstone.providers.use import Use
+from keepstone.resident import View
+from keepstone.resident.reading import read_whole
 from keepstone.runtime import open_all
 from keepstone.services import Services
 from keepstone.settings import Settings
@@ -215,6 +217,34 @@ class Laboratory:
         asked = Question(text=question.text, speaker=question.asker, asked_at=question.now or loaded.now)
         embedded = await embed_question(self.services, asked)
         return await embed_for_spaces(self.services, embedded, loaded.place.size)
+
+
+@dataclass(frozen=True)
+class _OneConnection:
+    """For whoever opens transactions, the one that is running: what it has not committed is seen, too."""
+
+    conn: Connection
+
+    @asynccontextmanager
+    async def transaction(self, scope: ReadScope) -> AsyncGenerator[Connection]:
+        await enter(self.conn, scope)
+        yield self.conn
+
+
+async def views(conn: Connection, place: SearchPlace) -> list[View]:
+    """The place as it stands in a server's memory when it is asked."""
+    db: Any = _OneConnection(conn)
+    sets = place.size.sets.values()
+    read = [await read_whole(db, place.scope.whole, space, sets) for space in place.size.versions if space.passages]
+    return [arrays.view() for arrays in read]
+
+
+async def look(
+    conn: Connection, place: SearchPlace, asked: EmbeddedQuestion, style: Style, seen: Sequence[View] | None = None
+) -> Gathered:
+    """The candidates, as a search finds them."""
+    seen = await views(conn, place) if seen is None else seen
+    return await in_memory.gather(conn, seen, place, asked, style, count=CANDIDATES, enough=CANDIDATES)
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import charts, quality
+from bench import charts, quality, trust
 from bench.figures import Json, count
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -75,6 +75,9 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         found += [against_floor(ranking["sets"]), quality.markdown(ranking["sets"]).strip()]
     if calibration := parts.get("calibration"):
         found += ["## How far `relevance` can be believed", when(calibration), calibration["markdown"].strip()]
+    if judgement := parts.get("trust"):
+        told = "On labelled sets by other hands. [How Keepstone decides](trust.md)."
+        found += ["## Judgement, and what each part gives", when(judgement), told, trust.markdown(judgement)]
     if floor := parts.get("floor"):
         found += ["## The ground floor", when(floor), table(floor["figures"])]
     return "\n\n".join([*found, HOLD]) + "\n"

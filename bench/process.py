@@ -44,7 +44,7 @@ class Keepstone:
             raise SystemExit(f"keepstone did not start:\n{self.complaints()}")
 
     def kill(self) -> None:
-        """Keepstone itself. The kernel tells its Postgres."""
+        """Keepstone itself, its first process. The kernel tells its Postgres and its other processes."""
         assert self._process
         assert self._process.stdout
         self._process.kill()
@@ -61,6 +61,10 @@ class Keepstone:
                 continue
         self.kill()
         psutil.wait_procs(family[1:], timeout=PATIENCE)
+
+    def further(self) -> list[psutil.Process]:
+        """Those that answer beside the first."""
+        return [child for child in self.family()[1:] if _is_ours(child)]
 
     def stop(self) -> None:
         assert self._process
@@ -120,3 +124,11 @@ class Keepstone:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    """Whether it answers requests: a copy of the first has its command line, one that replaced another its own."""
+    try:
+        return any(word in process.cmdline() for word in ("serve", "keepstone.further"))
+    except psutil.Error:
+        return False

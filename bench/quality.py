@@ -19,15 +19,15 @@ import numpy as np
 from bench import datasets
 from bench.datasets import LOADERS, SETS
 from bench.figures import Json, Options
-from bench.laboratory import Laboratory, Loaded, laboratory
+from bench.laboratory import Laboratory, Loaded, laboratory, look, views
 from bench.minilm import minilm_folder
 from keepstone.engine import rank
-from keepstone.engine.gather import CANDIDATES, gather
 from keepstone.engine.question import EmbeddedQuestion
-from keepstone.engine.search import CandidateSet, best_of, describe, weights_of
+from keepstone.engine.search import Texts, best_of, describe, distinct, read_texts, weights_of
+from keepstone.resident import View
 
 Results = dict[str, dict[str, dict[str, dict[str, float]]]]  # by set, way to rank, category and figure
-Ranker = Callable[[Loaded, EmbeddedQuestion, CandidateSet], list[int]]
+Ranker = Callable[[Loaded, EmbeddedQuestion, Texts], list[int]]
 
 STEPS = ("maxsim", "bm25", "pooled", "speaker", "time", "neighbour", "session", "length")
 # Paragraphs of XQuAD have no speakers, dates or neighbours.
@@ -41,18 +41,19 @@ TOP = 50
 def pipeline(*without: str, collapse: bool = True) -> Ranker:
     """As a recall does it, without these steps."""
 
-    def ranker(loaded: Loaded, asked: EmbeddedQuestion, described: CandidateSet) -> list[int]:
+    def ranker(loaded: Loaded, asked: EmbeddedQuestion, texts: Texts) -> list[int]:
         weights = weights_of(asked, loaded.style).without(*without)
-        return best_of(described, rank.scores(described.candidates, weights), TOP, several=not collapse)
+        scores = rank.scores(texts.described.candidates, weights)
+        return distinct(texts, best_of(scores, TOP), TOP, several=not collapse)
 
     return ranker
 
 
-def fused(_: Loaded, __: EmbeddedQuestion, described: CandidateSet) -> list[int]:
+def fused(_: Loaded, __: EmbeddedQuestion, texts: Texts) -> list[int]:
     """Reciprocal ranks of BM25 and of the English pooled vector, together."""
-    total = np.zeros(len(described.candidates))
-    for feature in ("bm25", "pooled"):
-        values = np.nan_to_num([getattr(candidate, feature) for candidate in described.candidates], nan=-1.0)
+    candidates = texts.described.candidates
+    total = np.zeros(len(candidates))
+    for values in (np.nan_to_num(column, nan=-1.0) for column in (candidates.bm25, candidates.pooled)):
         total[rank.order(values)] += 1.0 / (60.0 + np.arange(len(values)))
     return rank.order(total)
 
@@ -60,9 +61,8 @@ def fused(_: Loaded, __: EmbeddedQuestion, described: CandidateSet) -> list[int]
 def by(feature: str) -> Ranker:
     """By one feature of the candidates alone."""
 
-    def ranker(_: Loaded, __: EmbeddedQuestion, described: CandidateSet) -> list[int]:
-        values = [getattr(candidate, feature) for candidate in described.candidates]
-        return rank.order(np.nan_to_num(values, nan=-1.0))
+    def ranker(_: Loaded, __: EmbeddedQuestion, texts: Texts) -> list[int]:
+        return rank.order(np.nan_to_num(getattr(texts.described.candidates, feature), nan=-1.0))
 
     return ranker
 
@@ -121,13 +121,15 @@ async def measure(
     rows: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in ways}
     for collection in collections:
         loaded = await lab.load(collection)
+        seen: list[View] = []
         for question in collection.questions:
             asked = await lab.embed(loaded, question)
             async with lab.services.db.transaction(loaded.place.scope) as conn:
-                gathered = await gather(conn, loaded.place, asked, loaded.style, count=CANDIDATES)
-            described = describe(asked, gathered)
+                seen = seen or await views(conn, loaded.place)
+                described = describe(asked, await look(conn, loaded.place, asked, loaded.style, seen))
+                texts = await read_texts(conn, loaded.place, described, range(len(described.groups)))
             for name, ranker in ways.items():
-                best = [described.groups.windows[index][0].source_id for index in ranker(loaded, asked, described)]
+                best = [texts.rows[index][0].source_id for index in ranker(loaded, asked, texts)]
                 row = row_of(collection, [loaded.turn(source_id) for source_id in best], question.gold)
                 for category in ("all", question.category):
                     rows[name].setdefault(category, []).append(row)

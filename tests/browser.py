@@ -5,16 +5,18 @@ tests share servers, and nothing that is in them. Whatever a window prints to it
 and every fault in a page fails the test it happens in.
 """
 
+import asyncio
 import os
 import re
 import shutil
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, Response, Route, async_playwright, expect
 
 from keepstone.surfaces.http.caller import COOKIE
 from live import Guest, Live, receive
@@ -32,7 +34,9 @@ WHERE = (
 _FETCHED = ("chromium-*/chrome-linux*/chrome", "chromium-*/chrome-mac*/Chromium.app/Contents/MacOS/Chromium")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
-expect.set_options(timeout=20_000)
+PATIENCE = 20  # seconds
+
+expect.set_options(timeout=PATIENCE * 1000)
 
 
 def chromium_path() -> str | None:
@@ -95,6 +99,14 @@ class Visitor:
         ]
         assert not serious, "\n".join(serious)
 
+    async def copied(self, is_it: Callable[[str], bool]) -> str:
+        """What lies in the clipboard, once it is what was meant: a page puts it there a moment after the click."""
+        deadline = time.monotonic() + PATIENCE
+        while not is_it(text := await self.page.evaluate("navigator.clipboard.readText()")):
+            assert time.monotonic() < deadline, f"in the clipboard lies {text!r}"
+            await asyncio.sleep(0.05)
+        return text
+
     def _note(self, kind: str, text: str, where: str) -> None:
         if kind in {"error", "warning"} and not any(re.search(one, text) for one in self.allowed):
             self.faults.append(f"console {kind}: {text} ({where})")
@@ -102,6 +114,38 @@ class Visitor:
     def _asked(self, url: str) -> None:
         if not url.startswith((self.server.url, "data:", "blob:")):
             self.faults.append(f"request to another host: {url}")
+
+
+class Held:
+    """For `route`: keeps back the first request until `release`, or when it is `answered` first, its answer."""
+
+    def __init__(self, *, answered: bool = False) -> None:
+        self._answered = answered
+        self._first = True
+        self._fetched = asyncio.Event()
+        self._released = asyncio.Event()
+
+    async def __call__(self, route: Route) -> None:
+        if not self._first:
+            await route.fallback()
+            return
+        self._first = False
+        answer = await route.fetch() if self._answered else None
+        self._fetched.set()
+        await self._released.wait()
+        await (route.fulfill(response=answer) if answer else route.continue_())
+
+    async def fetched(self) -> None:
+        """Until its answer is there and kept back."""
+        await self._fetched.wait()
+
+    def release(self) -> None:
+        self._released.set()
+
+
+def answers(method: str, path: str) -> Callable[[Response], bool]:
+    """For `expect_response`: the answer to this."""
+    return lambda answer: answer.request.method == method and httpx.URL(answer.url).path == path
 
 
 @asynccontextmanager
@@ -117,7 +161,7 @@ async def visiting(
         "viewport": WIDE, "locale": "en-US", "timezone_id": "UTC", "color_scheme": "light", "reduced_motion": "reduce",
     }  # fmt: skip
     context = await browser.new_context(**settings | options)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE * 1000)
     await context.add_cookies(
         [{"name": COOKIE, "value": guest.session, "url": server.url, "httpOnly": True, "sameSite": "Lax"}]
     )

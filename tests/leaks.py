@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from conftest import PASSWORD, Person, World, http, make_person
 from keepstone.access import keys, operator, sessions, users
-from keepstone.access.readscope import account_scope
+from keepstone.access.readscope import account_scope, inside
 from keepstone.memory import (
     agents,
     capsules,
@@ -41,6 +41,7 @@ from keepstone.memory import (
 from keepstone.memory.chat_memories import NewMemory
 from keepstone.memory.entity_memories import NewMemories
 from keepstone.memory.rooms import NewMessage
+from keepstone.memory.superseding import AUTO, SupersedeWish
 from keepstone.model.capsule import OVERHEAD, NewCapsule
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.graph import NodeFilter
@@ -203,6 +204,9 @@ def _probe_workspaces() -> None:
                 ),
                 f"DELETE {one}/memories/{{memory_id}}": Probe(instead={"memory_id": f"spare_memory_{number}"}),
                 f"POST {one}/memories/{{memory_id}}/restore": Probe(instead={"memory_id": f"deleted_memory_{number}"}),
+                f"POST {one}/memories/{{memory_id}}/revive": Probe(
+                    instead={"memory_id": f"superseded_memory_{number}"}
+                ),
                 f"GET {one}/search": Probe(params={"q": CANARY}),
                 f"POST {one}/files": Probe(files={"file": ("a.txt", b"a canary", "text/plain")}),
                 f"DELETE {one}/files/{{document_id}}": Probe(instead={"document_id": f"spare_file_{number}"}),
@@ -273,6 +277,17 @@ def _probe_rooms() -> None:
             ),
             f"DELETE {graph}/nodes/{{node_id}}": Probe(instead={"node_id": "spare_node"}),
             f"POST {graph}/nodes/{{node_id}}/restore": Probe(instead={"node_id": "deleted_node"}),
+            f"POST {graph}/nodes/{{node_id}}/revive": Probe(instead={"node_id": "superseded_node"}),
+            f"POST {room}/landmarks/{{landmark_id}}/revive": Probe(instead={"landmark_id": "superseded_landmark"}),
+            f"POST {dm}/landmarks/{{landmark_id}}/revive": Probe(instead={"landmark_id": "superseded_alone"}),
+            f"POST {room}/memories/{{memory_id}}/revive": Probe(instead={"memory_id": "room_memory"}),
+            f"POST {dm}/memories/{{memory_id}}/revive": Probe(instead={"memory_id": "direct_memory"}),
+            "POST /v1/profiles/{user_id}/memories/{memory_id}/revive": Probe(
+                instead={"memory_id": "superseded_profile_memory"}
+            ),
+            "POST /v1/projects/{project_id}/memories/{memory_id}/revive": Probe(
+                instead={"memory_id": "superseded_project_memory"}
+            ),
             f"POST {graph}/edges": Probe(json={"from_id": "{other_node}", "to_id": "{node_id}", "edge_type": "about"}),
             f"POST {graph}/recall": Probe(json={"query": CANARY, "min_relevance": 0}),
             "POST /v1/graph/mcp": Probe(
@@ -335,6 +350,7 @@ def _probe_mem0() -> None:
             ),
             f"DELETE {one}": Probe(instead={"memory_id": "spare_entity_memory"}),
             f"POST {one}restore/": Probe(instead={"memory_id": "deleted_entity_memory"}),
+            f"POST {one}revive/": Probe(instead={"memory_id": "revised_entity_memory"}),
             "PUT /v1/batch/": Probe(
                 json={"memories": [{"memory_id": "{entity_memory}", "metadata": {"a": 1}}]}, names_it=True
             ),
@@ -452,8 +468,8 @@ async def share(services: Services, olga: Person) -> dict[str, str]:
     """A workspace with something of every kind, there and in the trash, all of it of the canary."""
     me = olga.principal
 
-    async def memory(text: str) -> str:
-        new = NewMemory(content=f"{CANARY} {text}", category=CANARY)
+    async def memory(text: str, wish: SupersedeWish = AUTO) -> str:
+        new = NewMemory(content=f"{CANARY} {text}", category=CANARY, wish=wish)
         return (await chat_memories.save(services, me, new, workspace_id=None, chat_id=chat.id)).memory.id
 
     async def paper(text: str) -> str:
@@ -488,6 +504,8 @@ async def share(services: Services, olga: Person) -> dict[str, str]:
                 f"{state}_artifact_{n}": await art(f"{state} {n}"),
             }
         found[f"deleted_memory_{n}"] = await memory(f"deleted {n}")
+        found[f"superseded_memory_{n}"] = await memory(f"superseded {n}")
+        await memory(f"newer {n}", SupersedeWish(named=(found[f"superseded_memory_{n}"],)))
         await workspaces.delete(services, me, found[f"deleted_workspace_{n}"])
         await chats.delete(services, me, found[f"deleted_chat_{n}"])
         await chat_memories.delete(services, me, place.id, found[f"deleted_memory_{n}"])
@@ -507,11 +525,33 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
         )
         return made.room.id
 
-    async def node(text: str) -> str:
+    async def node(text: str, *superseded: str) -> str:
         made = await graphs.store_node(
-            services, me, graph, content=f"{CANARY} {text}", node_type=CANARY, metadata={CANARY: 1}
-        )
+            services, me, graph, content=f"{CANARY} {text}", node_type=CANARY, metadata={CANARY: 1},
+            wish=SupersedeWish(named=superseded),
+        )  # fmt: skip
         return made.node.id
+
+    async def landmarks(where: str) -> tuple[str, str]:
+        """One that holds, and one that it superseded."""
+        old = (await room_memories.pin(services, me, where, text=f"{CANARY} of old")).memory.id
+        new = await room_memories.pin(services, me, where, text=CANARY, wish=SupersedeWish(named=(old,)))
+        return new.memory.id, old
+
+    async def remembered(name: str, where: room_memories.Shared) -> str:
+        """One that another superseded."""
+        remember = partial(room_memories.remember, services, me, name, place=where, agent=None, kind="fact")
+        old = (await remember(text=f"I was {CANARY}")).memory.id
+        await remember(text=f"I am {CANARY}", wish=SupersedeWish(named=(old,)))
+        return old
+
+    async def read(where: str) -> str:
+        """What the agent makes of what was said there."""
+        async with inside(services, me, rooms.find_place, where) as (_, place):
+            space = place.space
+        await room_memories.read_room(services, me.account, space)
+        (memory,) = (await room_memories.list_room(services, me, where, PageRequest())).items
+        return memory.id
 
     room = await place("there")
     found = {"room_id": room, "spare_room": await place("spare"), "deleted_room": await place("deleted")}
@@ -519,15 +559,19 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     thread = await rooms.open_thread(services, me, room, title=CANARY)
     said = await rooms.say(services, me, room, NewMessage(text=f"We decided on {CANARY}.", thread_id=thread.id))
     alone = await rooms.say(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."), alone=True)
-    landmark = await room_memories.pin(services, me, room, text=CANARY)
-    await room_memories.pin(services, me, AGENT, text=f"{CANARY} alone")
-    remember = partial(room_memories.remember, services, me, agent=None, kind="fact")
-    await remember(olga.user.id, place="profile", text=f"I am {CANARY}")
-    await remember(project_id, place="project", text=CANARY)
+    landmark, superseded = await landmarks(room)
+    found |= {"landmark_id": landmark, "superseded_landmark": superseded}
+    _, found["superseded_alone"] = await landmarks(AGENT)
+    found |= {"room_memory": await read(room), "direct_memory": await read(AGENT)}
+    found["superseded_profile_memory"] = await remembered(olga.user.id, "profile")
+    found["superseded_project_memory"] = await remembered(project_id, "project")
     await facts.put(services, me, "user", olga.user.id, CANARY, f'"{CANARY}"')
     graph = (await graphs.create_graph(services, me, name=CANARY)).id
-    found |= {"thread_id": thread.id, "said": said.id, "alone": alone.id, "landmark": landmark.id, "graph_id": graph}
-    found |= {name: await node(name) for name in ("node_id", "other_node", "spare_node", "deleted_node")}
+    found |= {"thread_id": thread.id, "said": said.id, "alone": alone.id, "graph_id": graph}
+    found |= {
+        name: await node(name) for name in ("node_id", "other_node", "spare_node", "deleted_node", "superseded_node")
+    }
+    await node("newer", found["superseded_node"])
     edge = await graphs.relate(
         services, me, graph, from_id=found["node_id"], to_id=found["other_node"], edge_type=CANARY, metadata={}
     )
@@ -560,14 +604,15 @@ async def put(services: Services, olga: Person) -> dict[str, str]:
 async def note(services: Services, olga: Person) -> dict[str, str]:
     """What is kept for a user of hers, who is called after the canary."""
 
-    async def one(text: str) -> str:
+    async def one(text: str, *superseded: str) -> str:
         new = NewMemories(
             ids=Ids(user_id=f"{CANARY}-of-mem0"), messages=[EntityMessage(role="user", content=f"{CANARY} {text}")],
-            infer=False, metadata={CANARY: 1}, categories=[CANARY],
+            infer=False, metadata={CANARY: 1}, categories=[CANARY], wish=SupersedeWish(named=superseded),
         )  # fmt: skip
         return (await entity_memories.add(services, olga.principal, new))[0].memory.id
 
-    found = {f"{state}entity_memory": await one(state) for state in ("", "spare_", "batched_", "deleted_")}
+    found = {f"{state}entity_memory": await one(state) for state in ("", "spare_", "batched_", "deleted_", "revised_")}
+    await one("newer", found["revised_entity_memory"])
     await entity_memories.delete(services, olga.principal, [found["deleted_entity_memory"]])
     return found | {"entity": f"{CANARY}-of-mem0"}
 

@@ -45,6 +45,7 @@ class Live:
             "KEEPSTONE_HOME": str(self.home),
             "PYTHONUNBUFFERED": "1",
             "KEEPSTONE_EMBEDDINGS_PROVIDER": "none",
+            "KEEPSTONE_PROCESSES": "1",  # unless a test is about several
             **environ,
         }
         self.log: list[str] = []

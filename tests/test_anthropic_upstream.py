@@ -957,7 +957,7 @@ async def test_no_answer_at_all_can_be_tried_again(address: str) -> None:
 
 
 async def test_a_provider_that_says_nothing_is_not_waited_for_forever(provider: Provider) -> None:
-    upstream = AnthropicUpstream(provider.url, KEY, None, timeout=httpx2.Timeout(0.05, connect=10))
+    upstream = AnthropicUpstream(provider.url, KEY, None, timeout=httpx2.Timeout(0.5, connect=10))
     provider.says_events(streamed(text("Good day."))[:4], hold=asyncio.Event())
     answer = await upstream.send("POST", "/chat/completions", sent(stream=True))
     with pytest.raises(UpstreamError) as caught:

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from conftest import http, make_person
+from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.errors import NotFound
 from keepstone.jobs.worker import run_until_empty
@@ -323,9 +324,11 @@ def principal(scene: Scene, reader: Reader) -> Principal:
 
 async def audience_of(services: Services, scene: Scene, reader: Reader) -> Audience:
     """As the composer makes it."""
-    if isinstance(reader, InRoom):
-        return await room_audience(services, principal(scene, reader), reader.room, reader.agent)
-    return await dm_audience(services, principal(scene, reader), reader.agent, reader.project)
+    caller = principal(scene, reader)
+    async with services.db.transaction(account_scope(caller)) as conn:
+        if isinstance(reader, InRoom):
+            return await room_audience(conn, caller, reader.room, reader.agent)
+        return await dm_audience(conn, caller, reader.agent, reader.project)
 
 
 async def readable(services: Services, audience: Audience) -> tuple[set[str], set[str], set[str]]:

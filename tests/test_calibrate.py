@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from candidates import Candidate, columns
 from conftest import World, http
 from keepstone.app import make_app
 from keepstone.engine import rank
 from keepstone.engine.calibrate import KINDS, QUESTION, RESULT, Terms, relevance, views
-from keepstone.engine.rank import MISSING, Candidate
+from keepstone.engine.rank import MISSING
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
@@ -43,9 +44,9 @@ asked = st.builds(Terms, total=st.floats(0, 60), known=st.floats(0, 60), passage
 def judged(
     candidates: list[Candidate], terms: Terms, limit: int, *, person: float | None = None, several: bool = False
 ) -> tuple[float, list[float]]:
-    scores = rank.scores(candidates)
+    scores = rank.scores(columns(candidates))
     order = rank.order(scores)[:limit]
-    return relevance(candidates, scores, order, terms, person=person, talk=not several, several=several)
+    return relevance(columns(candidates), scores, order, terms, person=person, talk=not several, several=several)
 
 
 @given(st.lists(candidate, min_size=1, max_size=12), asked, of_person, st.integers(1, 12), st.booleans())
@@ -70,10 +71,10 @@ def test_it_does_not_depend_on_how_many_results_were_asked_for(
 
 @given(st.lists(candidate, min_size=1, max_size=12), asked)
 def test_where_several_may_answer_none_is_believed_less(candidates: list[Candidate], terms: Terms) -> None:
-    scores = rank.scores(candidates)
+    scores = rank.scores(columns(candidates))
     order = rank.order(scores)
-    answerable, alone = relevance(candidates, scores, order, terms, talk=False)
-    same, beside = relevance(candidates, scores, order, terms, talk=False, several=True)
+    answerable, alone = relevance(columns(candidates), scores, order, terms, talk=False)
+    same, beside = relevance(columns(candidates), scores, order, terms, talk=False, several=True)
     assert same == answerable
     assert all(one <= other for one, other in zip(alone, beside, strict=True))
 
@@ -94,17 +95,17 @@ def test_notes_with_as_strong_evidence_stand_side_by_side_and_the_others_behind(
     _, believed = judged([*found, weak], terms, 6, several=True)
     assert min(believed[:5]) >= 0.5
     assert believed[5] < 0.2
-    scores = rank.scores([*found, weak])
-    _, one_answers = relevance([*found, weak], scores, rank.order(scores), terms, talk=False)
+    scores = rank.scores(columns([*found, weak]))
+    _, one_answers = relevance(columns([*found, weak]), scores, rank.order(scores), terms, talk=False)
     assert one_answers[1] < 0.5
 
 
 def test_nothing_found_is_nothing_answered() -> None:
-    assert relevance([], np.zeros(0), [], Terms(total=1.0, known=0.0, passages=3)) == (0.0, [])
+    assert relevance(columns([]), np.zeros(0), [], Terms(total=1.0, known=0.0, passages=3)) == (0.0, [])
 
 
 def test_what_a_former_model_found_is_judged_as_it_was_when_it_was_found() -> None:
-    seen = [Candidate("s", 0, 80, bm25=3.0, maxsim=0.6, pooled=0.5, multilingual=0.4, spoken=0.0, near=0.0)]
+    seen = columns([Candidate("s", 0, 80, bm25=3.0, maxsim=0.6, pooled=0.5, multilingual=0.4, spoken=0.0, near=0.0)])
     terms, scores = Terms(total=9.0, known=9.0, passages=500), np.array([1.0])
     now = relevance(seen, scores, [0], terms)
     assert relevance(seen, scores, [0], terms, seen_by=["another", "and another"]) == now
@@ -147,11 +148,11 @@ def test_each_result_is_seen_by_what_can_read_it() -> None:
     english = made(maxsim=0.6, pooled=0.5)
     chinese = made(maxsim=0.6, pooled=0.5, multilingual=0.5, latin=False)
     unread = made(bm25=4.0)
-    assert views([english]) == ["late"]
-    assert views([chinese]) == ["pooled"]
-    assert views([made(pooled=0.5)]) == ["pooled"]
-    assert views([unread]) == ["terms"]
-    assert views([english, chinese, unread]) == ["late", "pooled", "terms"]
+    assert views(columns([english])) == ["late"]
+    assert views(columns([chinese])) == ["pooled"]
+    assert views(columns([made(pooled=0.5)])) == ["pooled"]
+    assert views(columns([unread])) == ["terms"]
+    assert views(columns([english, chinese, unread])) == ["late", "pooled", "terms"]
 
 
 def test_a_better_match_is_believed_more() -> None:

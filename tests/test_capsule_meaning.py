@@ -11,11 +11,19 @@ import pytest
 from capsules import CAPSULES, at, delete, get, ids, keep, post, rows
 from conftest import World, http
 from fakes import DownEmbedder
+from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
+from keepstone.engine.cutting import Source
+from keepstone.engine.embed import embed_first_passage
+from keepstone.engine.index import passages_of
+from keepstone.engine.lookup import nearest
 from keepstone.jobs.worker import run_until_empty
+from keepstone.memory.capsules import hold_vault
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.services import Services
+from keepstone.store import candidates
+from statements import sent
 
 NOW = datetime.now(UTC)
 NOTES = {
@@ -109,7 +117,9 @@ async def test_a_long_capsule_is_found_by_the_meaning_of_its_middle(
     made = await keep(client, world.owner.auth, text, title="Minutes")
     await read(knowing, services)
     for question in ("Which wild animal ran away?", "Who caught the elephant?"):
-        (hit,) = (await get(client, world.owner.auth, CAPSULES, q=question, mode="semantic", limit=1))["items"]
+        (hit,) = (await get(client, world.owner.auth, CAPSULES, q=question, mode="semantic", limit=1, min_relevance=0))[
+            "items"
+        ]
         assert hit["id"] == made["id"]
     assert "<mark>elephant</mark>" in hit["snippet"]
 
@@ -159,6 +169,44 @@ async def test_many_old_ones_alike_do_not_hide_a_new_one(knowing: Services, serv
     async with at(knowing, NOW) as client:
         made = await keep(client, world.owner.auth, text, title="Ferry")
     assert [one["id"] for one in made["similar"]] == [recent["id"]]
+
+
+async def test_what_is_near_is_the_same_by_numbers_in_memory_and_by_the_database(
+    client: httpx.AsyncClient, knowing: Services, world: World, kept: dict[str, str]
+) -> None:
+    """However old they are: what changed since is looked at besides."""
+    auth, principal = world.owner.auth, world.owner.principal
+    await get(client, auth, CAPSULES, q="a pet", mode="hybrid")  # reads the vault into memory
+    await delete(client, auth, kept["Budget"])
+    await keep(client, auth, NOTES["Ferry"] + " Bring cash.", title="Ferry again")
+    await client.patch(f"{CAPSULES}/{kept['Luna']}", headers=auth, json={"content_md": "The puppy is called Nala now."})
+    async with knowing.db.transaction(account_scope(principal)) as conn:
+        vault = await hold_vault(conn, principal)
+        space = vault.space
+        view = knowing.resident.at_hand(principal.account, space)
+        [now] = (await candidates.survey(conn, [space])).versions
+        assert view is not None
+        assert view.version < now.version
+        first = None
+        for text in (*NOTES.values(), "Bring cash for the boat.", "Spending was cut."):
+            source = Source(kind="memory", id="", text=text, at=NOW, dated=False)
+            cut = await passages_of(knowing, [source], visibility="private")
+            first = await embed_first_passage(knowing, cut)
+            for above, limit in ((0.0, 3), (0.3, 20), (0.85, 200)):
+                by_database = await nearest(conn, space, first, above=above, limit=limit)
+                with sent() as statements:
+                    in_memory = await nearest(conn, space, first, above=above, limit=limit, view=view)
+                assert list(in_memory.items()) == list(by_database.items())
+                assert not any("ORDER BY distance" in statement for statement in statements)
+        # Where it is forgotten what changed, the database is asked as ever.
+        await conn.execute(
+            "UPDATE spaces SET version = version + 1 WHERE account = %(account)s AND space = %(space)s",
+            {"space": space},
+        )
+        by_database = await nearest(conn, space, first, above=0.0, limit=3)
+        with sent() as statements:
+            assert await nearest(conn, space, first, above=0.0, limit=3, view=view) == by_database != {}
+        assert any("ORDER BY distance" in statement for statement in statements)
 
 
 async def test_related_are_the_few_that_fit_to_what_is_being_written(
@@ -265,12 +313,20 @@ async def test_a_map_that_is_looked_at_is_made_anew_when_something_has_changed_s
 async def test_what_is_deleted_or_renamed_is_so_on_the_map_too(
     client: httpx.AsyncClient, knowing: Services, services: Services, world: World, database: str
 ) -> None:
-    auth = world.owner.auth
+    auth, path = world.owner.auth, f"{CAPSULES}/constellation"
     made = await fill(client, world, 33)
     await read(knowing, services)
+    first = await client.get(path, headers=auth)
+    with sent() as statements:
+        again = await client.get(path, headers=auth)
+        known = await client.get(path, headers={**auth, "If-None-Match": first.headers["etag"]})
+    assert again.content == first.content
+    assert (known.status_code, known.content) == (304, b"")
+    assert not [each for each in statements if "points" in each or "title" in each], "it is drawn once"
     await delete(client, auth, made[0])
     await client.patch(f"{CAPSULES}/{made[1]}", headers=auth, json={"title": "Renamed"})
-    shown = {point["id"]: point["title"] for point in (await get(client, auth, f"{CAPSULES}/constellation"))["points"]}
+    changed = await client.get(path, headers={**auth, "If-None-Match": first.headers["etag"]})
+    shown = {point["id"]: point["title"] for point in changed.json()["points"]}
     assert made[0] not in shown
     assert shown[made[1]] == "Renamed"
     (stored,) = await rows(database, "SELECT points::text FROM constellations")

@@ -6,9 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from capsules import CAPSULES, at, delete, get, ids, keep, post
+from capsules import CAPSULES, at, delete, get, ids, keep, post, rows
 from conftest import World
 from keepstone.services import Services
+from keepstone.store import capsules as store
+from statements import sent
 
 NOW = datetime.now(UTC)
 NOTES = {
@@ -146,6 +148,73 @@ async def test_a_capsule_of_800_kb_is_found_by_a_sentence_in_its_middle(
     assert await ids(client, world.owner.auth, q="aardvark") == []
     await post(client, world.owner.auth, f"{CAPSULES}/{made['id']}/restore")
     assert await ids(client, world.owner.auth, q="aardvark orangery") == [made["id"]]
+
+
+@pytest.mark.parametrize("looked_up", [0, 10**9], ids=["newest", "by-rarest"])
+async def test_words_are_found_alike_among_the_newest_and_by_the_rarest_of_them(
+    services: Services, world: World, monkeypatch: pytest.MonkeyPatch, looked_up: int
+) -> None:
+    """Common words are looked for in the newest capsules, and where those don't do, by the rarest."""
+    monkeypatch.setattr(store, "_LOOKED_UP", looked_up)
+    auth, made = world.owner.auth, dict[int, str]()
+    long = "harbour " + "a sentence that goes on for long enough to be cut. " * 120 + " pilot"
+    for number in range(24):
+        text = ("ferry", "harbour", "ferry harbour", long)[number % 4] + f" number {number}"
+        async with at(services, NOW - timedelta(days=number)) as client:
+            made[number] = (await keep(client, auth, text, tags=["even"] if number % 2 == 0 else []))["id"]
+    async with at(services, NOW) as client:
+
+        async def found(**asked: Any) -> list[str]:
+            pages, cursor = list[str](), None
+            while True:
+                more = {"cursor": cursor} if cursor else {}
+                page = await get(client, auth, CAPSULES, limit=2, **asked, **more)
+                assert all(hit["relevance"] > 0 and "<mark>" in hit["snippet"] for hit in page["items"])
+                pages += [hit["id"] for hit in page["items"]]
+                cursor = page["next_cursor"]
+                if cursor is None:
+                    return pages
+
+        assert await found(q="harbour") == [made[number] for number in range(24) if number % 4 in (1, 2, 3)]
+        assert await found(q="harbour ferry") == [made[number] for number in range(24) if number % 4 == 2]
+        assert await found(q="harbour pilot") == [made[number] for number in range(24) if number % 4 == 3]
+        assert await found(q="harbour", tag="even") == [made[number] for number in range(24) if number % 4 == 2]
+        assert await found(q="ferry 22") == [made[22]], "the last of all, of a word that many have"
+        assert await found(q="ferry pilot") == []
+        await delete(client, auth, made[2])
+        assert made[2] not in await found(q="ferry")
+
+
+async def test_of_a_common_word_the_newest_are_read_and_no_others(
+    client: httpx.AsyncClient, world: World, database: str
+) -> None:
+    auth = world.owner.auth
+    await keep(client, auth, "ferry at first")
+    copied = """
+        WITH more AS (
+            INSERT INTO memories (account, space, id, kind, content, content_hash, size_bytes, created_at)
+            SELECT account, space, 'cap_' || lpad(n::text, 24, '0'), kind, content, sha256(n::text::bytea), 1,
+                   created_at - n * interval '1 minute'
+              FROM memories, generate_series(1, 2000) n WHERE kind = 'capsule'
+            RETURNING account, space, id, created_at, content
+        ), cut AS (
+            INSERT INTO passages (account, space, source_kind, source_id, at, text, terms, term_count)
+            SELECT m.account, m.space, 'memory', m.id, m.created_at, m.content, p.terms, p.term_count
+              FROM more m, (SELECT terms, term_count FROM passages LIMIT 1) p RETURNING account, space, passage, terms
+        ), posted AS (
+            INSERT INTO terms (account, space, term, passage, frequency, length)
+            SELECT account, space, unnest(terms), passage, 1, 3 FROM cut RETURNING 1
+        ), counted AS (UPDATE spaces SET passages = passages + 2000 WHERE kind = 'vault' AND passages > 0)
+        SELECT count(*) FROM posted
+    """
+    assert (await rows(database, copied))[0][0] >= 2000
+    with sent() as statements:
+        first = await get(client, auth, CAPSULES, q="ferry", limit=10)
+    assert len(first["items"]) == 10
+    assert first["has_more"]
+    literal = [each for each in statements if "best.matched" in each]
+    assert len(literal) == 1
+    assert "FROM terms" not in literal[0], "nobody looks at two thousand postings for ten capsules"
 
 
 async def test_one_users_words_are_not_found_by_another(

@@ -13,6 +13,7 @@ from keepstone.jobs.tasks import send_digests
 from keepstone.memory.capsule_views import send_digest
 from keepstone.services import Services
 from mails import mailbox
+from statements import sent
 
 NOW = datetime.now(UTC)
 
@@ -27,6 +28,28 @@ async def test_tags_are_counted_the_most_used_first(client: httpx.AsyncClient, w
         {"tag": "auth", "count": 3}, {"tag": "web", "count": 2}, {"tag": "budget", "count": 1}
     ]  # fmt: skip
     assert (await get(client, world.member.auth, f"{CAPSULES}/tags"))["items"] == []
+
+
+async def test_views_of_all_capsules_are_made_once_and_anew_with_every_change(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    kept = await keep(client, auth, "Bread rises overnight.", title="Bread", tags=["food"])
+    paths = (f"{CAPSULES}/tags", f"{CAPSULES}/timeline?bucket=month")
+    before = [await get(client, auth, path) for path in paths]
+    with sent() as statements:
+        assert [await get(client, auth, path) for path in paths] == before
+    assert not [each for each in statements if "memories" in each], "nothing has changed"
+    assert (await get(client, auth, f"{CAPSULES}/timeline?bucket=day"))["bucket"] == "day"
+    for change in ({"tags": ["baking"]}, {"title": "Sourdough"}):
+        await client.patch(f"{CAPSULES}/{kept['id']}", headers=auth, json=change)
+    tags, timeline = [await get(client, auth, path) for path in paths]
+    assert tags["items"] == [{"tag": "baking", "count": 1}]
+    assert timeline["items"][0]["topics"] == ["baking", "Sourdough"]
+    await delete(client, auth, kept["id"])
+    assert [(await get(client, auth, path))["items"] for path in paths] == [[], []]
+    await post(client, auth, f"{CAPSULES}/{kept['id']}/restore")
+    assert (await get(client, auth, paths[0]))["items"] == [{"tag": "baking", "count": 1}]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from keepstone.access import users
 from keepstone.app import make_app
 from keepstone.jobs.worker import run_until_empty
 from keepstone.services import Services
+from keepstone.store import leftovers
+from statements import sent
 
 NOW = datetime.now(UTC)
 CLERK = "We use Clerk instead of writing our own login, because nobody here wants to run it."
@@ -357,6 +359,40 @@ async def test_everything_goes_into_the_trash_only_when_confirmed(client: httpx.
     assert len(await audited(client, world.owner.auth, "capsule.delete_all")) == 2
 
 
+async def test_of_a_vault_that_is_emptied_nothing_can_be_found_and_the_rest_goes_in_slices(
+    client: httpx.AsyncClient, services: Services, world: World, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auth, left = world.owner.auth, "SELECT count(*) FROM terms JOIN spaces USING (account, space) WHERE leftover"
+    monkeypatch.setattr(leftovers, "SLICE", 3)
+
+    async def emptied(few: int) -> list[str]:
+        made = [(await keep(client, auth, f"ferry number {number}"))["id"] for number in range(few)]
+        with sent() as statements:
+            await post(client, auth, f"{CAPSULES}/delete-all", {"confirm": "delete-all"})
+        counts.append(len(statements))
+        assert await rows(database, "SELECT 1 FROM passages JOIN spaces USING (account, space) WHERE leftover") == []
+        assert (await rows(database, left))[0][0] > few
+        assert await ids(client, auth, q="ferry") == []
+        assert await ids(client, auth, q="ferry", mode="hybrid") == []
+        return made
+
+    counts = list[int]()
+    await emptied(2)
+    first, *_ = await emptied(9)
+    assert counts[0] == counts[1], "as many statements for nine capsules as for two"
+    await post(client, auth, f"{CAPSULES}/{first}/restore")
+    assert await rows(database, "SELECT 1 FROM spaces WHERE leftover") == [], "who adds to it clears it first"
+    assert await ids(client, auth, q="ferry") == [first]
+    held = "SELECT count(DISTINCT t.passage), min(s.passages) FROM terms t JOIN spaces s USING (account, space)"
+    assert await rows(database, held) == [(1, 1)]
+    await emptied(4)
+    await run_until_empty(services)
+    assert await rows(database, "SELECT 1 FROM terms") == [], "a job clears what nobody else has"
+    assert await rows(database, "SELECT 1 FROM spaces WHERE leftover") == []
+    new = await keep(client, auth, "another ferry")
+    assert await ids(client, auth, q="ferry") == [new["id"]]
+
+
 async def test_nobody_else_finds_reads_or_changes_a_capsule(client: httpx.AsyncClient, world: World) -> None:
     made = await keep(client, world.owner.auth, CLERK)
     path = f"{CAPSULES}/{made['id']}"
@@ -504,3 +540,12 @@ async def test_a_change_that_changes_nothing_makes_no_version(client: httpx.Asyn
     for body in ({}, {"tags": ["trip"]}, {"title": made["title"]}):
         answer = await client.patch(f"{CAPSULES}/{made['id']}", headers=world.owner.auth, json=body)
         assert (answer.status_code, answer.json()["version"]) == (200, 1)
+
+
+async def test_a_save_takes_a_bounded_number_of_statements(client: httpx.AsyncClient, world: World) -> None:
+    auth = world.owner.auth
+    await keep(client, auth, "The first of all.")
+    with sent() as statements:
+        await keep(client, auth, "Another one, with tags.", tags=["a", "b", "c"])
+    assert len(statements) <= 13, statements
+    assert len([each for each in statements if "kind = 'vault'" in each]) == 1, "found, held and entered at once"

@@ -191,6 +191,12 @@ def test_a_graph_and_its_nodes(keepstone: Keepstone) -> None:
     assert (again.id, again.existing) == (pier.id, True)
     moved = keepstone.graphs.add_node(graph.id, "The ferry leaves from pier 5.", node_type="fact", supersedes=[pier.id])
     assert moved.superseded == (pier.id,)
+    assert keepstone.graphs.node(graph.id, pier.id).superseded_by == moved.id
+    assert keepstone.graphs.revive_node(graph.id, pier.id).superseded_by is None
+    third = keepstone.graphs.add_node(
+        graph.id, "The ferry leaves from pier 5 now.", node_type="fact", supersede=[pier.id]
+    )
+    assert (third.superseded, third.may_supersede) == ((pier.id,), ())
     boat = keepstone.graphs.add_node(graph.id, "The ferry is called Sirius.", metadata={"place": "sea"})
     edge = keepstone.graphs.add_edge(graph.id, boat.id, moved.id, "leaves_from", metadata={"sure": True})
     assert {one.edge_type for one in keepstone.graphs.edges(graph.id, page_size=1)} == {"supersedes", "leaves_from"}
@@ -237,6 +243,9 @@ def test_a_room_and_its_agents(keepstone: Keepstone) -> None:
     newer = keepstone.rooms.add_landmark(room.id, "Departure is always at ten.", supersedes=[mark.id])
     assert [one.id for one in keepstone.rooms.landmarks(room.id)] == [newer.id]
     assert len(keepstone.rooms.landmarks(room.id, superseded=True)) == 2
+    assert keepstone.rooms.revive_landmark(room.id, mark.id).superseded_by is None
+    suggested = keepstone.rooms.add_landmark(room.id, "Departure is now always at ten.", supersede="suggest")
+    assert (suggested.superseded, mark.id in suggested.may_supersede) == ((), True)
     composed = keepstone.rooms.compose(room.id, "When do we leave?", agent="pilot", user=me.id)
     assert "at ten" in "".join(one.content for one in composed.messages)
     assert composed.filter.run_ids
@@ -248,14 +257,18 @@ def test_a_room_and_its_agents(keepstone: Keepstone) -> None:
     assert [one.text for one in keepstone.dms.working("pilot")] == ["Between us: I get seasick.", "I won't tell."]
     assert len(list(keepstone.dms.messages("pilot", page_size=1))) == 2
     pinned = keepstone.dms.add_landmark("pilot", "Has pills in the left drawer.")
-    assert keepstone.dms.landmarks("pilot") == (pinned,)
+    assert keepstone.dms.landmarks("pilot") == (keepstone.dms.revive_landmark("pilot", pinned.id),)
     assert list(keepstone.dms.summaries("pilot")) == list(keepstone.dms.memories("pilot")) == []
     assert "left drawer" in "".join(one.content for one in keepstone.dms.compose("pilot", "Where?").messages)
     known = keepstone.profiles.remember(me.id, "Sails since childhood.")
-    assert list(keepstone.profiles.memories(me.id)) == [known]
+    assert [one.id for one in keepstone.profiles.memories(me.id)] == [known.id]
+    sells = keepstone.profiles.remember(me.id, "Sails no more.", supersede=[known.id])
+    assert (sells.superseded, [one.id for one in keepstone.profiles.memories(me.id)]) == ((known.id,), [sells.id])
+    assert keepstone.profiles.revive_memory(me.id, known.id).superseded_by is None
     project = keepstone.projects.create("Refit")
     planned = keepstone.projects.remember(project.id, "The hull is painted in May.", type="decision")
-    assert list(keepstone.projects.memories(project.id)) == [planned]
+    same = keepstone.projects.revive_memory(project.id, planned.id)
+    assert list(keepstone.projects.memories(project.id, superseded=True)) == [same]
     keepstone.rooms.remove_agent(room.id, "pilot")
     keepstone.rooms.delete(room.id)
     assert [one.id for one in keepstone.rooms.list(deleted=True)] == [room.id]
@@ -293,6 +306,11 @@ def test_workspaces_memories_and_files(keepstone: Keepstone) -> None:
     assert [one.id for one in keepstone.memories.list(place.id, deleted=True)] == [memory.id]
     assert keepstone.memories.restore(place.id, memory.id) == keepstone.memories.get(place.id, memory.id)
     assert keepstone.memories.rerun_extraction(place.id, memory.id).id == memory.id
+    newer = keepstone.memories.create(place.id, "The ferry leaves at noon.", supersede=[memory.id])
+    assert newer.superseded == (memory.id,)
+    assert [one.id for one in keepstone.memories.list(place.id)] == [newer.id]
+    assert {one.superseded_by for one in keepstone.memories.list(place.id, superseded=True)} == {newer.id, None}
+    assert keepstone.memories.revive(place.id, memory.id).superseded_by is None
     file = keepstone.files.upload(place.id, "fares ö.md", b"# Fares\n\nA crossing costs four crowns.\n")
     assert (file.name, file.media_type) == ("fares ö.md", "text/markdown")
     assert keepstone.files.content(place.id, file.id) == b"# Fares\n\nA crossing costs four crowns.\n"

@@ -124,11 +124,11 @@ async def test_the_layers_stand_in_their_order_with_what_they_hold(
     assert layers["working"]["ids"][-1] == last["id"]
     assert len(layers["working"]["ids"]) == 3
     assert layers["working"]["name"] == "the last 3 messages"
-    assert layers["episodic"]["ids"]
+    assert layers["episodic"]["ids"] == []  # what is summed up stands there word for word
     assert kept["id"] in layers["semantic"]["ids"]
     assert len(layers["structured"]["ids"]) == 1
     assert layers["landmarks"]["ids"] == [pinned["id"]]
-    assert all(one["tokens"] > 0 for one in layers.values())
+    assert all(one["tokens"] > 0 for layer, one in layers.items() if layer != "episodic")
     first, *middle, asked = composed["messages"]
     assert first["role"] == "system"
     assert [one["role"] for one in middle] == ["user", "assistant", "user"]
@@ -140,7 +140,7 @@ async def test_the_layers_stand_in_their_order_with_what_they_hold(
         "Answer briefly.", "", "You are Scout (scout).", f"[ROOM] Island ({room})", f"[PROJECT] {project}",
         f"[PARTICIPANTS] olga ({owner.user.id}), max ({member.user.id}); agents: scout",
     ]  # fmt: skip
-    titles = ["[LANDMARKS]", "[FACTS]", "[SUMMARIES]", "[RECALL]"]
+    titles = ["[LANDMARKS]", "[FACTS]", "[RECALL]"]
     places = [next(place for place, line in enumerate(head) if line.startswith(title)) for title in titles]
     assert places == sorted(places)
     assert head[6].startswith(OPENING)
@@ -371,6 +371,7 @@ async def test_each_agent_has_its_own_window_and_its_own_compaction(
     asked = await compose(counting, auth, room, "Plates?", agent="giant", context_window=1400)
     assert asked["tokens"]["window"] == 1400
     assert asked["compacted"]
+    assert [one[1] for one in await compactions(database)] == ["agent:scout", "agent:herald"]  # giant's own is larger
 
 
 async def test_what_is_told_late_does_not_hide_what_was_not_compacted(

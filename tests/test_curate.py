@@ -256,3 +256,80 @@ async def test_on_nonsense_the_rules_score_stays(nonsense: str) -> None:
 async def test_a_model_that_fails_is_the_callers_business() -> None:
     with pytest.raises(UpstreamError):
         await refine(FakeModel(None), grey())
+
+
+TWO_MATTERS = [
+    [
+        ("user", "Why does the invoice search take nine seconds?"),
+        ("assistant", "It reads the whole table, since nothing is indexed by customer. An index brings it to 20 ms."),
+        ("user", "Ok. Also, we decided to open the Graz branch on 4 October."),
+    ],
+    [
+        ("user", "Why does the invoice search take nine seconds?"),
+        ("assistant", "It reads the whole table, since nothing is indexed by customer. An index brings it to 20 ms."),
+        ("user", "Thanks! Go-live is decided: we launch on Monday."),
+        ("assistant", "Noted."),
+    ],
+    [
+        ("user", "Warum braucht die Rechnungssuche neun Sekunden?"),
+        ("assistant", "Sie liest die ganze Tabelle, weil ein Index auf dem Kunden fehlt. Damit sind es 20 ms."),
+        ("user", "Alles klar, danke. Übrigens haben wir entschieden, die Filiale in Graz am 4. Oktober zu eröffnen."),
+    ],
+    [
+        ("user", "发票搜索为什么要九秒？"),
+        ("assistant", "因为客户字段上没有索引，每次都要扫描整张表，加上索引就只要二十毫秒。"),
+        ("user", "好的。我们决定十月四号开格拉茨分店。"),
+    ],
+]
+
+
+@pytest.mark.parametrize("turns", TWO_MATTERS)
+def test_what_comes_after_an_answer_and_is_of_something_else_is_a_segment_of_its_own(
+    turns: list[tuple[str, str]],
+) -> None:
+    answer, decision = curate(said(*turns))
+    assert answer.messages == (0, 1)
+    assert decision.messages[0] == 2
+    assert decision.score >= KEEP
+    assert "decision" in codes(decision)
+    assert "answered_question" not in codes(decision)
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [("user", "Which queue fits us, Kafka or Redis?"), ("assistant", "Redis is plenty for 200 jobs a minute."),
+         ("user", "Ok, then we decided: Redis.")],
+        [("user", "How long may a lease run?"), ("assistant", "At most 12 months, and it can be renewed once."),
+         ("user", "Great, that settles it.")],
+        [("user", "Wie lange darf der Vertrag laufen?"), ("assistant", "Höchstens 12 Monate."),
+         ("user", "Gut, dann nehmen wir zwölf Monate.")],
+        [("user", "租约最长多久？"), ("assistant", "最长十二个月，可以续签一次。"), ("user", "好的，那就签十二个月。")],
+    ],
+)  # fmt: skip
+def test_what_leads_on_from_an_answer_stays_with_it(turns: list[tuple[str, str]]) -> None:
+    assert len(curate(said(*turns))) == 1
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [("Ann", "Good morning!"), ("Ben", "Morning! How was the weekend?"),
+         ("Ann", "We decided to move the mail server to Graz.")],
+        [("user", "Hello there, how are you?"), ("assistant", "I'm doing great, thank you! How can I help you today?"),
+         ("user", "We decided to move the mail server to Graz.")],
+        [("user", "Guten Morgen, wie geht es dir?"), ("assistant", "Guten Morgen! Womit kann ich helfen?"),
+         ("user", "Wir haben entschieden, den Mailserver nach Graz zu ziehen.")],
+        [("user", "大家早上好"), ("小李", "早上好！周末过得怎么样？"), ("user", "我们决定把邮件服务器搬到格拉茨。")],
+    ],
+)  # fmt: skip
+def test_a_greeting_is_not_kept_nor_goes_along_with_what_is(turns: list[tuple[str, str]]) -> None:
+    *greetings, decision = curate(said(*turns))
+    assert decision.messages == (2,)
+    assert decision.score >= KEEP
+    assert all(segment.score < GREY[0] for segment in greetings)
+
+
+def test_a_question_behind_a_greeting_is_a_question() -> None:
+    segment = only(("user", "Hi! Which port does the gateway use?"), ("assistant", "The gateway listens on port 8443."))
+    assert "answered_question" in codes(segment)

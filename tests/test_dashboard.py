@@ -6,7 +6,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import NARROW, visiting
+from browser import NARROW, Held, visiting
 from live import Live
 
 PAGES = ("Recall", "Playground", "Quorum", "Rooms", "Graphs", "Scopes", "Settings", "Pricing", "Console")
@@ -42,9 +42,45 @@ async def test_on_a_phone_the_menu_is_behind_a_button_and_nothing_is_wider_than_
             await visitor.page.get_by_role("button", name="Menu").click()
             await menu.get_by_role("link", name=name, exact=True).click()
             await expect(menu).not_to_be_in_viewport()
+            await expect(visitor.page).to_have_title(re.compile(f"{name}.*Keepstone"))
             await expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
             wide = await visitor.page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert wide <= 0, name
+
+
+async def test_a_menu_that_was_opened_again_stays_open_when_a_slow_page_comes(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server, viewport=NARROW, has_touch=True) as visitor:
+        await visitor.go("/dashboard/recall")
+        late = Held()
+        await visitor.page.route(re.compile(r"/assets/Rooms-.*\.js"), late)
+        menu = visitor.page.get_by_role("navigation", name="Pages")
+        await visitor.page.get_by_role("button", name="Menu").click()
+        async with visitor.page.expect_request(re.compile(r"/assets/Rooms-.*\.js")):
+            await menu.get_by_role("link", name="Rooms", exact=True).click()
+        await expect(menu).not_to_be_in_viewport()
+        await visitor.page.get_by_role("button", name="Menu").click()
+        late.release()
+        await expect(visitor.page).to_have_url(re.compile("/dashboard/rooms"))
+        await expect(visitor.page.get_by_role("heading", level=1)).to_contain_text("Rooms")
+        await menu.get_by_role("link", name="Graphs", exact=True).click()
+        await expect(visitor.page).to_have_url(re.compile("/dashboard/graphs"))
+
+
+async def test_under_the_address_of_a_slow_page_nothing_of_the_one_before_is_shown(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go("/dashboard/recall")
+        await expect(page.get_by_role("heading", level=1, name="Recall")).to_be_visible()
+        late = Held()
+        await page.route(re.compile(r"/assets/Rooms-.*\.js"), late)
+        await page.get_by_role("link", name="Rooms", exact=True).click()
+        await expect(page).to_have_url(re.compile("/dashboard/rooms"))
+        await expect(page.get_by_role("heading", level=1)).to_have_count(0)
+        await expect(page.get_by_role("status", name="Loading…")).to_be_visible()
+        late.release()
+        await expect(page.get_by_role("heading", level=1, name="Rooms")).to_be_visible()
 
 
 async def test_search_is_one_shortcut_away_and_opens_what_it_finds(chromium: Browser, server: Live) -> None:

@@ -17,12 +17,13 @@ import pytest
 
 from keepstone.errors import Misconfigured, UpstreamError
 from keepstone.providers import embedders as loading
-from keepstone.providers.embedder import Embedder, Embedding, well_formed
+from keepstone.providers.embedder import Embedder, Embedding
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.encoder import Encoder
 from keepstone.providers.manifest import BUILTIN
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.use import BATCH_CHARACTERS, Use
+from keepstone.providers.windows import well_formed
 from keepstone.providers.wordpieces import load_tokenizer
 from keepstone.settings import Settings
 from weights import weights

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from conftest import World, http
@@ -17,9 +19,9 @@ from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Tokens
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.encoder import FORMER, Encoder, former
-from keepstone.providers.manifest import read_manifest
+from keepstone.providers.manifest import BUILTIN, read_manifest
 from keepstone.providers.reading import Reader
-from keepstone.providers.wordpieces import load_tokenizer
+from keepstone.providers.wordpieces import cut, load_tokenizer
 from keepstone.services import Services
 from keepstone.settings import Settings, read_settings
 from tiny_encoder import TOKENIZER, make_graph, write_encoder
@@ -28,6 +30,14 @@ from weights import weights
 SAID = "Anna: We got a dog last week"
 BEFORE = "Ben: What is new?"
 TEXT = "Did the puppy bark?"
+
+
+@given(st.text(st.characters(codec="ascii"), max_size=300))
+def test_a_text_is_cut_by_its_pieces_whether_or_not_they_are_counted(text: str) -> None:
+    tokenizer = (BUILTIN / "tokenizer.json").absolute()
+    number = len(load_tokenizer(tokenizer).encode(text, add_special_tokens=False).ids)
+    for window in (16, max(16, number), max(16, number - 1)):
+        assert (cut(tokenizer, False, window, 4, text) == [(0, len(text))]) == (number <= window)
 
 
 def piece(name: str) -> int:

@@ -1,7 +1,11 @@
 """What a fault of the database is called: only a connection that is gone is "not answering"."""
 
+import math
+from typing import Any
+
 import psycopg
 import pytest
+from psycopg_pool import AsyncConnectionPool
 
 from keepstone.errors import DiskFull, KeepstoneError, TooLarge, Unavailable
 from keepstone.model.principal import ReadScope
@@ -56,6 +60,37 @@ async def test_a_connection_that_is_gone_is_not_answering(services: Services) ->
         async with services.db.transaction(ReadScope(account=1)) as conn:
             await conn.execute("SELECT pg_terminate_backend(pg_backend_pid())")
     assert raised.value.retry_after == 1
+
+
+async def test_a_connection_that_was_ended_while_nobody_used_it_is_not_felt(services: Services) -> None:
+    async with services.db.transaction(ReadScope(account=1)) as conn:
+        number = conn.info.backend_pid
+    async with services.db.as_owner() as owner:
+        await owner.execute("SELECT pg_terminate_backend(%(number)s, 5000)", {"number": number})
+    async with services.db.transaction(ReadScope(account=1)) as conn:
+        assert conn.info.backend_pid != number
+
+
+async def test_a_connection_that_was_just_used_is_not_asked_whether_it_lives(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    check = AsyncConnectionPool.check_connection
+
+    async def counted(conn: Any) -> None:
+        asked.append(conn)
+        await check(conn)
+
+    monkeypatch.setattr(AsyncConnectionPool, "check_connection", counted)
+    async with services.db.unscoped() as conn:
+        conn.checked_at = -math.inf
+    asked.clear()
+    async with services.db.unscoped() as conn:
+        assert asked == [conn], "nobody has heard of it for long"
+    for _ in range(5):
+        async with services.db.unscoped():
+            pass
+    assert asked == [conn]
 
 
 async def test_a_connection_that_goes_while_a_job_is_added_is_not_answering_either(services: Services) -> None:

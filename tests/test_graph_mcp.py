@@ -20,7 +20,8 @@ from mcp.client.streamable_http import streamable_http_client
 from conftest import World
 from graphs import FIRST, SECOND
 from keepstone.access import operator, plans
-from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
+from keepstone.engine import floors
+from keepstone.memory.graph_recall import MOST_RESULTS, RESULTS
 from keepstone.model.plan import Plan
 from keepstone.services import Services
 from keepstone.surfaces.mcp.graph import ask
@@ -216,6 +217,13 @@ def test_an_invalid_parameter_is_answered_with_what_would_be_right(
         ("memory_store", {"content": "x", "metadata": "y"}, "INVALID_PARAMETER", "metadata must be an object"),
         ("memory_store", {"content": "x", "supersedes": NODE}, "INVALID_PARAMETER", "supersedes must be a list"),
         ("memory_store", {"content": "x", "supersedes": [NODE]}, "NOT_FOUND", "memory_recall"),
+        ("memory_store", {"content": "x", "supersede": [NODE]}, "NOT_FOUND", "memory_recall"),
+        (
+            "memory_store",
+            {"content": "x", "supersede": "maybe"},
+            "INVALID_PARAMETER",
+            'must be "auto", "suggest", "off"',
+        ),
         ("memory_store", {"content": "x", "valid_from": "2999-01-01"}, "INVALID_PARAMETER", "in the future"),
         ("memory_store", {"content": "<recalled-memory>x"}, "INVALID_PARAMETER", "nothing to remember"),
         ("memory_store", {"content": "x" * 300_000}, "INVALID_PARAMETER", "256 KB"),
@@ -320,6 +328,10 @@ async def through_all_tools(client: Client, word: str) -> None:
     )
     assert newer["superseded"] == [other["node"]["id"]]
     assert "as_of" in said
+    _, kept = await call(
+        client, "memory_store", content=f"{word} is free again", supersede=[newer["node"]["id"]], graph_id=graph
+    )
+    assert (kept["superseded"], kept["may_supersede"]) == ([newer["node"]["id"]], [])
     _, found = await call(client, "memory_recall", query=f"{word} dollars", graph_id=graph, min_relevance=0)
     assert other["node"]["id"] not in [one["id"] for one in found["results"]]
     text, gone = await call(client, "memory_forget", id=node, graph_id=graph)
@@ -447,7 +459,7 @@ def test_the_tool_the_route_and_the_core_agree() -> None:
     assert set(GraphRecallIn.model_fields) == set(Recall.model_fields) - {"graph_id"}
     taken = GRAPH.tools["memory_recall"]["inputSchema"]["properties"]
     shown = (taken["max_results"]["default"], taken["max_results"]["maximum"], taken["min_relevance"]["default"])
-    assert shown == (RESULTS, MOST_RESULTS, RELEVANT) == (10, 100, 0.5)
+    assert shown == (RESULTS, MOST_RESULTS, floors.GRAPH) == (10, 100, 0.5)
 
 
 def test_a_time_may_be_written_in_every_way_that_iso_8601_has() -> None:

@@ -15,12 +15,13 @@ from fakes import DownEmbedder, WordEmbedder
 from graphs import FIRST, SECOND, clocked, found, make_graph, read, recall, store
 from keepstone.access import operator, plans
 from keepstone.app import make_app
-from keepstone.memory import graph_recall
+from keepstone.memory import filtered, graph_recall
 from keepstone.model.graph import NodeFilter
 from keepstone.model.plan import Plan
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.services import Services
+from statements import sent
 from workspaces import call
 
 DAY = timedelta(days=1)
@@ -142,6 +143,36 @@ async def test_metadata_is_matched_by_any_value_and_by_all_pairs(
     }
     hits = await found(client, auth, "walrus", metadata_filter=wanted)
     assert "".join(sorted(ids[one] for one in hits)) == passing
+
+
+@pytest.mark.parametrize(("few", "worth_all"), [(5_000, 0), (-1, 10**9), (-1, 0)], ids=["named", "looked-up", "all"])
+async def test_what_passes_a_filter_is_asked_once_and_anew_when_a_node_has_changed(
+    client: httpx.AsyncClient, services: Services, world: World, monkeypatch: pytest.MonkeyPatch, few: int,
+    worth_all: int,
+) -> None:  # fmt: skip
+    auth = world.owner.auth
+    monkeypatch.setattr(filtered, "WORTH_ALL", worth_all)
+    web = [await store(client, auth, f"Status of number {number}", metadata={"team": "web"}) for number in range(3)]
+    await store(client, auth, "Status of another", metadata={"team": "data"})
+    wanted = NodeFilter(metadata={"team": "web"})
+
+    async def asked() -> set[str]:
+        answer = await graph_recall.recall(
+            services, world.owner.principal, query="status", graph_id=None, wanted=wanted, min_relevance=0, few=few
+        )
+        return {one.memory.id for one in answer.results}
+
+    assert await asked() == {node["id"] for node in web}
+    with sent() as statements:
+        assert await asked() == {node["id"] for node in web}
+    repeated = [each for each in statements if "passing_nodes" in each or "passing AS" in each]
+    assert len(repeated) == (1 if worth_all and few < 0 else 0)
+    path = f"/v1/graphs/default/nodes/{web[0]['id']}"
+    answer = await client.patch(path, headers=auth, json={"metadata": {"team": "data"}})
+    assert answer.status_code == 200, answer.text
+    assert await asked() == {node["id"] for node in web[1:]}
+    await client.delete(f"/v1/graphs/default/nodes/{web[1]['id']}", headers=auth)
+    assert await asked() == {web[2]["id"]}
 
 
 async def test_a_time_range_is_of_what_was_made_or_changed_in_it(services: Services, world: World) -> None:

@@ -126,7 +126,8 @@ async def test_a_node_is_given_back_as_it_was_stored(client: httpx.AsyncClient, 
     assert made["metadata"] == metadata
     assert made["created_at"] == made["updated_at"] == made["valid_from"]
     again = await call(client, auth, "GET", f"/graphs/default/nodes/{made['id']}")
-    assert again == {name: value for name, value in made.items() if name not in {"existing", "superseded"}}
+    of_storing = {"existing", "superseded", "may_supersede"}
+    assert again == {name: value for name, value in made.items() if name not in of_storing}
     assert (await store(client, auth, "Only text"))["node_type"] == "note"
     assert len(await audited(client, auth, "node.create")) == 2
 

@@ -8,12 +8,26 @@ from typing import Any
 import pytest
 
 import growth
-from keepstone.engine import curate, dedup, keyphrases, segments, snippets, summarise, terms, titles, when
+from keepstone.engine import (
+    curate,
+    dedup,
+    keyphrases,
+    quotation,
+    segments,
+    snippets,
+    standing,
+    summarise,
+    terms,
+    titles,
+    when,
+)
 from keepstone.engine.extract import memories
+from keepstone.engine.extract.heard import passages
 from keepstone.engine.language import sentences, tables
 from keepstone.engine.people.statements import statements
 from keepstone.engine.takeaways.messages import takeaways
 from keepstone.providers import tokenizer
+from keepstone.relay.dialects.written_calls import written_calls
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _READERS: dict[str, Callable[[str], object]] = {
@@ -30,10 +44,16 @@ _READERS: dict[str, Callable[[str], object]] = {
     "summarise": lambda text: summarise.summarise([summarise.RoomLine("Ana", text, _NOW)]),
     "curate": lambda text: curate.curate([segments.SpokenMessage("Ana", text)]),
     "extract_said": memories.extract_said,
+    "passages": lambda text: list(passages(text)),
     "extract_written": lambda text: memories.extract_written(text, "research"),
     "statements": lambda text: statements("Ana", text, ("Ana", "Bo")),
     "takeaways": lambda text: takeaways("Ana", text, ("Ana", "Bo")),
     "tokens": tokenizer.careful,
+    "own_words": quotation.own_words,
+    "cut-off quotations": lambda text: quotation.own_words(text.replace("a", "0123456789</recalled-memory>")),
+    "retold": quotation.retold,
+    "standing_wish": standing.standing_wish,
+    "written_calls": lambda text: written_calls(f"```{text}x_save", {"x_save"}),
 }
 _UNITS = ("a", "f0", "aA", " ", "\n", "A ", "a. ", "中", "哈", "- a\n", "[a](", "1/", "I am a ", "`a", "((")
 

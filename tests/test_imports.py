@@ -9,19 +9,22 @@ SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 # From the bottom up; on one line, side by side: those don't know each other.
 LAYERS = (
     {"__init__", "errors"},
-    {"model"},
-    {"settings", "throttle", "replies", "home", "footprint", "nesting", "offload", "disk"},
+    {"model", "tallies", "link"},
+    {"settings", "throttle", "replies", "home", "footprint", "nesting", "offload", "disk", "machine"},
     {"observe", "postgres", "providers", "importers"},
     {"store"},
+    {"resident"},
     {"services"},
     {"engine", "access"},
     {"memory"},
     {"relay"},
     {"jobs"},
-    {"runtime"},
+    {"runtime", "processes"},
     {"surfaces.http"},
     {"surfaces.rest", "surfaces.web", "surfaces.mcp", "surfaces.chat", "surfaces.openai", "surfaces.mem0"},
     {"app"},
+    {"further"},
+    {"serve"},
     {"cli"},
     {"__main__"},
 )
@@ -31,6 +34,8 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 LATE = {
     "cli/__init__.py": "keepstone.cli",  # so that `keepstone --help` answers at once
     "providers/embedders.py": "keepstone.providers",  # onnxruntime
+    "providers/judge.py": "keepstone.providers",  # onnxruntime
+    "providers/products.py": "keepstone.providers",  # onnxruntime
     "surfaces/mcp/endpoint.py": "keepstone.surfaces.mcp.protocol",  # the package that speaks MCP
 }
 # Which package reads a document is looked up by its kind.

@@ -125,3 +125,18 @@ def test_every_table_of_the_package_can_be_read(name: str) -> None:
 
 def test_phrases_are_read_in_time_that_grows_with_their_length() -> None:
     assert phrases.read("(a|b) " * 2_000, lambda _: phrases.Phrase("", ())).source
+
+
+@pytest.mark.parametrize("name", ["search", "subn", "flags", "groupindex"])
+def test_a_pattern_is_made_once_whatever_is_asked_of_it(name: str) -> None:
+    made: list[int] = []
+
+    def make() -> re.Pattern[str]:
+        made.append(1)
+        return re.compile("boat")
+
+    pattern = tables.late(make)
+    assert made == []
+    for _ in range(3):
+        getattr(pattern, name)
+    assert made == [1]

@@ -29,11 +29,21 @@ def test_packing_keeps_the_signs_in_a_bit_a_dimension(vectors: Vectors) -> None:
 
 @pytest.mark.parametrize("dimensions", [128, 96, 100, 7])
 def test_maxsim_is_the_weighted_mean_of_the_best_products(dimensions: int) -> None:
-    query, weights = unit(3, 1, dimensions), np.array([1.0, 2.0, 5.0])
+    query, weights = np.rint(unit(3, 1, dimensions) * 127), np.array([1.0, 2.0, 5.0])
+    query[:, 0] = 127  # of a question a byte a dimension is kept: this one loses nothing by that
+    query /= np.float32(127)
     passages = [unit(rows, rows, dimensions) for rows in (4, 1, 9)]
     signs = [np.sign(passage) / np.float32(dimensions**0.5) for passage in passages]
     expected = [(query @ each.T).max(axis=1) @ weights / weights.sum() for each in signs]
     assert np.allclose(late.maxsim(query, weights, [late.pack(each) for each in passages]), expected, atol=1e-5)
+
+
+def test_what_a_question_loses_by_a_byte_a_dimension_is_next_to_nothing() -> None:
+    query, weights = unit(12, 1), np.ones(12)
+    passages = [unit(rows, rows) for rows in (4, 1, 9)]
+    signs = [np.sign(passage) / np.float32(128**0.5) for passage in passages]
+    expected = [(query @ each.T).max(axis=1) @ weights / weights.sum() for each in signs]
+    assert np.allclose(late.maxsim(query, weights, [late.pack(each) for each in passages]), expected, atol=1e-3)
 
 
 def test_a_passage_of_other_dimensions_gets_nothing_and_disturbs_nobody() -> None:

@@ -10,7 +10,7 @@ from conftest import World
 from fakes import HearingEmbedder
 from keepstone.access.readscope import job_scope
 from keepstone.app import make_app
-from keepstone.engine.embed import embed_slice
+from keepstone.engine.embed import embed_slices
 from keepstone.model.message import NewPassage
 from keepstone.providers.embedders import Embedders
 from keepstone.services import Services
@@ -85,7 +85,7 @@ async def test_a_turn_that_somebody_may_not_see_leaves_no_trace_in_the_vectors_o
                     visibility=visibility, text=text, foreign=False, frequencies={"word": 1},
                 )  # fmt: skip
                 await passages.insert(conn, space, [said])
-            await embed_slice(listening, job_scope(account, space), space)
+            await embed_slices(listening, job_scope(account, space), space)
         query = """
             SELECT v.embedding::text, t.tokens FROM passages p JOIN vectors v USING (account, space, passage)
               JOIN token_vectors t USING (account, space, vector_set, passage)

@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 
 from capsules import rows
-from conftest import World
+from conftest import World, http
 from fakes import FakeModel
 from keepstone.access import operator, plans, users
 from keepstone.app import make_app
@@ -695,6 +695,37 @@ async def test_the_same_in_other_words_is_known_and_what_no_longer_holds_is_upda
     assert len(await knowing.call("history", berlin["id"])) == 2
     (late,) = await knowing.add("I live in Rome.", user_id="anna", timestamp=86_400)
     assert late["event"] == "ADD", "told now, but of long ago"
+
+
+async def test_what_an_update_replaced_holds_again_with_one_call_and_a_caller_chooses(
+    knowing: Mem0, services: Services, models: tuple[Embedder, ...], world: World
+) -> None:
+    (berlin,) = await knowing.add("I live in Berlin.", user_id="anna")
+    (munich,) = await knowing.add("I live in Munich now.", user_id="anna")
+    path = f"/v1/memories/{berlin['id']}"
+    async with http(make_app(replace(services, embedders=Embedders(models)))) as client:
+        for _ in range(2):
+            back = (await client.post(f"{path}/revive/", headers=world.owner.auth)).json()
+            assert (back["id"], back["memory"]) == (berlin["id"], "I live in Berlin.")
+            assert sorted(await knowing.listed(ANNA)) == ["I live in Berlin.", "I live in Munich now."]
+        assert (await client.post(f"{path}/revive/", headers=world.stranger.auth)).status_code == 404
+
+        async def add(text: str, supersede: Any) -> httpx.Response:
+            body = {"messages": [{"role": "user", "content": text}], "user_id": "ben", "supersede": supersede}
+            return await client.post("/v3/memories/add/", headers=world.owner.auth, json=body)
+
+        (rome,) = (await add("I live in Rome.", "auto")).json()["results"]
+        (bari,) = (await add("I live in Bari now.", "suggest")).json()["results"]
+        assert (bari["event"], bari["may_supersede"]) == ("ADD", [rome["id"]])
+        (pisa,) = (await add("I live in Pisa now.", "off")).json()["results"]
+        assert (pisa["event"], pisa["may_supersede"]) == ("ADD", [])
+        (named,) = (await add("I live in Como now.", [rome["id"]])).json()["results"]
+        assert (named["id"], named["event"], named["previous_memory"]) == (rome["id"], "UPDATE", "I live in Rome.")
+        assert (await add("I live in Asti now.", "perhaps")).status_code == 422
+        assert (await add("I live in Asti now.", [munich["id"]])).status_code == 404  # another user's
+        assert (await add("I live in Asti now.", [rome["id"], bari["id"]])).status_code == 400
+    events = [version["event"] for version in await knowing.call("history", berlin["id"])]
+    assert events == ["ADD", "UPDATE", "UPDATE"]
 
 
 async def test_a_job_reads_what_came_in_great_numbers(

@@ -1,5 +1,8 @@
 """The page of graphs: nodes as a list and as a picture, recall, and all that can be done with a node."""
 
+import asyncio
+import re
+
 import pytest
 from playwright.async_api import Browser, Page, expect
 
@@ -40,7 +43,7 @@ async def test_an_example_is_found_by_meaning_looked_at_and_drawn(chromium: Brow
         await expect(first.get_by_role("img", name="Relevance")).to_be_visible()
         await expect(page.get_by_text("relevant enough")).to_be_visible()
         await page.get_by_role("button", name="Copy the id").click()
-        assert (await page.evaluate("navigator.clipboard.readText()")).startswith("qry_")
+        await visitor.copied(lambda text: text.startswith("qry_"))
         await visitor.accessible()
 
         await page.get_by_label("Metadata has").fill('{"team": "backend"}')
@@ -114,6 +117,52 @@ async def test_a_node_is_kept_corrected_superseded_related_forgotten_and_brought
         await page.get_by_role("switch", name="Only what was forgotten").click()
         await page.get_by_role("button", name="Restore").click()
         await expect(page.get_by_text("Nothing here matches the filters.")).to_be_visible()
+
+
+async def test_what_a_node_superseded_holds_again_with_a_click(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        graph = visitor.api.post("/v1/graphs", json={"name": "Hours"}).json()["id"]
+        await visitor.go(f"/dashboard/graphs?graph={graph}")
+        sheet = page.get_by_role("dialog", name="Node", exact=True)
+        rows = page.get_by_role("main").get_by_role("listitem")
+        path = f"/v1/graphs/{graph}/nodes"
+        old = visitor.api.post(path, json={"content": "The office is open on Mondays"}).json()["id"]
+        newer = {"content": "The office is no longer open on Mondays", "supersede": [old]}
+        new = visitor.api.post(path, json=newer).json()["id"]
+        while visitor.api.get("/readyz").json()["pending_embeddings"]:
+            await asyncio.sleep(0.2)
+        await visitor.go(f"/dashboard/graphs?graph={graph}&node={new}")
+        await sheet.get_by_role("button", name="The office is open on Mondays").click()
+        await expect(sheet).to_contain_text("Superseded by")
+        await visitor.accessible()
+        await sheet.get_by_role("button", name="Undo").click()
+        await expect(sheet.get_by_text("Superseded by")).to_have_count(0)
+        await sheet.get_by_role("button", name="Close").click()
+        await expect(rows).to_have_count(2)
+
+        await store(page, "The office is open on Mondays again instead")
+        await sheet.get_by_role("button", name="Close").click()
+        await page.get_by_role("alert").last.get_by_role("button", name="Undo").click()
+        await expect(rows).to_have_count(3)
+
+
+async def test_filters_that_are_filled_in_one_after_the_other_all_count(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        graph = visitor.api.post("/v1/graphs", json={"name": "Filtered"}).json()["id"]
+        for content, kind, team in (("Ann", "person", "a"), ("Bob", "person", "b"), ("Cup", "thing", "a")):
+            node = {"content": content, "node_type": kind, "metadata": {"team": team}}
+            assert visitor.api.post(f"/v1/graphs/{graph}/nodes", json=node).is_success
+        await visitor.go(f"/dashboard/graphs?graph={graph}")
+        rows = page.get_by_role("main").get_by_role("listitem")
+        await expect(rows).to_have_count(3)
+        await page.get_by_role("button", name="Filters").click()
+        await page.get_by_label("Type").fill("person")
+        await page.get_by_label("Metadata has").fill('{"team": "a"}')
+        await expect(page).to_have_url(re.compile("type=person&meta="))
+        await expect(rows).to_have_count(1)
+        await expect(rows).to_contain_text("Ann")
 
 
 async def test_graphs_are_made_and_deleted_and_come_back(chromium: Browser, server: Live) -> None:

@@ -48,7 +48,7 @@ async def test_the_first_start_leads_through_its_link_to_a_password(chromium: Br
         await visitor.accessible()
         await page.get_by_label("E-mail").fill("owner@localhost")
         await page.get_by_label("Password").fill(PASSWORD)
-        await page.keyboard.press("Enter")
+        await page.get_by_label("Password").press("Enter")
         await expect(page).to_have_url(f"{server.url}/dashboard/recall")
 
 

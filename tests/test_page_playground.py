@@ -2,12 +2,13 @@
 
 import json
 import re
+import threading
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
-from browser import NARROW, Visitor, visiting
+from browser import NARROW, Held, Visitor, visiting
 from live import Live
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, error, streamed, whole
 
@@ -55,8 +56,9 @@ def remember(visitor: Visitor, place: str, content: str, category: str | None = 
 
 
 async def say(page: Page, text: str) -> None:
+    # Pressed in the field: a menu or dialog that closes gives its focus back a moment later, and would take the key.
     await page.get_by_label("Message", exact=True).fill(text)
-    await page.keyboard.press("Enter")
+    await page.get_by_label("Message", exact=True).press("Enter")
 
 
 def messages(page: Page) -> Locator:
@@ -160,7 +162,7 @@ async def test_workspaces_and_chats_are_made_named_and_deleted(chromium: Browser
         await page.get_by_role("button", name="Workspace: ").click()
         await page.get_by_role("menuitem", name="New workspace").click()
         await page.get_by_role("dialog").get_by_label("Name").fill("Kitchen")
-        await page.keyboard.press("Enter")
+        await page.get_by_role("dialog").get_by_label("Name").press("Enter")
         await expect(page.get_by_role("button", name="Workspace: Kitchen")).to_be_visible()
         await page.get_by_role("button", name="Workspace: Kitchen").click()
         await page.get_by_role("menuitem", name="Rename this workspace").click()
@@ -175,7 +177,7 @@ async def test_workspaces_and_chats_are_made_named_and_deleted(chromium: Browser
         await chats.get_by_role("button", name="More for").click()
         await page.get_by_role("menuitem", name="Rename").click()
         await page.get_by_role("dialog").get_by_label("Name").fill("Bread")
-        await page.keyboard.press("Enter")
+        await page.get_by_role("dialog").get_by_label("Name").press("Enter")
         await expect(chats.get_by_role("link", name="Bread", exact=True)).to_be_visible()
 
         await chats.get_by_role("button", name="New chat").click()
@@ -191,6 +193,87 @@ async def test_workspaces_and_chats_are_made_named_and_deleted(chromium: Browser
         await expect(chats.get_by_role("link")).to_have_count(2)
         await chats.get_by_role("link", name="Bread", exact=True).click()
         await expect(messages(page).first).to_contain_text("How long does bread rise?")
+
+
+async def test_a_chat_that_begins_late_takes_nobody_back_and_closes_nothing(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        place = workspace(visitor, "Slow")
+        for elsewhere in (False, True):
+            await visitor.go(f"/dashboard/playground?workspace={place}")
+            await expect(page.get_by_role("heading", name="Ask something")).to_be_visible()
+            late = Held()
+            await page.route("**/chat/api/chats", late)
+            async with page.expect_request("**/chat/api/chats"):
+                await say(page, "Is it slow?")
+            if elsewhere:
+                await page.get_by_role("link", name="Settings", exact=True).click()
+                await expect(page).to_have_url(re.compile("/dashboard/settings/profile"))
+            else:
+                await page.get_by_role("button", name="Memories").click()
+                await expect(page.get_by_role("complementary")).to_be_visible()
+            async with page.expect_response(re.compile(r"/chat/api/chat_\w+/messages")):
+                late.release()
+            if elsewhere:
+                await expect(page).to_have_url(re.compile("/dashboard/settings/profile"))
+            else:
+                await expect(messages(page)).to_have_count(2)
+                await expect(page.get_by_role("complementary")).to_be_visible()
+
+
+@pytest.mark.parametrize("answered", [False, True])
+async def test_what_is_said_before_a_chat_has_come_stays_in_it(
+    answered: bool, chromium: Browser, server: Live, model: Model
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        await visitor.go(f"/dashboard/playground?workspace={workspace(visitor, 'Early')}")
+        await say(page, "The first question")
+        await expect(messages(page)).to_have_count(2)
+        await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+        late = Held(answered=True)
+        earlier = re.compile(r"/chat/api/chat_\w+/messages\?")
+        await page.route(earlier, late)
+        async with page.expect_request(earlier):
+            await page.reload()
+        await late.fetched()  # what it says is of before the second question
+        speaks = threading.Event()
+        model.next.append(streamed(*chunks(ANSWER), after=speaks))
+        await say(page, "The second question")
+        await expect(page.get_by_role("status", name="Loading")).to_have_count(0)  # the question is kept and shown
+        if answered:
+            speaks.set()
+            await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+            late.release()
+        else:
+            async with page.expect_response(earlier):
+                late.release()
+            speaks.set()
+        await expect(messages(page)).to_have_count(4)
+        await expect(messages(page).nth(2)).to_contain_text("The second question")
+        await expect(messages(page).nth(3)).to_contain_text("it is calmer")
+
+
+async def test_what_was_superseded_is_shown_to_who_asks_and_holds_again_with_a_click(
+    chromium: Browser, server: Live, model: Model
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        place = workspace(visitor, "Opening hours")
+        old = remember(visitor, place, "The museum opens at ten", "fact")
+        newer = {"content": "The museum now opens at nine", "supersede": [old]}
+        visitor.api.post(f"/v1/workspaces/{place}/memories", json=newer)
+        await visitor.go(f"/dashboard/playground?workspace={place}")
+        await page.get_by_role("button", name="Memories").click()
+        side = page.get_by_role("complementary")
+        await expect(side.get_by_role("article")).to_have_count(1)
+        await side.get_by_role("switch", name="Show what no longer holds").click()
+        await expect(side.get_by_text("superseded by “The museum now opens at nine”")).to_be_visible()
+        await visitor.accessible()
+        await side.get_by_role("button", name="Undo").click()
+        await expect(side.get_by_text("superseded by")).to_have_count(0)
+        await side.get_by_role("switch", name="Show what no longer holds").click()
+        await expect(side.get_by_role("article")).to_have_count(2)
 
 
 async def test_the_sidebar_shows_changes_and_finds_what_is_remembered(
@@ -301,9 +384,7 @@ async def test_without_a_model_it_says_how_to_connect_one_and_memory_works(chrom
         await expect(page.get_by_role("heading", name="Connect a language model")).to_be_visible()
         await page.get_by_text("Local", exact=True).click()
         await page.get_by_role("button", name="Copy these variables").click()
-        assert "KEEPSTONE_LLM_BASE_URL=http://127.0.0.1:11434/v1" in await page.evaluate(
-            "navigator.clipboard.readText()"
-        )
+        await visitor.copied(lambda text: "KEEPSTONE_LLM_BASE_URL=http://127.0.0.1:11434/v1" in text)
         await visitor.accessible()
         await say(page, "The spare key is under the blue pot")
         await expect(page.get_by_text("Nobody answers until a language model is connected.")).to_be_visible()

@@ -61,6 +61,7 @@ def remember(visitor: Visitor, content: str) -> None:
 
 
 async def ask(page: Page, text: str) -> None:
+    await expect(page.get_by_role("button", name="Send")).to_be_visible()  # nothing is being answered any more
     await page.get_by_label("Question", exact=True).fill(text)
     await page.get_by_label("Question", exact=True).press("Enter")
 
@@ -119,6 +120,7 @@ async def test_two_models_answer_at_once_and_the_better_answer_is_kept_as_a_deci
         await right.get_by_role("button", name="Ask again").click()
         await expect(right.get_by_role("article")).to_have_count(4)
         await expect(right.get_by_role("article").last).to_contain_text("The slate way")
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()  # it is kept as well
         said = [one["content"] for one in models.asked["slate"][-1] if one["role"] != "system"]
         assert said == ["Which ferry do I take if I get seasick?", "The **slate** way", "And back?"]
         await visitor.accessible()

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from browser import NARROW, Visitor, visiting
+from browser import NARROW, Held, Visitor, visiting
 from live import Live
 
 CAPSULES = "/v1/memory/capsules"
@@ -175,7 +175,7 @@ async def test_a_capsule_is_read_changed_brought_back_to_an_old_version_merged_d
         wait_for_meaning(api)
         ferry = keep(api, "It **leaves** at nine from the harbour.<script>alert(1)</script>", title="Ferry",
                      tags=["trip"], source={"chat_id": "chat_" + "a" * 24})  # fmt: skip
-        keep(api, "It leaves at nine from the harbour. Tickets cost 12 euros.", title="Ferry tickets")
+        keep(api, "The ferry leaves at nine from the harbour. Tickets cost 12 euros.", title="Ferry tickets")
         await visitor.go(f"/dashboard/recall?capsule={ferry['id']}")
         sheet = page.get_by_role("dialog", name="Ferry", exact=True)
         await expect(sheet.locator("strong")).to_have_text("leaves")
@@ -185,7 +185,7 @@ async def test_a_capsule_is_read_changed_brought_back_to_an_old_version_merged_d
         await visitor.accessible()
         await sheet.get_by_role("button", name="Copy as Markdown").click()
         await expect(sheet.get_by_role("button", name="Copied")).to_be_visible()
-        assert (await page.evaluate("navigator.clipboard.readText()")).startswith("# Ferry\n\nIt **leaves**")
+        await visitor.copied(lambda text: text.startswith("# Ferry\n\nIt **leaves**"))
 
         await sheet.get_by_role("button", name="Edit").click()
         await sheet.get_by_label("Content").fill("It leaves at *ten*.")
@@ -218,8 +218,14 @@ async def test_a_capsule_is_read_changed_brought_back_to_an_old_version_merged_d
         await expect(rows(page)).to_have_count(1)
         assert api.get(f"{CAPSULES}/{ferry['id']}").status_code == 200
 
-        await rows(page).get_by_role("link", name="Ferry").click()
+        # What was still being asked of it is not asked for any more: nothing says that it is not found.
+        late = Held()
+        await page.route(f"**{CAPSULES}/{ferry['id']}", late)
+        async with page.expect_request(f"**{CAPSULES}/{ferry['id']}"):
+            await rows(page).get_by_role("link", name="Ferry").click()
         await sheet.get_by_role("button", name="Delete").click()
+        await expect(sheet).to_have_count(0)
+        late.release()
         await page.get_by_role("link", name="Trash").click()
         await page.get_by_role("button", name="Ferry Deleted").click()
         await expect(page.get_by_text("gone for good on").first).to_be_visible()
@@ -335,6 +341,25 @@ async def test_many_capsules_are_listed_by_month_with_few_rows_in_the_page_and_f
         await expect(rows(page).first).to_contain_text("Hosted login")
 
 
+async def test_nothing_found_is_not_said_of_a_question_that_waits_for_its_answer(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        keep(visitor.api, "The boat leaves at nine.", title="Boat")
+        await visitor.go("/dashboard/recall?mode=literal&q=zeppelin")
+        nothing = page.get_by_role("heading", name="Nothing found")
+        await expect(nothing).to_be_visible()
+        late = Held()
+        await page.route(re.compile(r"/v1/memory/capsules\?.*q=boat"), late)
+        async with page.expect_request(re.compile("q=boat")):
+            await page.get_by_role("searchbox", name="Search your capsules").fill("boat")
+        await expect(nothing).to_have_count(0)
+        await expect(page.get_by_role("status", name="Loading…")).to_be_visible()
+        late.release()
+        await expect(rows(page)).to_have_count(1)
+
+
 async def test_a_period_is_chosen_on_the_timeline_and_a_capsule_on_the_map(chromium: Browser, server: Live) -> None:
     async with visiting(chromium, server) as visitor:
         page, api = visitor.page, visitor.api
@@ -342,6 +367,7 @@ async def test_a_period_is_chosen_on_the_timeline_and_a_capsule_on_the_map(chrom
         await visitor.go("/dashboard/recall?view=timeline")
         band = page.get_by_role("img", name=f"Capsules over time: {MANY}")
         await expect(band.locator("canvas")).to_be_visible()
+        await expect(band).to_have_attribute("aria-busy", "false")
         await expect(rows(page).first).to_be_visible()
         await visitor.accessible()
         box = await band.bounding_box()
@@ -353,6 +379,7 @@ async def test_a_period_is_chosen_on_the_timeline_and_a_capsule_on_the_map(chrom
         await expect(page).to_have_url(re.compile(r"from=\d{4}-\d\d-\d\d&to="))
         dragged = page.url
         await expect(page.get_by_text("found")).to_be_visible()
+        await expect(band).to_have_attribute("aria-busy", "false")
         await page.mouse.click(box["x"] + box["width"] * 0.8, box["y"] + 80)
         await expect(page).not_to_have_url(dragged)
         await page.get_by_role("button", name="Show all of it").click()
@@ -363,6 +390,7 @@ async def test_a_period_is_chosen_on_the_timeline_and_a_capsule_on_the_map(chrom
         await page.get_by_text("Constellation", exact=True).click()
         sky = page.get_by_role("img", name="Map of")
         await expect(sky.locator("canvas")).to_be_visible()
+        await expect(sky).to_have_attribute("aria-busy", "false")
         await visitor.accessible()
         found = api.get(f"{CAPSULES}/constellation").json()
         star = found["points"][0]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import NARROW, Visitor, visiting
+from browser import NARROW, Held, Visitor, visiting
 from live import Live
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, streamed, whole
 
@@ -88,7 +88,7 @@ async def test_agents_and_rooms_are_made_changed_and_deleted_and_come_back(chrom
         await form.get_by_role("button", name="Create").click()
         await expect(page.get_by_role("log")).to_contain_text("stays between you and this agent")
         await page.get_by_label("Say something").fill("Only for you.")
-        await page.keyboard.press("Enter")
+        await page.get_by_label("Say something").press("Enter")
         await expect(page.get_by_role("log")).to_contain_text("Only for you.")
         await page.get_by_role("button", name="Persona").click()
         form = page.get_by_role("dialog", name="Night Scribe")
@@ -209,8 +209,10 @@ async def test_landmarks_facts_and_memories_are_kept_beside_the_conversation(chr
         await expect(landmarks).to_contain_text("We ship on Mondays.")
         await expect(landmarks).not_to_contain_text("We ship on Tuesdays.")
         await page.get_by_role("switch", name="Show what no longer holds").click()
-        await expect(landmarks).to_contain_text("No longer holds")
+        await expect(landmarks).to_contain_text("superseded by “We ship on Mondays.”")
         await visitor.accessible()
+        await landmarks.get_by_role("button", name="Undo").click()
+        await expect(landmarks.get_by_text("No longer holds")).to_have_count(0)
 
         await page.get_by_role("tab", name="Facts").click()
         facts = page.get_by_role("list", name="Facts")
@@ -236,8 +238,17 @@ async def test_landmarks_facts_and_memories_are_kept_beside_the_conversation(chr
         await page.get_by_role("tabpanel", name="Memories").get_by_text("You", exact=True).click()
         await page.get_by_label("Let agents know something of you").fill("I prefer short answers.")
         await page.get_by_role("button", name="Add").click()
-        await expect(page.get_by_role("list", name="Memories")).to_contain_text("I prefer short answers.")
+        memories = page.get_by_role("list", name="Memories")
+        await expect(memories).to_contain_text("I prefer short answers.")
+        path = f"/v1/profiles/{visitor.api.get('/v1/me').json()['user']['id']}/memories"
+        old = visitor.api.post(path, json={"text": "I live in Porto."}).json()["id"]
+        visitor.api.post(path, json={"text": "I moved to Faro.", "supersede": [old]})
+        await page.get_by_role("switch", name="Show what no longer holds").click()
+        await expect(memories).to_contain_text("superseded by “I moved to Faro.”")
         await visitor.accessible()
+        await memories.get_by_role("button", name="Undo").click()
+        await expect(memories.get_by_text("superseded by")).to_have_count(0)
+        await expect(memories).to_contain_text("I live in Porto.")
 
 
 async def test_on_a_phone_in_chinese_a_room_is_read_and_what_is_remembered_lies_behind_a_button(
@@ -270,7 +281,12 @@ async def test_without_a_language_model_one_is_told_how_to_connect_one_and_answe
         page = visitor.page
         room = make(visitor, "Quiet", "muse")
         visitor.api.post(f"/v1/rooms/{room}/messages", json={"text": "Is anybody there?"})
+        late = Held()
+        await page.route("**/v1/models", late)
         await visitor.go(f"/dashboard/rooms?room={room}")
+        await expect(page.get_by_role("log")).to_contain_text("Is anybody there?")
+        await expect(page.get_by_role("button", name="Let Muse answer")).to_be_disabled()
+        late.release()
         await page.get_by_role("button", name="Let Muse answer").click()
         hint = page.get_by_role("dialog", name="No language model is connected")
         await expect(hint).to_contain_text("KEEPSTONE_LLM_PROVIDER=openai")
@@ -279,5 +295,5 @@ async def test_without_a_language_model_one_is_told_how_to_connect_one_and_answe
         await page.get_by_role("combobox", name="Who says it").click()
         await page.get_by_role("option", name="As Muse").click()
         await page.get_by_label("Say something").fill("I am.")
-        await page.keyboard.press("Enter")
+        await page.get_by_label("Say something").press("Enter")
         await expect(page.get_by_role("log")).to_contain_text("I am.")

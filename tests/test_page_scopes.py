@@ -1,5 +1,7 @@
 """The page that tries scopes: ingest, recall, ask."""
 
+import re
+
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -31,14 +33,13 @@ async def test_an_example_answers_with_its_evidence_and_says_when_it_does_not_kn
 
         await page.get_by_role("button", name="The same call with curl").click()
         await page.get_by_role("button", name="Copy the call").click()
-        copied = await page.evaluate("navigator.clipboard.readText()")
-        assert copied.startswith(f"curl {server.url}/v1/ask")
+        copied = await visitor.copied(lambda text: text.startswith(f"curl {server.url}/v1/ask"))
         assert '"question": "What can Cleo not eat?"' in copied
 
         await page.get_by_role("button", name="What is the password of the router?").click()
         await expect(page.get_by_text("Not enough evidence")).to_be_visible()
         await visitor.accessible()
-        assert "q=What+is+the+password" in page.url
+        await expect(page).to_have_url(re.compile(r"q=What\+is\+the\+password"))
 
 
 async def test_a_pasted_transcript_is_kept_and_found_again_and_the_scope_is_remembered_here(

@@ -64,6 +64,8 @@ SAYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("I work as a tour guide", (("Maria", "work:job"),)),
     ("I'm a pediatric nurse at Charité.", (("Maria", "work:job"),)),
     ("Well, I quit my job!", (("Maria", "work:employer"),)),
+    ("I resigned from Bosch in May.", (("Maria", "work:employer"),)),
+    ("I got laid off by Nokia last week.", (("Maria", "work:employer"),)),
     ("I started a new job at Bosch", (("Maria", "work:employer"),)),
     ("I'm studying law at Leiden.", (("Maria", "work:study"),)),
     ("I run a small bakery.", (("Maria", "work:business"),)),

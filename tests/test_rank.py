@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from candidates import Candidate, columns
 from keepstone.engine import rank
-from keepstone.engine.rank import ENGLISH, MISSING, Candidate, Weights
+from keepstone.engine.rank import ENGLISH, MISSING, Weights
 from keepstone.engine.when import freshness
 
 STEPS = ("maxsim", "bm25", "pooled", "multilingual", "speaker", "time", "fresh", "neighbour", "session", "length")
@@ -50,43 +51,43 @@ def test_the_formula_is_the_one_that_was_measured() -> None:
 
     base = z(0.9, 0.1, 0.2) + 0.2 * z(3, 1, 2) + 0.2 * z(0.5, 0.3, 0.1) + 0.5 * np.array([1, 0, 0])
     base += 0.5 * np.array([0.5, 0, 0])
-    assert np.allclose(rank.base(found), base)
+    assert np.allclose(rank.base(columns(found)), base)
     neighbour = np.array([base[1], base[0], 0])
     session = np.array([base[:2].max(), base[:2].max(), base[2]])
     long = np.array([0, math.log(2), 0])
-    assert np.allclose(rank.scores(found), base + 0.3 * neighbour + 0.2 * session - 0.3 * long)
+    assert np.allclose(rank.scores(columns(found)), base + 0.3 * neighbour + 0.2 * session - 0.3 * long)
 
 
 @given(CANDIDATES)
 def test_with_every_step_off_all_are_equal(candidates: list[Candidate]) -> None:
-    assert not rank.scores(candidates, NOTHING).any()
+    assert not rank.scores(columns(candidates), NOTHING).any()
 
 
 @given(CANDIDATES, st.sampled_from(STEPS))
 def test_a_step_switched_off_leaves_the_others_as_they_are(candidates: list[Candidate], step: str) -> None:
     """Each feature alone adds what it adds in company: the base is a sum, and a step off is its term missing."""
     if step in {"neighbour", "session", "length"}:
-        assert np.allclose(rank.base(candidates, ENGLISH.without(step)), rank.base(candidates))
+        assert np.allclose(rank.base(columns(candidates), ENGLISH.without(step)), rank.base(columns(candidates)))
     else:
         alone = replace(NOTHING, **{step: getattr(ENGLISH, step)})
-        rest = rank.base(candidates, ENGLISH.without(step))
-        assert np.allclose(rank.base(candidates, alone) + rest, rank.base(candidates))
+        rest = rank.base(columns(candidates), ENGLISH.without(step))
+        assert np.allclose(rank.base(columns(candidates), alone) + rest, rank.base(columns(candidates)))
 
 
 @given(CANDIDATES)
 def test_scores_are_finite_whatever_is_missing(candidates: list[Candidate]) -> None:
     for weights in (rank.ENGLISH, rank.EUROPEAN, rank.OTHER):
-        assert np.isfinite(rank.scores(candidates, weights)).all()
+        assert np.isfinite(rank.scores(columns(candidates), weights)).all()
 
 
 @given(CANDIDATES)
 def test_an_order_holds_every_candidate_once(candidates: list[Candidate]) -> None:
-    assert sorted(rank.order(rank.scores(candidates))) == list(range(len(candidates)))
+    assert sorted(rank.order(rank.scores(columns(candidates)))) == list(range(len(candidates)))
 
 
 def test_a_feature_that_is_missing_is_neither_for_nor_against() -> None:
     known = [Candidate("s", 0, 1, maxsim=1.0), Candidate("t", 0, 1, maxsim=3.0), Candidate("u", 0, 1)]
-    below, above, missing = rank.base(known)
+    below, above, missing = rank.base(columns(known))
     assert below < missing == 0 < above
 
 
@@ -97,19 +98,19 @@ def test_what_does_not_differ_does_not_count() -> None:
 
 def test_a_turn_beside_a_good_one_is_better_than_one_apart() -> None:
     apart = [*turns(9, 1), Candidate("s", 7, 10, 1)]
-    scores = rank.scores(apart, ENGLISH.without("session"))
+    scores = rank.scores(columns(apart), ENGLISH.without("session"))
     assert scores[1] > scores[2]
 
 
 def test_a_turn_in_a_good_session_is_better_than_one_in_another() -> None:
     found = [Candidate("s", 0, 10, 9), Candidate("s", 5, 10, 1), Candidate("t", 5, 10, 1)]
-    scores = rank.scores(found)
+    scores = rank.scores(columns(found))
     assert scores[1] > scores[2]
 
 
 def test_only_great_length_costs() -> None:
     found = [Candidate(number, 0, chars) for number, chars in enumerate((1, 400, 4000))]
-    short, usual, long = rank.scores(found)
+    short, usual, long = rank.scores(columns(found))
     assert short == usual > long
 
 
@@ -130,7 +131,7 @@ def test_a_passage_that_the_english_model_cannot_read_is_judged_by_the_multiling
         Candidate("b", 0, 10, maxsim=0.6, multilingual=0.2),
         Candidate("c", 0, 10, maxsim=0.0, multilingual=0.9, latin=False),
     ]
-    assert rank.order(rank.scores(found))[0] == 2
+    assert rank.order(rank.scores(columns(found)))[0] == 2
 
 
 def test_the_same_words_are_shown_once() -> None:
@@ -178,11 +179,11 @@ def test_what_a_turn_answers_is_as_near_to_it_as_what_stands_beside_it() -> None
         Candidate("a", 40, 100, maxsim=0.1, links=(0,)),
         Candidate("a", 80, 100, maxsim=0.1),
     ]
-    scores = rank.scores(found)
+    scores = rank.scores(columns(found))
     assert scores[1] > scores[2]
     assert (
-        rank.scores(found, rank.ENGLISH.without("neighbour"))[1]
-        == rank.scores(found, rank.ENGLISH.without("neighbour"))[2]
+        rank.scores(columns(found), rank.ENGLISH.without("neighbour"))[1]
+        == rank.scores(columns(found), rank.ENGLISH.without("neighbour"))[2]
     )
 
 
@@ -192,4 +193,4 @@ def test_where_the_present_is_asked_for_the_newer_of_two_that_are_alike_comes_fi
     for question, first in (("Where does she work now?", 1), ("Where did she work?", 0)):
         fresh = freshness(question, at)
         found = [replace(each, fresh=float(fresh[place])) for place, each in enumerate(alike)]
-        assert rank.order(rank.scores(found))[0] == first
+        assert rank.order(rank.scores(columns(found)))[0] == first

@@ -59,7 +59,15 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @pytest.fixture
 async def direct(upstream: ScriptedUpstream) -> AsyncGenerator[OpenAIUpstream]:
-    made = OpenAIUpstream(upstream.url, OPERATOR_KEY, "small", timeout=httpx2.Timeout(0.3, connect=2))
+    made = OpenAIUpstream(upstream.url, OPERATOR_KEY, "small")
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def hasty(upstream: ScriptedUpstream) -> AsyncGenerator[OpenAIUpstream]:
+    """Waits for nothing for long: for a test whose upstream says nothing more, not for one that may be slow."""
+    made = OpenAIUpstream(upstream.url, OPERATOR_KEY, "small", timeout=httpx2.Timeout(1, connect=10))
     yield made
     await made.close()
 
@@ -73,9 +81,9 @@ def sdk_of(services: Services, key: str) -> AsyncOpenAI:
 
 
 async def test_no_answer_in_time_is_504(
-    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream
+    services: Services, world: World, upstream: ScriptedUpstream, hasty: OpenAIUpstream
 ) -> None:
-    async with sdk_of(replace(services, upstream=direct), world.owner.key) as client:
+    async with sdk_of(replace(services, upstream=hasty), world.owner.key) as client:
         upstream.script(completion("late", late=5))
         with pytest.raises(openai.InternalServerError) as fault:
             await client.chat.completions.create(model="m", messages=HI)
@@ -390,10 +398,10 @@ async def test_a_conversation_tells_what_the_model_says_and_what_was_kept(
     ],
 )
 async def test_a_conversation_that_fails_keeps_nothing(
-    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream, answers: list[Answer],
-    code: str,
+    services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream, hasty: OpenAIUpstream,
+    answers: list[Answer], code: str,
 ) -> None:  # fmt: skip
-    live = replace(services, upstream=direct)
+    live = replace(services, upstream=hasty if code == "upstream_timeout" else direct)
     upstream.script(*answers)
     turn, events = await conversation(live, world, "Hello?")
     told: list[str | Finished] = []

@@ -107,13 +107,15 @@ def test_the_last_user_message_is_what_was_said() -> None:
              {"type": "text", "text": "here"}]  # fmt: skip
     messages = [{"role": "user", "content": "before"}, {"role": "user", "content": parts}, {"role": "assistant"}]
     assert chat(messages=messages).said == "look\nhere"
-    assert not chat(messages=messages).continues
+    assert chat(messages=messages).results_of is None
     assert chat(messages=[]).said == chat(messages="?").said == chat(messages=[3, {"role": ["user"]}]).said == ""
 
 
 def test_a_request_that_ends_with_a_tools_result_goes_on() -> None:
     messages = [{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "c1", "content": "4"}]
-    assert chat(messages=messages).continues
+    assert chat(messages=messages).results_of == ["c1"]
+    assert chat(messages=[*messages, {"role": "system", "content": "Be brief."}]).results_of == ["c1"]
+    assert chat(messages=[*messages, {"role": "user", "content": "and now?"}]).results_of is None
 
 
 def test_context_goes_to_the_end_of_the_system_prompt() -> None:

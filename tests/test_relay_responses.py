@@ -82,8 +82,9 @@ def test_what_was_said_is_the_input_or_the_last_user_message_in_it() -> None:
     parts = [{"type": "input_text", "text": "look"}, {"type": "input_image", "image_url": "data:"}]
     items = [{"role": "user", "content": "a"}, {"type": "message", "role": "user", "content": parts}, message("b")]
     assert responses(input=items).said == "look"
-    assert not responses(input=items).continues
-    assert responses(input=[*items, {"type": "function_call_output", "call_id": "c", "output": "4"}]).continues
+    assert responses(input=items).results_of is None
+    result = {"type": "function_call_output", "call_id": "c", "output": "4"}
+    assert responses(input=[*items, result]).results_of == responses(input=[result]).results_of == ["c"]
 
 
 def test_context_goes_to_the_instructions() -> None:

@@ -147,6 +147,14 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
         )
         await services.queue.add(conn, "erase_user", account=account, user_id="usr_nobody")
     async with as_owner(database) as owner:
+        await owner.execute(
+            "INSERT INTO keepstone.revisions (account, space, older, newer, certainty)"
+            " SELECT account, space, passage, passage, 1 FROM keepstone.passages LIMIT 1"
+        )
+        await owner.execute(
+            "INSERT INTO keepstone.space_changes (account, space, version, passages)"
+            " SELECT account, space, 1, ARRAY[passage] FROM keepstone.passages LIMIT 1"
+        )
         names = [name for name in await tables(owner) if name not in SERVERS]
         filled = await counts(owner, tuple(names))
     for name in names:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from capsules import rows
 from conftest import World
 from keepstone.access import operator
 from keepstone.jobs.worker import run_until_empty
@@ -17,6 +18,8 @@ from keepstone.memory import scopes
 from keepstone.model.ids import new_id
 from keepstone.model.message import Message
 from keepstone.services import Services
+from keepstone.store import passages
+from statements import sent
 
 TALK = [
     {"speaker": "Anna", "text": "I finally moved to Lisbon last week, the flat has a view of the river."},
@@ -306,6 +309,43 @@ async def test_who_speaks_changes_what_comes_back(client: httpx.AsyncClient, wor
         assert found["evidence"][0]["speaker"] == name
 
 
+async def test_another_message_takes_three_statements(client: httpx.AsyncClient, world: World) -> None:
+    await ingest(client, world.owner.auth, said())
+    with sent() as statements:
+        await ingest(client, world.owner.auth, said(1)[:1])
+    begin, append, store = [text for text in statements if "credential_holder" not in text]
+    assert begin.startswith("BEGIN; SET LOCAL")
+    assert "append_talk" in append
+    assert "INSERT INTO passages" in store
+
+
+async def test_a_long_talk_is_cut_by_one_process(services: Services, world: World, database: str) -> None:
+    number = 2 * passages.AT_ONCE + 1
+    turns = [
+        Message(id=new_id("msg"), client_id=None, speaker="Anna", text=f"Boat {place} sails.", at=datetime.now(UTC),
+                reply_to=None)
+        for place in range(number)
+    ]  # fmt: skip
+    assert (await scopes.ingest(services, world.owner.principal, "team", turns)).new == number
+    query = """
+        SELECT count(*), max(abs(apart)) FROM (
+            SELECT row_number() OVER (ORDER BY p.passage) - row_number() OVER (ORDER BY m.seq)
+              FROM passages p JOIN messages m ON m.id = p.source_id) AS placed (apart)
+    """
+    assert await rows(database, query) == [(number, 0)], "each once, in their order"
+    assert len(services.offload._idle) == 1  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_what_was_said_is_read_for_people_once(
+    client: httpx.AsyncClient, services: Services, world: World
+) -> None:
+    await ingest(client, world.owner.auth, said())
+    with sent() as statements:
+        await run_until_empty(services)
+    assert sum("m.seq > s.people_read" in text for text in statements) == 1
+    assert sum("SET people_read" in text for text in statements) == 1
+
+
 async def test_people_come_with_what_holds_of_them(client: httpx.AsyncClient, services: Services, world: World) -> None:
     turns = [
         {"speaker": "Anna", "text": "I live in Porto.", "ts": "2026-01-01T10:00:00Z"},
@@ -325,6 +365,33 @@ async def test_people_come_with_what_holds_of_them(client: httpx.AsyncClient, se
     assert "peanuts" in str(mine["people"][0]["facts"])
 
 
+async def test_nobody_works_where_they_quit_and_what_may_hold_beside_it_does(
+    client: httpx.AsyncClient, services: Services, world: World, database: str
+) -> None:
+    """Said in words that the rules keep under another key; in whatever order it is told."""
+    told = [
+        {"speaker": "Anna", "text": "I work at Siemens.", "ts": "2026-01-01T10:00:00Z"},
+        {"speaker": "Anna", "text": "I'm allergic to peanuts.", "ts": "2026-01-02T10:00:00Z"},
+        {"speaker": "Anna", "text": "I quit Siemens.", "ts": "2026-03-01T10:00:00Z", "id": "quit"},
+        {"speaker": "Anna", "text": "I'm allergic to sesame.", "ts": "2026-03-02T10:00:00Z"},
+    ]
+
+    async def facts(scope: str, **more: Any) -> set[str]:
+        asked = await recall(client, world.owner.auth, "Where does Anna work?", scope, **more)
+        return {fact for one in asked["people"] if one["speaker"] == "Anna" for fact in one["facts"]}
+
+    both = {"Anna is allergic to peanuts", "Anna is allergic to sesame"}
+    for scope, order in (("told at once", [told]), ("one by one", [[turn] for turn in told[::-1]])):
+        for turns in order:
+            await ingest(client, world.owner.auth, turns, scope)
+            await run_until_empty(services)
+        assert await facts(scope) == {"Anna quit Siemens", *both}
+        assert "Anna works at Siemens" in await facts(scope, as_of="2026-02-01T00:00:00Z")
+    # Without the message that says so, it holds again.
+    await rows(database, "DELETE FROM messages WHERE text = 'I quit Siemens.' RETURNING 1")
+    assert await facts("one by one") == {"Anna works at Siemens", *both}
+
+
 async def test_what_was_recalled_is_never_taken_in_again(
     client: httpx.AsyncClient, services: Services, world: World, database: str
 ) -> None:
@@ -341,7 +408,9 @@ async def test_what_was_recalled_is_never_taken_in_again(
     found = await recall(client, world.owner.auth, "Where is the aqueduct?")
     assert found["evidence"][0]["speaker"] == "Anna"
     assert found["context"].count("near the aqueduct") == 1
-    assert [one["speaker"] for one in found["people"]] == ["Anna"]
+    assert found["people"] == [], "where Anna lives has nothing to do with it"
+    home = await recall(client, world.owner.auth, "Where do Anna and Ben live?")
+    assert [one["speaker"] for one in home["people"]] == ["Anna"]
     own = await recall(client, world.owner.auth, "Who feeds the hamster?", limit=1)
     assert own["evidence"][0]["text"] == turns[0]["text"], "what was said is kept word for word"
     async with await psycopg.AsyncConnection.connect(database) as conn:

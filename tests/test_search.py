@@ -1,7 +1,7 @@
 """Search by meaning, with the real embedders on the real database."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,10 @@ from fakes import DownEmbedder, LetterEmbedder, NumberEmbedder
 from keepstone.access.readscope import job_scope, space_scope
 from keepstone.app import make_app
 from keepstone.engine import embed
-from keepstone.engine.features import group_by_source
+from keepstone.engine.calibrate import Terms
+from keepstone.engine.gathered import Gathered
+from keepstone.engine.question import EmbeddedQuestion, Question
+from keepstone.engine.search import Texts, describe
 from keepstone.jobs.tasks import drop_unused_indexes
 from keepstone.jobs.worker import run_until_empty
 from keepstone.providers.embedder import Embedder
@@ -75,6 +78,61 @@ async def test_a_question_finds_what_it_shares_no_word_with_also_in_another_lang
     found = await recall(knowing, world, question)
     assert found["degraded"] is None
     assert TALK[answer][1] in [item["text"] for item in found["evidence"][:2]]
+
+
+DISHES = (
+    "lentil soup",
+    "a grilled trout",
+    "ramen",
+    "pea risotto",
+    "a burrito",
+    "moussaka",
+    "pierogi",
+    "a falafel wrap",
+)
+ASKED_AT = datetime(2024, 6, 14, 18, tzinfo=UTC)  # a Friday
+
+
+async def test_of_many_days_alike_the_one_that_is_named_comes_first(
+    services: Services, world: World, models: tuple[Embedder, ...]
+) -> None:
+    """Of 120 days only some can be candidates by words and meaning; and days of another scope never are."""
+    made = replace(services, embedders=Embedders(models))
+    days = [ASKED_AT - timedelta(days=back, hours=5) for back in range(120)]
+    transcript = [
+        {"speaker": "Dora", "text": f"For lunch I had {DISHES[back % 8]} at the canteen.", "ts": day.isoformat()}
+        for back, day in enumerate(days)
+    ]
+    asked = {
+        "What did I eat 10 days ago?": [10],
+        "What was it that I had for lunch on March 10?": [96],
+        "Which dish did I have on 2024-02-29?": [106],
+        "What did I have for lunch last Tuesday?": [3],
+        "Was habe ich vorgestern gegessen?": [2],
+        "Was gab es am 10. März zum Mittagessen?": [96],
+        "Was habe ich vor drei Wochen gegessen?": list(range(18, 25)),
+        "我三天前午饭吃了什么？": [3],
+        "上上周五我吃了什么？": [14],
+    }
+    async with http(make_app(made)) as client:
+        beside = [turn | {"text": "For lunch I had nothing."} for turn in transcript]
+        for scope, turns in (("diary", transcript), ("beside", beside)):
+            body = {"scope_id": scope, "transcript": turns}
+            assert (await client.post("/v1/ingest", headers=world.owner.auth, json=body)).status_code == 202
+        await run_with(made, services)
+        for question, expected in asked.items():
+            message = {"speaker": "Dora", "text": question, "ts": ASKED_AT.isoformat()}
+            body = {"scope_id": "diary", "message": message, "limit": 1}
+            [best] = (await client.post("/v1/recall", headers=world.owner.auth, json=body)).json()["evidence"]
+            assert (ASKED_AT.date() - datetime.fromisoformat(best["ts"]).date()).days in expected, question
+            assert "nothing" not in best["text"]
+        # What was said at 13:00 UTC was said the next day where the account is.
+        zone = {"timezone": "Pacific/Auckland"}
+        assert (await client.patch("/v1/account", headers=world.owner.auth, json=zone)).status_code == 200
+        message = {"speaker": "Dora", "text": "What did I eat on June 4?", "ts": ASKED_AT.isoformat()}
+        body = {"scope_id": "diary", "message": message, "limit": 1}
+        [best] = (await client.post("/v1/recall", headers=world.owner.auth, json=body)).json()["evidence"]
+        assert best["ts"] == "2024-06-03T13:00:00Z"
 
 
 async def test_vectors_are_made_by_a_job_and_nothing_waits_afterwards(knowing: Services, database: str) -> None:
@@ -207,13 +265,21 @@ async def test_another_model_takes_over_while_the_old_one_serves(
 
 def test_of_a_long_turn_the_window_is_shown_that_speaks_most_for_it() -> None:
     at = datetime(2026, 5, 1, tzinfo=UTC)
-    parts = [
-        candidates.PlacedPassage(
-            number, 1, "memory", "one", number, None, at, None, f"part {number}", None, False, None, None, None
-        )
-        for number in range(3)
+    asked = EmbeddedQuestion(question=Question(text="which part?", speaker=None, asked_at=at), embedded={})
+    rows = [
+        candidates.ReadPassage(number, "memory", "one", None, at, None, f"part {number}", None) for number in range(3)
     ]
-    groups = group_by_source(parts)
-    assert groups.telling(0, {1: 2.0}, {0: 0.1, 1: 0.9, 2: 0.5}) == "part 1"
-    assert groups.telling(0, {}, {0: 0.1, 2: 0.5}) == "part 2"
-    assert groups.text(0) == "part 0 … part 1 … part 2"
+
+    def seen(bm25: list[float], pooled: list[float]) -> Texts:
+        numbers, nothing = np.arange(3), np.zeros(3, dtype=np.int64)
+        gathered = Gathered(
+            passage=numbers, source=nothing + 7, session=nothing, answers=nothing, speaker=nothing, speakers=[None],
+            at=np.full(3, at.timestamp()), chars=np.full(3, 6.0), foreign=numbers < 0, follows=numbers > 0,
+            bm25=np.array(bm25), pooled=np.array(pooled), multilingual=np.full(3, np.nan), tokens=None,
+            terms=Terms(total=1.0, known=1.0, passages=3), by_meaning=True,
+        )  # fmt: skip
+        return Texts(describe(asked, gathered), {0: rows})
+
+    assert seen([0.0, 2.0, 0.0], [0.1, 0.9, 0.5]).telling(0) == "part 1"
+    assert seen([np.nan] * 3, [0.1, np.nan, 0.5]).telling(0) == "part 2"
+    assert seen([0.0] * 3, [0.1, 0.2, 0.3]).text(0) == "part 0 … part 1 … part 2"

@@ -36,6 +36,14 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+def listens(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port)).close()
+    except ConnectionError:
+        return False
+    return True
+
+
 def ready(url: str) -> bool:
     try:
         return httpx.get(url + "/readyz", timeout=10).status_code == 200
@@ -134,12 +142,13 @@ def test_a_request_under_way_is_answered_before_the_server_stops(server: Live) -
         body = b'{"email": "nobody@example.org", "password": "12345678"}'
         head = (
             f"POST /auth/login HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\nExpect: 100-continue\r\n\r\n"
         )
-        slow.sendall(head.encode() + body[:10])
-        time.sleep(0.2)  # the server has begun to read it
+        slow.sendall(head.encode())
+        assert slow.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n", "the server has begun to read it"
+        slow.sendall(body[:10])
         server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.2)
+        until(lambda: not listens(host, int(port)))
         slow.sendall(body[10:])
         answer = b""
         while piece := slow.recv(65536):

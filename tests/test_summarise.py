@@ -1,13 +1,16 @@
 """A summary is made of what was said, keeps what matters, and fits.
 
 TALKS are conversations as people have them in a room, each with what somebody who was away would want to know. Those at
-even places were used to adjust the weights.
+even places were used to adjust the weights. `threads.json` holds livelier ones, with outdated values and fun.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +22,7 @@ from keepstone.engine.summarise import HEADING, PartSummary, RoomLine, summarise
 from keepstone.engine.summarise_model import GIVEN, summarise_by_model
 from keepstone.errors import UpstreamError
 
+THREADS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "threads.json").read_text(encoding="utf-8"))
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SPEAKERS = st.sampled_from(["Alice", "Bob", "agent-7", "小李", "Dr. Okafor", "  Ana\nB ", ""])
 PIECES = st.sampled_from(
@@ -116,12 +120,17 @@ def test_a_text_of_nothing_but_one_mark_takes_no_time() -> None:
     assert perf_counter() - began < 5
 
 
-def test_a_thread_of_five_thousand_messages_takes_little_time() -> None:
+def test_a_thread_of_five_thousand_messages_takes_no_longer_for_each_than_a_short_one() -> None:
     turns = [turn for talk in talks() for turn in talk[1]]
     many = [(speaker, f"{text} Ticket {place} is done.") for place in range(20) for speaker, text in turns][:5000]
-    began = perf_counter()
-    assert 600 < len(summarise(said(*many))) <= 1200
-    assert perf_counter() - began < 6  # under one second alone; the machine is shared
+
+    def took(size: int) -> float:
+        began = process_time()
+        assert 600 < len(summarise(said(*many[:size]))) <= 900
+        return process_time() - began
+
+    took(500)  # the patterns are made when they are first used
+    assert took(5000) < 10 * max(took(1250), 0.1)
 
 
 # --- what survives ----------------------------------------------------------------------------------------------------
@@ -215,15 +224,82 @@ def test_what_is_said_again_is_told_once() -> None:
     assert len(both.splitlines()) == 2
 
 
-def test_a_later_choice_goes_before_the_one_that_it_revises_and_both_stay_where_there_is_room() -> None:
+def test_a_later_choice_takes_the_place_of_the_one_that_it_revises() -> None:
     talk = said(
         ("Ana", "Decision: the workshop is on Wednesday at the office."),
         ("Bob", "Fine with me, thanks."),
         ("Ana", "Actually, let's hold the workshop on Thursday instead."),
     )
-    assert len(summarise(talk, most=400).splitlines()) == 2
-    assert "Thursday" in summarise(talk, most=70)
-    assert "Wednesday" not in summarise(talk, most=70)
+    assert summarise(talk, most=400) == "Ana: Actually, let's hold the workshop on Thursday instead."
+
+
+@pytest.mark.parametrize(
+    ("old", "between", "new"),
+    [
+        ("The deposit is 400 euros.", "ok", "Correction, the deposit is 450 euros."),
+        ("Rent would be 1,900 a month.", "that's steep", "Rent negotiated to 1,750, three years."),
+        ("I have an exam on 22 May.", "good luck!", "The exam moved to 3 June."),
+        ("Let's meet on 4 March.", "I can't, dentist that day", "ok then 11 March at the harbour."),
+        ("Die Lieferung kommt am 6. Mai.", "gut", "Die Lieferung kommt doch erst am 20. Mai."),
+        ("Der Zuschuss beträgt 500 Euro.", "super", "Korrektur, hab mich verlesen: 650 Euro."),
+        ("场租两万四。", "太贵了", "谈下来了，场租两万一。"),
+        ("搬家定在十一月七号。", "那天我值班", "那改到十一月十四号。"),
+        ("La fiesta sería el 20 de mayo.", "ese día no puedo", "Confirmado entonces, 27 de mayo en la plaza."),
+    ],
+)
+def test_a_value_that_was_corrected_or_moved_is_not_told(old: str, between: str, new: str) -> None:
+    talk = said(("Ana", old), ("Bob", between), ("Ana", new))
+    assert f"Ana: {new}" in summarise(talk).splitlines()
+    assert f"Ana: {old}" not in summarise(talk).splitlines()
+
+
+def test_of_a_sentence_with_one_value_out_of_date_the_rest_is_told() -> None:
+    talk = said(
+        ("Ana", "The camp is on 17 July, doors open at 8:00."),
+        ("Bob", "great"),
+        ("Ana", "The doors open at 9:30 now."),
+    )
+    assert summarise(talk) == "Ana: The camp is on 17 July\nAna: The doors open at 9:30 now."
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The launch is on April 14.", "The retro is on April 21."),
+        ("The hall costs 400 euros.", "The band costs 450 euros."),
+        ("Anna arrives on 3 May.", "Now the tickets: Ben arrives on 5 May."),
+        ("Die Miete beträgt 900 Euro.", "Der Strom kostet jetzt 80 Euro."),
+        ("签约是八月十号。", "开业是十月一号。"),
+        ("We meet at 10:15.", "Dinner is at 18:30."),
+        ("Box 3 goes to floor 2.", "Box 4 goes to floor 1."),
+        ("Ticket 17 is done.", "Ticket 18 is done."),
+    ],
+)
+def test_two_values_of_two_matters_are_both_told(first: str, second: str) -> None:
+    assert summarise(said(("Ana", first), ("Bob", "ok"), ("Ana", second))) == f"Ana: {first}\nAna: {second}"
+
+
+def test_what_others_laugh_at_or_refuse_is_left_out_where_there_is_better() -> None:
+    talk = said(
+        ("Ana", "The boat leaves on 3 May at 9:00."),
+        ("Bob", "I'll bring a goat, we sail at 4 in the morning"),
+        ("Ana", "no"),
+        ("Bob", "can the crew wear hats"),
+        ("Ana", "Lunch costs 12 euros each."),
+    )
+    assert summarise(talk) == "Ana: The boat leaves on 3 May at 9:00.\nAna: Lunch costs 12 euros each."
+
+
+def test_threads_are_told_with_what_holds_and_without_the_fun() -> None:
+    kept, noise = list[float](), list[float]()
+    for thread in THREADS:
+        talk = said(*[(speaker, text) for speaker, _, text in (turn.partition(": ") for turn in thread["turns"])])
+        summary = summarise(talk)
+        kept.append(survivors(summary, thread["must"]) / len(thread["must"]))
+        noise.append(survivors(summary, thread["must_not"]) / len(thread["must_not"]))
+    assert len(THREADS) >= 12
+    assert sum(kept) / len(kept) >= 0.9
+    assert sum(noise) / len(noise) <= 0.17
 
 
 def test_an_answer_that_says_nothing_alone_comes_with_its_question() -> None:

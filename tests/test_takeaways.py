@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from fakes import FakeModel
 from keepstone.engine.language.sentences import unmarked
-from keepstone.engine.takeaways.decisions import revises
 from keepstone.engine.takeaways.messages import (
     MOST,
     MOST_BY_MODEL,
@@ -119,13 +118,6 @@ def test_what_is_found_stands_in_the_message_and_names_only_participants(speaker
         is_landmark(each, text)
 
 
-@given(TEXTS, TEXTS)
-@settings(max_examples=200, deadline=None)
-def test_nothing_revises_itself(one: str, other: str) -> None:
-    assert not revises(one, one)
-    revises(one, other)
-
-
 def test_a_text_of_nothing_but_one_mark_takes_no_time() -> None:
     began = perf_counter()
     for mark in (
@@ -147,7 +139,6 @@ def test_a_text_of_nothing_but_one_mark_takes_no_time() -> None:
     ):
         takeaways("Ana", mark * 20_000, PEOPLE)
         takeaways("Ana", mark * 60, PEOPLE)
-        revises(mark * 60, mark * 61)
     assert perf_counter() - began < 5
 
 
@@ -262,52 +253,6 @@ def test_what_one_decides_for_oneself_is_a_decision_and_no_landmark() -> None:
     assert each.type == "decision"
     assert not is_landmark(each, text)
     assert not is_landmark(Takeaway(type="fact", text="We decided to wait."), "We decided to wait.")
-
-
-@pytest.mark.parametrize(
-    ("new", "old"),
-    [
-        ("Decision: we use Redis for the queue instead", "We go with Postgres for the queue"),
-        ("We're moving the offsite to Porto instead of Nice.", "Decision: the offsite is in Nice, June 12 to 14."),
-        ("Change of plans: the launch moves to April 21.", "We launch on April 14."),
-        ("We no longer use Jenkins; everything runs on Actions now.", "We decided to use Jenkins for CI."),
-        ("Decision: the launch is on April 21.", "Decision: the launch is on April 14."),
-        ("We use Kafka for the event bus.", "We use RabbitMQ for the event bus."),
-        ("Actually, let's make the price 7 dollars a month.", "Let's start with a price of 6 dollars a month."),
-        ("The workshop is now on Friday.", "We agreed that the workshop is on Thursday."),
-        ("On second thought, we hire Marek for the design role.", "We hire Fatima for the design role."),
-        ("We're not switching to Kaarsen BV after all.", "Good, we're switching to Kaarsen BV from December."),
-        ("Wir nehmen doch die Band von Felix für das Fest.", "Wir nehmen die Band von Jonas für das Fest."),
-        ("我们改用 Redis 做队列", "我们决定用 Postgres 做队列"),
-        ("Final: version 2.3 ships on Tuesday.", "Final: version 2.3 ships on Monday."),
-    ],
-)
-def test_a_newer_decision_of_the_same_thing_revises_the_older_one(new: str, old: str) -> None:
-    assert revises(new, old)
-
-
-@pytest.mark.parametrize(
-    ("new", "old"),
-    [
-        ("We use Redis for the cache.", "We go with Postgres for the queue."),
-        ("We go with Postgres for billing.", "We go with Postgres for the queue."),
-        ("We decided to hire Fatima.", "We decided to use Postgres."),
-        ("Actually, we use blue for the website header.", "Decision: the website launches on May 1."),
-        ("We use MySQL for billing instead.", "We go with Postgres for the queue."),
-        ("Decision: the launch is on April 14.", "decision: the launch is on April 14!"),
-        ("We launch on April 14 in Berlin and Paris.", "We meet on April 14."),
-        ("The offsite is in Porto.", "The offsite budget is 9,000 euros."),
-        ("Let's do Thursday instead.", "We go with Postgres for the queue."),
-        ("Our next book is Pachinko.", "Our next meeting is on Tuesday."),
-        ("Wir nehmen die Band von Jonas.", "Wir nehmen das Angebot von Müller."),
-        ("我们决定周五发布", "我们决定用 Postgres 做队列"),
-        ("Now we also use Sentry for the frontend.", "We use Datadog for the backend."),
-        ("We rent the desks for the first year.", "We settled on the Harbour Street office."),
-        ("Decision: the invoice for March is paid.", "Decision: the invoice for April is paid."),
-    ],
-)
-def test_a_decision_of_something_else_revises_nothing(new: str, old: str) -> None:
-    assert not revises(new, old)
 
 
 # --- by a model -------------------------------------------------------------------------------------------------------

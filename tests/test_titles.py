@@ -1,11 +1,18 @@
-"""A title is one short line out of the text, and tags are phrases of it; groups get the phrases that set them apart."""
+"""A title is one short line out of the text, and tags are phrases of it; groups get the phrases that set them apart.
+
+`titled.json` holds texts with what a title of each has to say, and with what it should not.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes import FakeModel
-from keepstone.engine.keyphrases import labels, tags, topics
+from keepstone.engine.keyphrases import names, tags, topics
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import lines, sentences, shortened
 from keepstone.engine.titles import LIMIT, LIMIT_UNSPACED, title, title_by_model
@@ -14,6 +21,7 @@ from keepstone.errors import UpstreamError
 MARKED = st.text(
     alphabet=st.sampled_from(list("abAB12 .,!?:#*_`~-|>[]()\n\t。，！：（）中文题目决定é…\"'")), max_size=400
 )
+LABELLED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "titled.json").read_text(encoding="utf-8"))
 LONG = (
     "The committee met in Geneva on 14 March 2024 and talked for hours about the budget of the new observatory, "
     "its telescopes, the road to the summit and who should pay for the electricity line"
@@ -41,6 +49,42 @@ LONG = (
 )
 def test_a_title_is_the_heading_or_the_most_telling_sentence(text: str, expected: str) -> None:
     assert title(text) == expected
+
+
+def test_a_title_says_what_the_text_says() -> None:
+    bad = [
+        (made, each["text"])
+        for each in LABELLED
+        for made in [title(each["text"])]
+        if not all(needed.lower() in made.lower() for needed in each["must"])
+        or any(other.lower() in made.lower() for other in each["must_not"])
+    ]
+    assert len(LABELLED) >= 60
+    assert len(bad) <= 0.05 * len(LABELLED), bad
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("No Kubernetes this year.", "No Kubernetes this year"),
+        ("No, we keep the old server.", "we keep the old server"),
+        ("Decision on the roof: slate, not tiles.", "Decision on the roof: slate, not tiles"),
+        ("Update on the ferry: it sails again on 3 May.", "Update on the ferry: it sails again on 3 May"),
+        ("## Decision\n\nWe sell the van.", "We sell the van"),
+        ("Well 4 is dry.", "Well 4 is dry"),
+        ("Morning shift starts at 6.", "Morning shift starts at 6"),
+    ],
+)
+def test_what_leads_up_to_a_claim_goes_and_nothing_else(text: str, expected: str) -> None:
+    assert title(text) == expected
+
+
+def test_a_long_sentence_keeps_its_negation_and_its_condition() -> None:
+    closed = "The reading room, the map collection, the small café, the garden and the whole first floor"
+    assert title(f"{closed} are not open on Mondays.").endswith("are not open on Mondays")
+    booked = "Members may book the large court, the small court and both of the tennis halls on any evening of the week"
+    assert title(f"{booked}, but only with a coach.").endswith("but only with a coach")
+    assert not title(f"{LONG[:68]}, at 14:15 sharp in the old town hall.").endswith("14")
 
 
 def test_a_long_sentence_is_cut_after_a_clause_or_a_word() -> None:
@@ -124,17 +168,34 @@ def test_topics_of_many_texts_are_what_they_share() -> None:
     assert topics(texts, 1) == ["garden"]
 
 
-def test_labels_set_a_group_apart_from_the_others() -> None:
+def test_a_group_is_named_by_a_phrase_that_it_shares_and_others_do_not() -> None:
     garden = ["The user asked about tomatoes.", "The user waters the tomatoes in the morning."]
     servers = ["The user asked about nginx.", "The user restarts nginx in the morning."]
-    first, second = labels([garden, servers], 1)
-    assert (first, second) == (["tomatoes"], ["nginx"])
+    assert names([garden, servers], 1) == [["tomatoes"], ["nginx"]]
+    rates = ["The exchange rate fell again", "Where to see the exchange rate", "No exchange rate on Sundays", "Rate it"]
+    assert names([rates, servers], 1)[0] == ["exchange rate"]
+    assert names([["连接池太小", "连接池改成二十", "连接池又满了"], garden], 1) == [["连接池"], ["tomatoes"]]
+
+
+def test_a_group_that_shares_no_phrase_is_named_by_the_title_that_stands_for_most_of_it() -> None:
+    access = [
+        "API rejects a valid token",
+        "Auth token expires too early",
+        "Login bug after the reset",
+        "OAuth redirect fails",
+    ]
+    [[name]] = names([access], 1)
+    assert name in access
+    assert "token" in name
+    everything = names([access], 5)[0]
+    assert len(everything) == len(set(everything)) == 4
+    assert all(len(each) <= 48 for each in names([[LONG, "另一个"]], 5)[0])
 
 
 def test_nothing_has_no_topics() -> None:
     assert topics([], 5) == []
-    assert labels([], 5) == []
-    assert labels([[], ["Postgres."]], 1) == [[], ["Postgres"]]
+    assert names([], 5) == []
+    assert names([[], ["Postgres."]], 1) == [[], ["Postgres"]]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from training.__main__ import NAME, choose, probes_of
 from training.arrays import NONE, Prepared
 from training.words import WordIndex
 
+from candidates import Candidate, columns
 from keepstone.engine import bm25, rank
 from keepstone.engine.terms import terms
 from keepstone.providers.encoder import Encoder
@@ -129,13 +130,13 @@ def test_the_fusion_is_that_of_search() -> None:
     maxsim, pooled = chance.random(count), chance.random(count)
     places = np.arange(count) - np.searchsorted(session, session)
     candidates = [
-        rank.Candidate(
+        Candidate(
             session=int(session[n]), position=int(places[n]), chars=int(found.chars[n]), bm25=float(asked.bm25[n]),
             maxsim=maxsim[n], pooled=pooled[n], spoken=float(asked.spoken[n]), near=float(asked.near[n]),
         )
         for n in range(count)
     ]  # fmt: skip
-    assert dev.fused(found, asked, maxsim, pooled).tolist() == rank.order(rank.scores(candidates))
+    assert dev.fused(found, asked, maxsim, pooled).tolist() == rank.order(rank.scores(columns(candidates)))
 
 
 def test_figures_count_what_was_found() -> None:

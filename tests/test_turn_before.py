@@ -10,7 +10,7 @@ import pytest
 from conftest import World
 from fakes import HearingEmbedder, WordEmbedder
 from keepstone.access.readscope import job_scope
-from keepstone.engine.embed import embed_slice, fill_space
+from keepstone.engine.embed import embed_slices, fill_space
 from keepstone.jobs.worker import run_until_empty
 from keepstone.memory import scopes
 from keepstone.model.ids import new_id
@@ -19,6 +19,7 @@ from keepstone.providers.embedder import Embedding, Span
 from keepstone.providers.embedders import Embedders
 from keepstone.services import Services
 from keepstone.store import passages, spaces
+from keepstone.store.db import fetch_value
 from test_passages import LEFT, ask
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -173,10 +174,10 @@ async def test_what_is_deleted_while_an_embedder_reads_it_is_not_kept(
             return await made(texts, before)
 
     services.embedders.active = (Slow(),)
-    assert await embed_slice(services, job_scope(account, space), space), "something is left to do"
+    assert await embed_slices(services, job_scope(account, space), space), "something is left to do"
     assert await without_vectors(database) == ["In the spring"]
     services.embedders.active = (embedder,)
-    assert not await embed_slice(services, job_scope(account, space), space)
+    assert not await embed_slices(services, job_scope(account, space), space)
     assert embedder.heard["Anna: In the spring"] == "Anna: We moved to Zurich"
     assert await without_vectors(database) == []
 
@@ -209,3 +210,25 @@ async def test_a_passage_can_only_be_deleted_or_wait(services: Services, world: 
         " WHERE table_name = 'passages' AND grantee = 'keepstone_app' AND privilege_type = 'UPDATE'",
     )
     assert grants == [("pending",)], "else a turn could change, or get other readers, and the next would still know it"
+
+
+async def test_in_a_space_that_was_just_filled_little_is_read_for_each_turn(
+    services: Services, world: World, database: str
+) -> None:
+    """The database has no statistics of it yet, and must not read all of the space for each."""
+    await scopes.ingest(
+        services,
+        world.owner.principal,
+        "team",
+        [turn(number, "Anna", f"Said as number {number}") for number in range(600)],
+    )
+    [(account, space)] = await ask(database, "SELECT account, space FROM spaces WHERE name = 'team'")
+    numbers = [row[0] for row in await ask(database, "SELECT passage FROM passages ORDER BY passage DESC LIMIT 30")]
+    async with services.db.transaction(job_scope(account, space)) as conn:
+        before = await passages.turns_before(conn, space, numbers)
+        read = await fetch_value(
+            conn, "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'passages'"
+        )
+    assert before[numbers[0]] == ("Anna", "Said as number 598")
+    assert len(before) == 30
+    assert read < 10 * len(numbers)

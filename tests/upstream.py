@@ -35,6 +35,7 @@ class Answer:
     pieces: tuple[bytes, ...] = ()
     late: float = 0  # seconds before the first byte of the headers
     pause: float = 0  # seconds between two pieces
+    after: threading.Event | None = None  # nothing is said before it is set
     ending: str = "whole"
 
     @property
@@ -139,6 +140,8 @@ class ScriptedUpstream:
     @staticmethod
     async def _send(writer: asyncio.StreamWriter, answer: Answer) -> None:
         await asyncio.sleep(answer.late)
+        while answer.after and not answer.after.is_set():
+            await asyncio.sleep(0.01)
         headers = {"content-type": answer.kind, "transfer-encoding": "chunked", **answer.headers}
         lines = [f"HTTP/1.1 {answer.status} Said", *(f"{name}: {value}" for name, value in headers.items())]
         writer.write("\r\n".join([*lines, "", ""]).encode())

@@ -1,10 +1,10 @@
-"""The int8 ONNX graph of the encoder, from its weights: what ships, and what the server runs.
+"""The int8 ONNX graphs of the encoder and of the judge, from their weights: what ships, and what the server runs.
 
 input_ids, attention_mask, pooled_mask [n, t] → pooled [n, 384], tokens [n, t, 128], all of unit length.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from keepstone.providers.session import open_session
 from training.tensors import Arrays
 
 HEADS, HIDDEN = 12, 384
-INPUTS, OUTPUTS = ("input_ids", "attention_mask", "pooled_mask"), ("pooled", "tokens")
+INPUTS, OUTPUTS = ("input_ids", "attention_mask", "pooled_mask"), ("pooled", "tokens", "logits")
 CALM = 0.99  # the share of inputs that is left as it is
 PROBED = 50
 QKV = ("query", "key", "value")
@@ -68,6 +68,39 @@ class GraphBuilder:
 def float_graph(weights: Arrays, calm: Mapping[str, NDArray[Any]] | None = None, *, taps: bool = False) -> ModelProto:
     """With `taps`, what goes into each product comes out as well. `calm`: see `calming`."""
     graph = GraphBuilder(calm or {})
+    x, _ = add_trunk(graph, weights)
+    last, middle = graph.constant("last", [-1], np.int64), graph.constant("middle", [1], np.int64)
+    chosen = graph.node("Cast", ["pooled_mask"], "chosen", to=TensorProto.FLOAT)
+    present = graph.node("Mul", [x, graph.node("Unsqueeze", [chosen, last], "chosen.column")], "present")
+    # The sum points where the mean does, and the length is set to one anyway.
+    _unit(graph, graph.node("ReduceSum", [present, middle], "total", keepdims=0), "pooled")
+    projection = graph.constant("projection", weights["projection"])
+    _unit(graph, graph.node("MatMul", [x, projection], "projected"), "tokens")
+    outputs = [
+        helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["n", HIDDEN]),
+        helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", weights["projection"].shape[1]]),
+    ]
+    return _model(graph, "chat encoder", INPUTS, outputs, taps=taps)
+
+
+def judge_graph(weights: Arrays, calm: Mapping[str, NDArray[Any]] | None = None, *, taps: bool = False) -> ModelProto:
+    """input_ids, attention_mask [n, t] → logits [n, judgements], from the first piece and the mean of all."""
+    graph = GraphBuilder(calm or {})
+    x, mask = add_trunk(graph, weights)
+    last, middle = graph.constant("last", [-1], np.int64), graph.constant("middle", [1], np.int64)
+    present = graph.node("Mul", [x, graph.node("Unsqueeze", [mask, last], "mask.column")], "present")
+    total = graph.node("ReduceSum", [present, middle], "total", keepdims=0)
+    mean = graph.node("Div", [total, graph.node("ReduceSum", [mask, middle], "count", keepdims=1)], "mean")
+    start = graph.node("Gather", [x, graph.constant("start", [0], np.int64)], "start.piece", axis=1)
+    both = graph.node("Concat", [graph.node("Squeeze", [start, middle], "start.vector"), mean], "both", axis=1)
+    product = graph.node("MatMul", [both, graph.constant("head.weight", weights["head.weight"].T)], "judged")
+    graph.node("Add", [product, graph.constant("head.bias", weights["head.bias"])], "logits")
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", len(weights["head.bias"])])]
+    return _model(graph, "judge", INPUTS[:2], outputs, taps=taps)
+
+
+def add_trunk(graph: GraphBuilder, weights: Arrays) -> tuple[str, str]:
+    """All layers; and the mask as floats."""
     mask = graph.node("Cast", ["attention_mask"], "mask", to=TensorProto.FLOAT)
     x = add_embeddings(graph, weights)
     wide = graph.node("Unsqueeze", [mask, graph.constant("wide.axes", [1, 2], np.int64)], "mask.wide")
@@ -80,26 +113,17 @@ def float_graph(weights: Arrays, calm: Mapping[str, NDArray[Any]] | None = None,
             if name.startswith(f"encoder.layer.{number}.")
         }
         x = add_layer(graph, layer, x, away, f"layer{number}")
-    last, middle = graph.constant("last", [-1], np.int64), graph.constant("middle", [1], np.int64)
-    chosen = graph.node("Cast", ["pooled_mask"], "chosen", to=TensorProto.FLOAT)
-    present = graph.node("Mul", [x, graph.node("Unsqueeze", [chosen, last], "chosen.column")], "present")
-    # The sum points where the mean does, and the length is set to one anyway.
-    _unit(graph, graph.node("ReduceSum", [present, middle], "total", keepdims=0), "pooled")
-    projection = graph.constant("projection", weights["projection"])
-    _unit(graph, graph.node("MatMul", [x, projection], "projected"), "tokens")
+    return x, mask
+
+
+def _model(graph: GraphBuilder, name: str, inputs: Sequence[str], outputs: list[Any], *, taps: bool) -> ModelProto:
+    tapped = dict.fromkeys(graph.products.values()) if taps else {}
     made = helper.make_graph(
         graph.nodes,
-        "chat encoder",
-        [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "t"]) for name in INPUTS],
-        [
-            helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["n", HIDDEN]),
-            helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", weights["projection"].shape[1]]),
-            *(
-                helper.make_tensor_value_info(x, TensorProto.FLOAT, None)
-                for x in (dict.fromkeys(graph.products.values()) if taps else ())
-            ),
-        ],
-        [numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
+        name,
+        [helper.make_tensor_value_info(given, TensorProto.INT64, ["n", "t"]) for given in inputs],
+        [*outputs, *(helper.make_tensor_value_info(x, TensorProto.FLOAT, None) for x in tapped)],
+        [numpy_helper.from_array(value, constant) for constant, value in graph.constants.items()],
     )
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
@@ -162,19 +186,24 @@ def _pair(layer: Arrays, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return layer[f"{name}.weight"], layer[f"{name}.bias"]
 
 
-def cosine(first: Path, second: Path, probes: Sequence[Sequence[int]]) -> float:
-    """How alike the pooled vectors of two graphs are, in the mean over the probes."""
+def cosine(first: Path, second: Path, probes: Sequence[Sequence[int]], output: str = "pooled") -> float:
+    """How alike what two graphs give is, in the mean over the probes."""
     outputs: list[NDArray[Any]] = []
     for path in (first, second):
         session = open_session(path)
-        vectors = [session.run(["pooled"], feed(probe))[0] for probe in probes]
-        outputs.append(np.concatenate(vectors))
+        vectors = np.concatenate([session.run([output], _feed_to(session, probe))[0] for probe in probes])
+        outputs.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     return float((outputs[0] * outputs[1]).sum(axis=1).mean())
 
 
 def feed(probe: Sequence[int]) -> dict[str, NDArray[np.int64]]:
     ones: NDArray[np.int64] = np.ones((1, len(probe)), np.int64)
     return dict.fromkeys(INPUTS[1:], ones) | {"input_ids": np.array([probe], np.int64)}
+
+
+def _feed_to(session: Any, probe: Sequence[int]) -> dict[str, NDArray[np.int64]]:
+    names = {node.name for node in session.get_inputs()}
+    return {name: value for name, value in feed(probe).items() if name in names}
 
 
 def opened(graph: ModelProto) -> Any:
@@ -190,17 +219,19 @@ def hidden(weights: Arrays, probes: Sequence[Sequence[int]]) -> NDArray[np.float
     return np.concatenate([session.run(["tokens"], feed(probe))[0][0, 1:-1] for probe in probes])
 
 
-def calming(weights: Arrays, probes: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
+def calming(
+    weights: Arrays, probes: Sequence[Sequence[int]], build: Callable[..., ModelProto] = float_graph
+) -> dict[str, NDArray[Any]]:
     """By how much to divide each input of a product, and to multiply its weights, so that few are far above the rest.
 
     int8 takes its scale from the largest of all inputs. One in a hundred is up to five times as large as any other,
     always the same ones, and the others would be left with the few steps below.
     """
-    session = opened(float_graph(weights, taps=True))
+    session = opened(build(weights, taps=True))
     names = [output.name for output in session.get_outputs() if output.name not in OUTPUTS]
     largest: dict[str, NDArray[Any]] = {}
     for probe in probes:
-        for name, values in zip(names, session.run(names, feed(probe)), strict=True):
+        for name, values in zip(names, session.run(names, _feed_to(session, probe)), strict=True):
             largest[name] = np.maximum(largest.get(name, 0.0), np.abs(values).max(axis=(0, 1)))
     calm: dict[str, NDArray[Any]] = {}
     for number in range(layers_of(weights)):
@@ -210,19 +241,25 @@ def calming(weights: Arrays, probes: Sequence[Sequence[int]]) -> dict[str, NDArr
     return calm
 
 
-def export(weights: Arrays, path: Path, probes: Sequence[Sequence[int]] = PROBES) -> float:
+def export(
+    weights: Arrays,
+    path: Path,
+    probes: Sequence[Sequence[int]] = PROBES,
+    build: Callable[..., ModelProto] = float_graph,
+    output: str = "pooled",
+) -> float:
     """Write the int8 graph, whole or not at all; the cosine against fp32. `probes`: texts as ids of word pieces.
 
     Seven bits: processors without VNNI add pairs of products in 16 bits, which can overflow with eight.
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".graph-") as scratch:
         exact, small = Path(scratch, "fp32.onnx"), Path(scratch, "int8.onnx")
-        exact.write_bytes(float_graph(weights, calming(weights, probes)).SerializeToString())
+        exact.write_bytes(build(weights, calming(weights, probes, build)).SerializeToString())
         _quantization.quantize_dynamic(
             exact, small, op_types_to_quantize=["MatMul"], per_channel=True, reduce_range=True,
-            weight_type=_quantization.QuantType.QInt8, nodes_to_exclude=["projected"],
+            weight_type=_quantization.QuantType.QInt8, nodes_to_exclude=["projected", "judged"],
         )  # fmt: skip
-        likeness = cosine(exact, small, probes[:PROBED])
+        likeness = cosine(exact, small, probes[:PROBED], output)
         if likeness < LEAST_COSINE:
             raise ArithmeticError(f"int8 and fp32 agree only to {likeness:.3f}")
         small.replace(path)

@@ -9,9 +9,10 @@ from bench import datasets
 from bench.datasets import Collection
 
 from keepstone.engine.cutting import spoken
+from keepstone.engine.language.calendar import date_words
 from keepstone.engine.rank import named
 from keepstone.engine.terms import terms
-from keepstone.engine.when import date_words, timeprox, windows
+from keepstone.engine.when import timeprox, windows
 from keepstone.providers.wordpieces import cut, load_tokenizer
 from training import reading, sources
 from training.arrays import NONE, Prepared

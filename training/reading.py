@@ -8,8 +8,9 @@ from tokenizers import Tokenizer
 
 from keepstone.engine import terms
 from keepstone.engine.bm25 import idf
-from keepstone.providers.embedder import Span, well_formed
+from keepstone.providers.embedder import Span
 from keepstone.providers.reading import carries_meaning
+from keepstone.providers.windows import well_formed
 from keepstone.providers.wordpieces import whole_words
 from training.arrays import NONE, Texts
 

@@ -107,7 +107,8 @@ class Memory:
         try:
             for process in self._keepstone.family():
                 if "postgres" not in process.name():
-                    total += process.memory_info().rss
+                    used = process.memory_full_info()
+                    total += getattr(used, "pss", used.rss)  # copies of the first process share most of theirs
         except psutil.Error:  # it was killed meanwhile
             return 0.0
         return total / 2**20

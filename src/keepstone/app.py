@@ -1,13 +1,11 @@
-"""The composition root: settings → services → one ASGI app. The only file that knows everything."""
+"""The composition root: services → one ASGI app of all surfaces, and how uvicorn is to run it."""
 
 import asyncio
-import signal
 import socket
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from functools import cache, partial
+from typing import Any, cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -16,16 +14,11 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from keepstone import __version__
-from keepstone.access.firstrun import Welcome, welcome
-from keepstone.errors import Misconfigured
-from keepstone.jobs.model_change import start_embedders
-from keepstone.jobs.worker import run_worker
-from keepstone.runtime import open_all, open_postgres, open_services
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.surfaces.chat import routes as chat
 from keepstone.surfaces.http.bodies import LimitedBody
-from keepstone.surfaces.http.caller import BROWSER, LinkOver, SignIn
+from keepstone.surfaces.http.caller import BROWSER, SECURITY_SCHEMES, LinkOver, SignIn
 from keepstone.surfaces.http.connections import BoundedProtocol, Connections
 from keepstone.surfaces.http.errors import ErrorOut, install_error_handlers
 from keepstone.surfaces.http.guards import Observed, OwnHost
@@ -94,8 +87,15 @@ def _routes() -> list[BaseRoute]:
     return list(app.router.routes)
 
 
+class _Described(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        schema = super().openapi()
+        schema["components"]["securitySchemes"] = dict(SECURITY_SCHEMES)
+        return schema
+
+
 def _bare() -> FastAPI:
-    return FastAPI(
+    return _Described(
         title="Keepstone",
         version=__version__,
         description=DESCRIPTION,
@@ -118,10 +118,11 @@ def _operation(route: APIRoute) -> str:
     return f"browser_{route.name}" if route.path_format.startswith(BROWSER) else route.name
 
 
-def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None = None) -> FastAPI:
+def make_app(services: Services, *, measure: Callable[[], Awaitable[bytes]] | None = None) -> FastAPI:
+    """`measure` makes the metrics of the whole server, where it has more than this process."""
     app = make_routes()
     app.state.services = services
-    app.state.postgres_restarts = postgres_restarts
+    app.state.measure = measure
     settings = services.settings
     if settings.cors_origins:
         app.add_middleware(
@@ -134,67 +135,16 @@ def make_app(services: Services, *, postgres_restarts: Callable[[], int] | None 
     return app
 
 
-async def serve(settings: Settings, announce: Callable[[Settings, Welcome], None]) -> None:
-    """Run the server until it is told to stop; then drain requests, jobs, connections and Postgres, in that order."""
-    sys.setswitchinterval(0.001)  # seconds that a thread at work keeps the event loop waiting
-    with _bound(settings) as listener:
-        settings = replace(settings, port=listener.getsockname()[1])
-        async with (
-            open_postgres(settings) as (conninfo, supervisor),
-            open_services(settings, conninfo) as services,
-        ):
-            welcomed = await welcome(services)
-            app = make_app(services, postgres_restarts=(lambda: supervisor.restarts) if supervisor else None)
-            server = _Server(server_config(app, settings))
-            _stop_on_signal(server)
-            loader = asyncio.create_task(start_embedders(services), name="load embedders")
-            worker = asyncio.create_task(run_worker(services), name="worker") if settings.worker else None
-            announcer = asyncio.create_task(_when_started(server, lambda: announce(settings, welcomed)))
-            try:
-                await server.serve(sockets=[listener])
-            finally:
-                announcer.cancel()
-                loader.cancel()
-                if worker is not None:
-                    worker.cancel()
-                    with suppress(asyncio.CancelledError):
-                        await worker
-
-
-async def work(settings: Settings, announce: Callable[[], None]) -> None:
-    """Run background jobs alone, until told to stop; then drain them."""
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with open_all(settings) as services:
-        loader = asyncio.create_task(start_embedders(services), name="load embedders")
-        worker = asyncio.create_task(run_worker(services), name="worker")
-        announce()
-        await stop.wait()
-        loader.cancel()
-        worker.cancel()
-        with suppress(asyncio.CancelledError):
-            await worker
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: it would raise the signal again before we have cleaned up."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
-def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+def server_config(app: FastAPI, settings: Settings, connections: Connections | None = None) -> uvicorn.Config:
+    connections = connections or Connections(settings.max_connections, settings.request_seconds)
     return uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="off",
-        http=partial(  # pyright: ignore[reportArgumentType]  a class, as far as uvicorn calls it
-            BoundedProtocol, connections=Connections(settings.max_connections, settings.request_seconds)
-        ),
+        # A class, as far as uvicorn calls it.
+        http=partial(BoundedProtocol, connections=connections),  # pyright: ignore[reportArgumentType]
         ws="none",
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
@@ -203,32 +153,47 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     )
 
 
-def _stop_on_signal(server: uvicorn.Server) -> None:
-    def stop() -> None:
-        server.force_exit = server.should_exit  # the second time, at once
-        server.should_exit = True
+class HandedServer(uvicorn.Server):
+    """uvicorn without its signal handlers, which would raise the signal again before we have cleaned up, and without a
+    listener: connections are handed to it. `began` is called when it can take them, `ends` when it may take no more.
+    """
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+    def __init__(self, app: FastAPI, settings: Settings) -> None:
+        self.connections = Connections(settings.max_connections, settings.request_seconds)
+        super().__init__(server_config(app, settings, self.connections))
+        self.began: Callable[[], object] = lambda: None
+        self.ends: Callable[[], object] = lambda: None
+        self._joining: set[asyncio.Task[None]] = set()
 
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
 
-async def _when_started(server: uvicorn.Server, then: Callable[[], None]) -> None:
-    while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
-        await asyncio.sleep(0.01)
-    then()
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
+        self.servers = []
+        self.started = True
+        self.began()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.ends()
+        if self._joining:
+            await asyncio.wait(self._joining)
+        await super().shutdown(sockets)
 
-def _bound(settings: Settings) -> socket.socket:
-    """Take the port first: if it is in use, nothing else is started."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-    except OSError as fault:
-        listener.close()
-        raise Misconfigured(
-            f"Keepstone can't listen on {settings.host} port {settings.port} ({fault.strerror}): stop what is there, "
-            "or set KEEPSTONE_PORT."
-        ) from None
-    return listener
+    def stop(self, *, at_once: bool = False) -> None:
+        self.force_exit = self.force_exit or at_once
+        self.should_exit = True
+
+    def take(self, connection: socket.socket) -> None:
+        task = asyncio.get_running_loop().create_task(self._join(connection))
+        self._joining.add(task)
+        task.add_done_callback(self._joining.discard)
+
+    async def _join(self, connection: socket.socket) -> None:
+        kind = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        make = partial(kind, config=self.config, server_state=self.server_state, app_state={})
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(make, connection)
+        except OSError:  # it has gone again
+            connection.close()
+            self.connections.closed()

@@ -83,6 +83,9 @@ class Offload:
                 async with asyncio.timeout(10 * self._cpu_seconds):
                     kind, value = await _exchange(child, given)
             except BaseException as fault:
+                if isinstance(fault, EOFError):  # it has ended, or is about to: by which signal, it says itself
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(child.wait(), 1)
                 await _end(child)
                 if isinstance(fault, TimeoutError) or child.returncode == -signal.SIGPROF:
                     raise Malformed(_COSTLY) from None

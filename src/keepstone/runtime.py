@@ -1,14 +1,18 @@
 """Opens what a Keepstone process runs on, and closes it in the other order: Postgres, then the services on it.
 
-Shared by the server, the worker and the command line; knows no surface.
+Shared by the server, the worker and the command line; knows no surface. Where a server has several processes, each has
+services of its own, and a seat says what of them is shared.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
+import uvloop
 from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
@@ -16,30 +20,71 @@ from keepstone.access.meter import RETRY_SECONDS
 from keepstone.disk import Disk
 from keepstone.home import ensure_home, secret
 from keepstone.jobs.tasks import register_tasks
+from keepstone.link import Link
+from keepstone.machine import usable_memory
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import make_tracer
 from keepstone.offload import Offload
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
 from keepstone.providers.choose import make_embeddings_upstream, make_model, make_upstream
-from keepstone.providers.embedders import Embedders, models_folder
+from keepstone.providers.embedders import Embedders, mapped_folder, models_folder
+from keepstone.providers.judge import Judge
 from keepstone.providers.parsing import Parser
 from keepstone.providers.rates import Rates
+from keepstone.providers.remote import RemoteEmbedders, RemoteJudge
 from keepstone.providers.tokenizer import Tokenizer
 from keepstone.providers.working import RedisWorking
 from keepstone.replies import Replies
+from keepstone.resident import ResidentSpaces, SpaceFiles
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.store.db import APP_ROLE, WORKER_ROLE, Database
 from keepstone.store.migrate import migrate
 from keepstone.store.queue import Queue
 from keepstone.store.roles import role_conninfo
+from keepstone.tallies import SharedMemory
 from keepstone.throttle import Throttle
 
 log = logging.getLogger(__name__)
 
 # What OWASP asks for at least: two passes over 19 MiB.
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A process's among those of its server: how many there are, what memory they share, and for all but the first how
+    the first is reached, which has the models and knows who works on what.
+    """
+
+    of: int = 1
+    memory: SharedMemory | None = None
+    first: Link | None = None
+
+    def share(self, settings: Settings) -> Settings:
+        """What this process may take of what the server may."""
+        first = self.first is None
+
+        def part(whole: int, least: int = 1) -> int:
+            return max(least, whole // self.of + (whole % self.of if first else 0))
+
+        return replace(
+            settings,
+            database_pool=part(settings.database_pool, 2),
+            max_connections=part(settings.max_connections),
+            max_bodies_bytes=part(settings.max_bodies_bytes),
+        )
+
+
+ALONE = Seat()
+
+
+def in_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
 
 
 @asynccontextmanager
@@ -67,19 +112,23 @@ async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervi
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
+async def open_services(
+    settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER, seat: Seat = ALONE
+) -> AsyncGenerator[Services]:
     """Everything that operations need, on a database that is migrated first."""
     applied = await migrate(conninfo, roles_url=settings.app_database_url)
     if applied:
         log.info("migrated", extra={"applied": len(applied)})
-    async with open_migrated(settings, conninfo, hasher) as services:
+    async with open_migrated(settings, conninfo, hasher, seat) as services:
         yield services
 
 
 @asynccontextmanager
-async def open_migrated(settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER) -> AsyncGenerator[Services]:
+async def open_migrated(
+    settings: Settings, conninfo: str, hasher: PasswordHasher = HASHER, seat: Seat = ALONE
+) -> AsyncGenerator[Services]:
     """The same on a database that is known to be of this version."""
-    services = _make_services(settings, conninfo, hasher)
+    services = _make_services(seat.share(settings), conninfo, hasher, seat)
     register_tasks(services)
     async with opened(services):
         yield services
@@ -93,10 +142,12 @@ async def opened(services: Services) -> AsyncGenerator[None]:
     providers = (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates)
     async with AsyncExitStack() as stack:
         stack.callback(services.tracer.close)
-        for closable in (services.db, services.queue, services.offload, *providers):
+        for closable in (services.db, services.queue, services.offload, services.resident, *providers):
             if closable is not None:
                 stack.push_async_callback(closable.close)
         stack.callback(services.embedders.close)
+        if services.judge is not None:
+            stack.callback(services.judge.close)
         await services.db.open()
         await services.queue.open()
         yield
@@ -109,8 +160,25 @@ def make_disk(settings: Settings) -> Disk:
     )  # fmt: skip
 
 
-def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) -> Services:
+def resident_bytes(settings: Settings, processes: int) -> int:
+    """What the numbers of spaces may take in the memory of one of so many processes."""
+    whole = usable_memory() // 8 if settings.resident_mb is None else settings.resident_mb * 1024**2
+    return whole // processes
+
+
+def space_files(settings: Settings) -> SpaceFiles:
+    """Where the processes of a server hold large spaces once."""
+    return SpaceFiles(settings.home / "resident")
+
+
+def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, seat: Seat) -> Services:
+    first, at_once = seat.first, max(1, 2 // seat.of)
+    judge = None
+    if settings.judge == "builtin":
+        judge = Judge(mapped=mapped_folder(settings)) if first is None else RemoteJudge(first)
+    remote = first if settings.embeddings_provider == "builtin" else None  # others take no memory
     app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
+    metrics = Metrics()
     return Services(
         settings=settings,
         db=Database(
@@ -120,27 +188,45 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher) ->
             size=settings.database_pool,
             statement_seconds=settings.database_statement_seconds,
         ),
-        embedders=Embedders(),
+        embedders=Embedders() if remote is None else RemoteEmbedders(remote),
+        judge=judge,
         llm=make_model(settings),
         upstream=make_upstream(settings),
         embeddings_upstream=make_embeddings_upstream(settings),
-        parser=Parser(),
-        offload=Offload(),
+        parser=Parser(at_once=at_once),
+        offload=Offload(at_once=at_once),
         tokenizer=Tokenizer(models_folder(settings)),
         working=RedisWorking(settings.redis_url) if settings.redis_url else None,
-        queue=Queue(worker),
+        queue=Queue(worker) if first is None else Queue(worker, size=1),
         clock=lambda: datetime.now(UTC),
         disk=make_disk(settings),
-        throttle=Throttle(),
-        rates=Rates(settings.redis_url),
-        replies=Replies(seconds=RETRY_SECONDS),
-        notes=Replies(seconds=60, capacity=10_000),
-        metrics=Metrics(),
+        throttle=Throttle(memory=seat.memory),
+        rates=Rates(settings.redis_url, seat.memory),
+        replies=Replies(seconds=RETRY_SECONDS, first=first and _Claims(first, "replies")),
+        notes=Replies(seconds=60, capacity=10_000, first=first and _Claims(first, "notes")),
+        metrics=metrics,
+        resident=ResidentSpaces(
+            resident_bytes(settings, seat.of), metrics, space_files(settings) if seat.of > 1 else None
+        ),
         tracer=make_tracer(settings.otlp_endpoint),
         hasher=hasher,
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
         jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Claims:
+    """The replies of the first process, by the name that `Services` has for them."""
+
+    link: Link
+    which: str
+
+    async def claim(self, key: str) -> tuple[Any] | None:
+        return await self.link.ask("claim", (self.which, key))
+
+    def settle(self, key: str, made: tuple[Any] | None, *, keep: bool) -> None:
+        self.link.tell("settle", (self.which, key, made, keep))
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """What every operation is handed. Made once by the composition root, replaced whole in tests."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from argon2 import PasswordHasher
@@ -12,13 +12,15 @@ from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import Tracer
 from keepstone.offload import Offload
 from keepstone.providers.embedders import Embedders
+from keepstone.providers.judge import Judge
 from keepstone.providers.llm import LanguageModel
 from keepstone.providers.parsing import Parser
 from keepstone.providers.rates import Rates
 from keepstone.providers.tokenizer import Tokenizer
 from keepstone.providers.upstream import Upstream
 from keepstone.providers.working import RedisWorking
-from keepstone.replies import Replies
+from keepstone.replies import Replies, Snapshots
+from keepstone.resident import ResidentSpaces
 from keepstone.settings import Settings
 from keepstone.store.db import Database
 from keepstone.store.queue import Queue
@@ -49,3 +51,6 @@ class Services:
     hasher: PasswordHasher
     jwt_secret: str
     jwks: PyJWKClient | None
+    judge: Judge | None = None
+    resident: ResidentSpaces
+    views: Snapshots = field(default_factory=Snapshots)  # of all that somebody keeps

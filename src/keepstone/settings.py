@@ -159,7 +159,10 @@ class Settings:
         _database_url,
     )
     database_pool: int = _setting(
-        10, "Database connections the server keeps at most; 2 or more. One account uses half of them.", _at_least(2)
+        10,
+        "Database connections the server keeps at most; 2 or more for each of its processes. One account uses half of "
+        "them.",
+        _at_least(2),
     )
     database_statement_seconds: int = _setting(
         30, "How long the database works on one statement of a request; then it is stopped.", _at_least(1)
@@ -168,6 +171,13 @@ class Settings:
         None,
         "Megabytes of the data folder's disk that are kept back: with less, nothing more is stored. Default: 2 % of "
         "the disk, at least 200 and at most 5120; 0: nothing is kept back.",
+        _at_least(0),
+    )
+    resident_mb: int | None = _setting(
+        None,
+        "Megabytes for the numbers of the spaces that are being asked, which stand in memory so that a search takes "
+        "milliseconds; about 1.5 KB a passage. Default: an eighth of the machine's memory; 0: every search goes "
+        "through the database.",
         _at_least(0),
     )
     redis_url: str | None = _setting(
@@ -180,6 +190,12 @@ class Settings:
         "`builtin`: an encoder for chats and a multilingual model on this machine. `openai`: an endpoint that speaks "
         "OpenAI's protocol. `none`: search by terms alone.",
         _one_of("builtin", "openai", "none"),
+    )
+    judge: Literal["builtin", "none"] = _setting(
+        "builtin",
+        "`builtin`: a small model on this machine judges what replaces what, what answers and what is worth keeping. "
+        "`none`: rules alone do. See [trust](trust.md).",
+        _one_of("builtin", "none"),
     )
     embeddings_base_url: str | None = _setting(None, "Address of that endpoint, with its `/v1`.", _url)
     embeddings_api_key: str | None = _setting(None, "Its key, if it wants one.")
@@ -210,12 +226,21 @@ class Settings:
         _names,
     )
     inject_relevance: float = _setting(
-        0.25, "How relevant a memory has to be, from 0 to 1, to be put before the model at the start of a turn.", _share
+        0.12,
+        "How relevant a memory has to be, from 0 to 1, to be put before the model at the start of a turn; in a "
+        "workspace of more than 60 memories at least 0.25.",
+        _share,
     )
     inject_tokens: int = _setting(1000, "How many tokens of a prompt such memories may take at most.", _at_least(1))
     llm_context: int = _setting(
         32_000,
         "Tokens that the model reads at once. A chat of the dashboard that takes 70 % of it is compacted.",
+        _at_least(1),
+    )
+    processes: int | None = _setting(
+        None,
+        "Processes that answer requests, behind one port. Default: one for each processor that may be used, as far as "
+        "memory allows, and at most 8.",
         _at_least(1),
     )
     worker: bool = _setting(

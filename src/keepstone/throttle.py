@@ -1,13 +1,19 @@
 """Slows down whoever keeps failing, and whoever asks more often than they may.
 
-Kept in memory and bounded; a restart forgives everybody.
+Kept in memory and bounded, and shared by the processes of a server; a restart forgives everybody.
 """
 
 import ipaddress
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from keepstone.tallies import SharedMemory, Tallies
+
+_FEW, _MANY = 10_000, 100_000
+_MOST_DOUBLINGS = 60  # no wait is longer, and beyond a thousand a float has no room
+# What the tables of a throttle and of the plans' buckets need.
+SHARED_SIZE = 2 * Tallies.size(_FEW) + Tallies.size(_MANY)
 
 
 def network_of(address: str) -> str:
@@ -21,59 +27,46 @@ def network_of(address: str) -> str:
     return str(parsed.ipv4_mapped or ipaddress.IPv6Network((parsed, 64), strict=False))
 
 
-@dataclass(slots=True)
-class _Failures:
-    count: int
-    last: float
-
-
 class Throttle:
     """Failures by key: the more in a row, the longer until the next try counts. `free` of them cost nothing; each
     further one doubles the wait, up to `longest` seconds. `turns` is for those who are to wait and not to be refused.
     """
 
     def __init__(
-        self, *, longest: float = 300, forget_after: float = 900, capacity: int = 10_000,
-        clock: Callable[[], float] = time.monotonic,
+        self, *, longest: float = 300, forget_after: float = 900, capacity: int = _FEW,
+        clock: Callable[[], float] = time.monotonic, memory: SharedMemory | None = None,
     ) -> None:  # fmt: skip
         self._longest = longest
         self._forget_after = forget_after
-        self._capacity = capacity
         self._clock = clock
-        self._failures: OrderedDict[str, _Failures] = OrderedDict()
-        self.turns = Buckets(capacity=capacity, clock=clock)
+        self._failures = Tallies(capacity, memory)
+        self.turns = Buckets(capacity=capacity, clock=clock, memory=memory)
 
     def wait(self, key: str, *, free: int) -> float:
         """Seconds until a try under this key is looked at again; 0 is now."""
-        failures = self._current(key)
-        if failures is None or failures.count < free:
+        with self._failures.locked():
+            count, last = self._current(key)
+        if count < max(free, 1):
             return 0
-        return max(0.0, failures.last + min(self._longest, 2.0 ** (failures.count - free)) - self._clock())
+        return max(0.0, last + min(self._longest, 2.0 ** min(count - free, _MOST_DOUBLINGS)) - self._clock())
 
     def failed(self, key: str) -> None:
-        failures = self._current(key) or _Failures(0, 0)
-        failures.count += 1
-        failures.last = self._clock()
-        self._failures[key] = failures
-        self._failures.move_to_end(key)
-        if len(self._failures) > self._capacity:
-            self._failures.popitem(last=False)
+        with self._failures.locked():
+            self._failures.put(key, self._current(key)[0] + 1, self._clock())
 
     def forgive(self, key: str, *, all_of_them: bool = False) -> None:
         """Take the last failure back, or all."""
-        failures = self._current(key)
-        if failures is None:
-            return
-        failures.count = 0 if all_of_them else failures.count - 1
-        if failures.count <= 0:
-            del self._failures[key]
+        with self._failures.locked():
+            count, last = self._current(key)
+            if all_of_them or count <= 1:
+                self._failures.remove(key)
+            else:
+                self._failures.put(key, count - 1, last)
 
-    def _current(self, key: str) -> _Failures | None:
-        failures = self._failures.get(key)
-        if failures is not None and self._clock() - failures.last > self._forget_after:
-            del self._failures[key]
-            return None
-        return failures
+    def _current(self, key: str) -> tuple[float, float]:
+        """How many failures, and when the last was; those of long ago are none."""
+        count, last = self._failures.get(key) or (0.0, 0.0)
+        return (0.0, 0.0) if self._clock() - last > self._forget_after else (count, last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,26 +80,29 @@ class Limit:
 class Buckets:
     """Token buckets, each kept as the time at which it will be full again."""
 
-    def __init__(self, *, capacity: int = 100_000, clock: Callable[[], float] = time.monotonic) -> None:
-        self._capacity = capacity
+    def __init__(
+        self, *, capacity: int = _MANY, clock: Callable[[], float] = time.monotonic, memory: SharedMemory | None = None
+    ) -> None:
         self._clock = clock
-        self._full_at: OrderedDict[str, float] = OrderedDict()
+        self._full_at = Tallies(capacity, memory)
 
     def take(self, limits: Sequence[Limit]) -> float:
         """One token of each, or none of any: then the seconds until there is one."""
         now = self._clock()
-        full_at = {limit: max(self._full_at.get(limit.name, now), now) for limit in limits}
-        wait = max((at - now - 60 + 60 / limit.per_minute for limit, at in full_at.items()), default=0.0)
-        if wait > 1e-9:
-            return wait
-        for limit, at in full_at.items():
-            self._full_at[limit.name] = at + 60 / limit.per_minute
-            self._full_at.move_to_end(limit.name)
-        while len(self._full_at) > self._capacity:
-            self._full_at.popitem(last=False)
+        with self._full_at.locked():
+            full_at = {limit: max(self._at(limit), now) for limit in limits}
+            wait = max((at - now - 60 + 60 / limit.per_minute for limit, at in full_at.items()), default=0.0)
+            if wait > 1e-9:
+                return wait
+            for limit, at in full_at.items():
+                self._full_at.put(limit.name, 0.0, at + 60 / limit.per_minute)
         return 0.0
 
     def give_back(self, limit: Limit) -> None:
         """A token that was taken, and need not have been."""
-        if limit.name in self._full_at:
-            self._full_at[limit.name] -= 60 / limit.per_minute
+        with self._full_at.locked():
+            if at := self._at(limit):
+                self._full_at.put(limit.name, 0.0, at - 60 / limit.per_minute)
+
+    def _at(self, limit: Limit) -> float:
+        return (self._full_at.get(limit.name) or (0.0, 0.0))[1]

@@ -42,7 +42,8 @@ createRoot(document.getElementById('root') as HTMLElement).render(
     >
       <QueryClientProvider client={client}>
         <Notifications position="bottom-center" />
-        <RouterProvider router={router} />
+        {/* What the address says is shown at once: in a transition the page before would stay under the new address. */}
+        <RouterProvider router={router} useTransitions={false} />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

@@ -46,6 +46,19 @@ async def record(
     )
 
 
+async def record_each(conn: Connection, principal: Principal, action: str, object_ids: Sequence[str]) -> None:
+    """The same about each of several."""
+    await store.insert_each(
+        conn,
+        object_ids,
+        user_id=principal.user_id,
+        via=principal.via,
+        credential_id=principal.credential_id,
+        action=action,
+        details={"acting": True} if principal.acting else {},
+    )
+
+
 async def record_sign_in(
     conn: Connection, user_id: str, action: str, *, via: Via, **details: str | int | bool | None
 ) -> None:

@@ -9,7 +9,7 @@ What language models read and wrote is noted too, by `metered`.
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from keepstone.providers.llm import Completion, LanguageModel
 from keepstone.services import Services
 from keepstone.store import ledger
 from keepstone.store.db import Connection, DatabaseError
-from keepstone.store.ledger import LedgerLine
+from keepstone.store.ledger import AccountStanding, LedgerLine
 
 log = logging.getLogger(__name__)
 
@@ -75,12 +75,35 @@ async def begin(
 
     `code` is what the refusal of a query over the month's limit is called, where it is not `quota_exceeded`.
     """
-    now, price = services.clock(), PRICES[action]
-    line_ids = _line_ids(action, call_id, now) if call_id is not None else ()
-    standing = require_found(await ledger.standing(conn, month_of(now), line_ids), _NO_ACCOUNT)
+    month, line_ids = asked_of_ledger(services, action, call_id)
+    standing = require_found(await ledger.standing(conn, month, line_ids), _NO_ACCOUNT)
+    if _needs_refill(action, standing):
+        standing = replace(standing, credits=await ledger.refill(conn, month))
+    _require_enough(services, action, standing, code)
+
+
+def asked_of_ledger(services: Services, action: str, call_id: str | None = None) -> tuple[date, Sequence[str]]:
+    """The month, and the names that the line of the call may have in it: what `begin` looks at."""
+    now = services.clock()
+    return month_of(now), _line_ids(action, call_id, now) if call_id is not None else ()
+
+
+async def begin_standing(services: Services, principal: Principal, action: str, standing: AccountStanding) -> None:
+    """`begin` where it was looked up already, with something else."""
+    if _needs_refill(action, standing):
+        async with services.db.transaction(account_scope(principal)) as conn:
+            standing = replace(standing, credits=await ledger.refill(conn, month_of(services.clock())))
+    _require_enough(services, action, standing)
+
+
+def _needs_refill(action: str, standing: AccountStanding) -> bool:
+    return bool(PRICES[action].credits) and standing.refill_due and not standing.known
+
+
+def _require_enough(services: Services, action: str, standing: AccountStanding, code: str | None = None) -> None:
+    price, left = PRICES[action], standing.credits
     if standing.known:
         return
-    left = await ledger.refill(conn, month_of(now)) if price.credits and standing.refill_due else standing.credits
     if price.credits and left is not None and left < price.credits:
         raise _no_credits(services, action, left)
     if price.queries and standing.monthly_queries is not None and standing.queries >= standing.monthly_queries:
@@ -184,14 +207,23 @@ async def require_tokens(services: Services, principal: Principal) -> None:
     """Before a model is asked in the caller's own name. What is under way at the same time is not known yet, so a month
     can end a little above its limit.
     """
-    if await _tokens_left(services, principal) == 0:
-        raise _used_up(services, "The tokens of language models of this month are used up", "insufficient_quota")
+    refuse_without_tokens(services, await _tokens_left(services, principal))
 
 
 async def _tokens_left(services: Services, principal: Principal) -> int | None:
     async with services.db.transaction(account_scope(principal)) as conn:
-        standing = await ledger.standing(conn, month_of(services.clock()))
+        return await tokens_left(services, conn)
+
+
+async def tokens_left(services: Services, conn: Connection) -> int | None:
+    """What models may still read and write this month; None for any number."""
+    standing = await ledger.standing(conn, month_of(services.clock()))
     return require_found(standing, _NO_ACCOUNT).tokens_left
+
+
+def refuse_without_tokens(services: Services, left: int | None) -> None:
+    if left == 0:
+        raise _used_up(services, "The tokens of language models of this month are used up", "insufficient_quota")
 
 
 async def try_model(

@@ -23,19 +23,25 @@ from keepstone.store.db import Connection
 
 log = logging.getLogger(__name__)
 
+_NO_USER = "There is no such user."
+
 
 async def room_of(conn: Connection, user_id: str) -> Capacity:
     """How much this user may keep, and how much of it is taken. Where there is a limit, nobody else takes of it until
     the transaction ends.
     """
-    return require_found(await store.room_of(conn, user_id), "There is no such user.")
+    return require_found(await store.room_of(conn, user_id), _NO_USER)
 
 
 async def require_room(conn: Connection, services: Services, principal: Principal, more: int) -> None:
     """Refuse what the caller's plan has no room for. What a service key keeps for the account has no limit."""
-    if principal.user_id is None:
-        return
-    room = await room_of(conn, principal.user_id)
+    if principal.user_id is not None:
+        check_room(services, await store.room_of(conn, principal.user_id), more)
+
+
+def check_room(services: Services, room: Capacity | None, more: int) -> None:
+    """The same for a user whose room is known."""
+    room = require_found(room, _NO_USER)
     if room.allowed is not None and room.used + more > room.allowed:
         raise quota_exceeded(services.settings, room, more)
 

@@ -42,12 +42,12 @@ class Credentials:
 
 async def authenticate(services: Services, credentials: Credentials) -> Principal:
     """Who is calling; raises `Unauthenticated` for everybody else, later and later for those who keep guessing."""
-    guesser = f"guesses:{network_of(credentials.address)}"
     try:
         principal = await _principal(services, credentials)
     except Unauthenticated:
         if credentials.authorization is None:  # an old cookie is no guess
             raise
+        guesser = f"guesses:{network_of(credentials.address)}"
         services.throttle.failed(guesser)
         wait = services.throttle.wait(guesser, free=_FREE_FAILURES)
         if wait > 0:
@@ -175,6 +175,6 @@ def _of_holder(services: Services, holder: Holder, *, via: Via) -> Principal:
     principal = Principal(
         account=holder.account, account_id=holder.account_id, user_id=holder.user_id, role=holder.role,
         is_admin=holder.is_admin, via=via, credential_id=holder.credential_id, rate=rate, reach=reach,
-        credential_expires_at=holder.expires_at,
+        credential_expires_at=holder.expires_at, timezone=holder.timezone,
     )  # fmt: skip
     return _acting(principal, holder.user_id) if holder.acting else principal

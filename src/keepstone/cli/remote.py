@@ -59,13 +59,16 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY")],
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = "hybrid",
     limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
+    min_relevance: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave out what is less relevant; 0 shows everything.")
+    ] = None,
     url: Url = None,
     key: ApiKey = None,
     user: OnBehalfOf = None,
     as_json: Json = False,
 ) -> None:
     with _client(url, key, user) as keepstone:
-        matches = keepstone.capsules.search(query, mode=mode, limit=limit)
+        matches = keepstone.capsules.search(query, mode=mode, limit=limit, min_relevance=min_relevance)
     if as_json:
         _print(matches)
         return

@@ -1,20 +1,18 @@
 """How commands run: settings, logs, an event loop in the main thread, and their output."""
 
-import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
-import uvloop
 from rich.console import Console
 from rich.table import Table
 
 from keepstone.observe.logs import configure_logs
-from keepstone.runtime import open_all
+from keepstone.runtime import in_loop, open_all
 from keepstone.services import Services
 from keepstone.settings import Settings, read_settings
 
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Result = TypeVar("Result")
-
-
-def in_loop(work: Coroutine[Any, Any, Result]) -> Result:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
 
 
 def with_services(work: Callable[[Services], Awaitable[Result]]) -> Result:

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from keepstone.access.firstrun import Welcome
-from keepstone.app import serve as run_server
-from keepstone.app import work as run_worker
 from keepstone.cli.options import Json
 from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.footprint import stay_small
 from keepstone.home import keep_secret
 from keepstone.observe.logs import configure_logs
 from keepstone.runtime import open_postgres
+from keepstone.serve import run as run_server
+from keepstone.serve import work as run_worker
 from keepstone.settings import Settings, read_settings
 from keepstone.store.migrate import migrate as run_migrations
 
@@ -34,7 +34,7 @@ def serve(
     )
     configure_logs(settings.log_level, settings.log_format)
     stay_small()
-    in_loop(run_server(settings, announce))
+    run_server(settings, announce)
 
 
 @app.command()

@@ -30,21 +30,22 @@ def balance(turns: Sequence[tuple[str | None, str]], about: frozenset[str], matc
 
     `turns` are speakers and texts, `matched` how well each has what is asked for, the names left aside.
     """
-    speakers = frozenset(speaker for speaker, _ in turns)
-    if not speakers & about or not speakers - about:
+    place_of = {speaker: place for place, speaker in enumerate(dict.fromkeys(speaker for speaker, _ in turns))}
+    others = [place for speaker, place in place_of.items() if speaker not in about]
+    if not others or len(others) == len(place_of):
         return None
+    speaker = np.array([place_of[speaker] for speaker, _ in turns])
     of_speaker = np.array([_of_speaker(text) for _, text in turns], dtype=np.float64)
-
-    def worth(people: frozenset[str | None]) -> float:
-        addressed = (1.0 - SPEAKER) * (1.0 - of_speaker) * len(people & speakers) / (len(speakers) - 1)
-        own = SPEAKER + (1.0 - SPEAKER) * of_speaker
-        share = np.where([speaker in people for speaker, _ in turns], own, addressed)
-        if people == about:
-            named = [any(_speaks_of(text, name) for name in about) for _, text in turns]
-            share = np.where(named, np.maximum(share, NAMED), share)
-        return float((matched * share).max())
-
-    return worth(about) - max(worth(frozenset({other})) for other in speakers - about)
+    own = SPEAKER + (1.0 - SPEAKER) * of_speaker
+    addressed = (1.0 - SPEAKER) * (1.0 - of_speaker) / (len(place_of) - 1)
+    meant = len(place_of) - len(others)
+    share = np.where(np.isin(speaker, others), addressed * meant, own)
+    called = [first.group() for name in about if (first := NAME.search(name))]
+    named = [any(name in text and _speaks_of(text, name) for name in called) for _, text in turns]
+    share = np.where(named, np.maximum(share, NAMED), share)
+    # What each of the others says is about them, and the rest is said to them.
+    of_others = np.where(speaker == np.array(others)[:, None], own, addressed)
+    return float((matched * share).max() - (matched * of_others).max())
 
 
 def without_names(
@@ -62,17 +63,13 @@ def without_names(
 
 def _of_speaker(text: str) -> float:
     """How far a turn is about whoever says it, rather than about whom it is said to."""
-    words = _WORD.findall(text.lower().replace("’", "'"))
-    said = [person for word in words if (person := _PERSON_OF.get(word))]
+    said = list(filter(None, map(_PERSON_OF.get, _WORD.findall(text.lower().replace("’", "'")))))
     return (said.count("speaker") + said.count("others") / 2 + 0.5) / (len(said) + 1)
 
 
 def _speaks_of(text: str, name: str) -> bool:
     """Whether somebody is named in a sentence that goes on: "Anna plays", "Anna's cello". "Hey Anna" calls her."""
-    first = NAME.search(name)
-    if first is None or first.group() not in text:
-        return False
-    for match in re.finditer(rf"\b{re.escape(first.group())}(?:['’]s\b|\s[^\W\d_A-Z])", text):
+    for match in re.finditer(rf"\b{re.escape(name)}(?:['’]s\b|\s[^\W\d_A-Z])", text):
         before = NAME.findall(text[max(match.start() - LONGEST_CALL, 0) : match.start()])
         if not before or before[-1].casefold() not in _CALLS:
             return True

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
 from keepstone.engine.ask_model import DATA_ONLY
+from keepstone.engine.dates import zone_note
 from keepstone.engine.pack import Evidence, line
 from keepstone.engine.quotation import quote_as
 from keepstone.providers.llm import LanguageModel
@@ -25,9 +27,11 @@ class Answered:
     cited: tuple[int, ...] = ()
 
 
-async def answer(model: LanguageModel, question: str, evidence: Sequence[Evidence], *, max_tokens: int) -> Answered:
-    lines = "\n".join(f"[{number}] {line(item)}" for number, item in enumerate(evidence, 1))
-    prompt = f"{quote_as('evidence', lines)}\n\nQuestion: {question}"
+async def answer(
+    model: LanguageModel, question: str, evidence: Sequence[Evidence], *, max_tokens: int, zone: ZoneInfo
+) -> Answered:
+    lines = "\n".join(f"[{number}] {line(item, zone)}" for number, item in enumerate(evidence, 1))
+    prompt = f"{zone_note(zone)}\n{quote_as('evidence', lines)}\n\nQuestion: {question}"
     said = (await model.complete(system=_SYSTEM, prompt=prompt, max_tokens=max_tokens)).text.strip()
     if not said or _NOTHING in said.upper():
         return Answered(text=None)

@@ -11,7 +11,7 @@ tells more about one set of conversations (how far the first is ahead in the lat
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keepstone.engine import rank
-from keepstone.engine.rank import Candidate
+from keepstone.engine.rank import Candidates
 
 Floats = npt.NDArray[np.float64]
 View = Literal["late", "pooled", "terms"]
@@ -42,7 +42,7 @@ QUESTION: dict[View, tuple[str, ...]] = {
 # With which embedders; that of a former one is used as long as its vectors serve, and is not fitted anew.
 _FITTED, _FITTED_WITH = "calibration.json", {"all-MiniLM-L6-v2/int8-1": "calibration_minilm.json"}
 BEST = 3  # so many results speak for the question, however many were asked for
-_FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
+FULL_MATCH = 2.2  # what BM25 can give at most for one term, times its weight
 _COVERED = 0.4  # more of the question's words in one turn makes it no more likely to answer
 _LEAD = 2.0
 # How much better what speaks of the person has to match than what speaks of others (`about.balance`) to leave no doubt,
@@ -90,7 +90,7 @@ class ViewModel:
 
 
 def relevance(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     scores: Floats,
     order: Sequence[int],
     terms: Terms,
@@ -114,32 +114,31 @@ def relevance(
     answerable, believed = 0.0, np.zeros(len(order), dtype=np.float64)
     if not order:
         return answerable, []
-    for view in views(candidates):
+    chosen = np.asarray(order, dtype=np.int64)
+    for view, sees in _seen_by(candidates).items():
         speaks_of_it = float(models[view].question(question_features(view, candidates, scores, terms, person))[0])
         answerable = max(answerable, speaks_of_it)
         rows = result_features(view, candidates, scores, order, terms)
         if several:
             rows = _side_by_side(view, rows, candidates, scores, order, terms)
         if_so = models[view].result(rows)
-        seen = np.array([_sees(view, candidates[index]) for index in order])
+        seen = sees[chosen]
         believed = np.maximum(believed, np.where(seen, speaks_of_it * if_so, 0.0))
     return answerable, [round(float(value), 4) for value in np.minimum.accumulate(believed)]
 
 
-def views(candidates: Sequence[Candidate]) -> list[View]:
+def views(candidates: Candidates) -> list[View]:
     """Those that see any of the candidates. What has no vector yet is seen by its terms alone."""
-    return [view for view in RESULT if any(_sees(view, candidate) for candidate in candidates)]
+    return list(_seen_by(candidates))
 
 
-def result_features(
-    view: View, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
-) -> Floats:
+def result_features(view: View, candidates: Candidates, scores: Floats, order: Sequence[int], terms: Terms) -> Floats:
     """One row for each result in its order, one column for each of the view's names."""
     return _rows(RESULT[view], view, candidates, scores, order, terms)
 
 
 def _side_by_side(
-    view: View, rows: Floats, candidates: Sequence[Candidate], scores: Floats, order: Sequence[int], terms: Terms
+    view: View, rows: Floats, candidates: Candidates, scores: Floats, order: Sequence[int], terms: Terms
 ) -> Floats:
     """The same rows, as far as results share the first place. Their lead is that of all of them before the rest."""
     worth = np.asarray(scores, dtype=np.float64)
@@ -156,7 +155,7 @@ def _side_by_side(
     return np.array([columns[name] for name in RESULT[view]], dtype=np.float64).T
 
 
-def _shares(view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms) -> Floats:
+def _shares(view: View, candidates: Candidates, scores: Floats, terms: Terms) -> Floats:
     """How far each of them stands beside the best: 1 where it is as strong."""
     strength = _rows((_EVIDENCE[view],), view, candidates, scores, range(len(candidates)), terms)[:, 0]
     lacking = 1.0 - strength / max(float(strength.max()), 1e-9)
@@ -165,7 +164,7 @@ def _shares(view: View, candidates: Sequence[Candidate], scores: Floats, terms: 
 
 
 def question_features(
-    view: View, candidates: Sequence[Candidate], scores: Floats, terms: Terms, person: float | None = None
+    view: View, candidates: Candidates, scores: Floats, terms: Terms, person: float | None = None
 ) -> Floats:
     """One row: in each of the view's names the best that any of the first results has."""
     best = rank.order(scores)[:BEST]
@@ -175,42 +174,43 @@ def question_features(
 def _rows(
     names: Sequence[str],
     view: View,
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     scores: Floats,
     order: Sequence[int],
     terms: Terms,
     person: float | None = None,
 ) -> Floats:
-    chosen = [candidates[index] for index in order]
-    full = _FULL_MATCH * max(terms.total, 1e-9)
-    several = len(order)
-    columns: dict[str, Sequence[float]] = {
-        "maxsim": [candidate.maxsim if candidate.latin else 0.0 for candidate in chosen],
-        "meaning": [_meaning(view, candidate) for candidate in chosen],
-        "covered": [min(candidate.bm25 / full, _COVERED) for candidate in chosen],
-        "known": [terms.share] * several,
-        "person": [0.0 if person is None else 5.0 * (min(max(person, _DOUBTFUL), _SURE) - _SURE)] * several,
-        "place": [math.log1p(place) for place in range(several)],
-        "first": [1.0, *[0.0] * (several - 1)],
-        "lead": [_lead(scores), *[0.0] * (several - 1)],
-        "size": [min(math.log10(1 + terms.passages), _SIZE)] * several,
+    chosen = np.asarray(order, dtype=np.int64)
+    several = len(chosen)
+    columns: dict[str, Callable[[], npt.ArrayLike]] = {
+        "maxsim": lambda: np.where(candidates.latin, candidates.maxsim, 0.0)[chosen],
+        "meaning": lambda: _meaning(view, candidates)[chosen],
+        "covered": lambda: np.minimum(candidates.bm25[chosen] / (FULL_MATCH * max(terms.total, 1e-9)), _COVERED),
+        "known": lambda: np.full(several, terms.share),
+        "person": lambda: np.full(
+            several, 0.0 if person is None else 5.0 * (min(max(person, _DOUBTFUL), _SURE) - _SURE)
+        ),
+        "place": lambda: np.log1p(np.arange(several)),
+        "first": lambda: np.arange(several) == 0,
+        "lead": lambda: np.where(np.arange(several) == 0, _lead(scores), 0.0),
+        "size": lambda: np.full(several, min(math.log10(1 + terms.passages), _SIZE)),
     }
-    return np.nan_to_num(np.array([columns[name] for name in names], dtype=np.float64).T)
+    return np.nan_to_num(np.array([columns[name]() for name in names], dtype=np.float64).T)
 
 
-def _sees(view: View, candidate: Candidate) -> bool:
-    late = candidate.latin and math.isfinite(candidate.maxsim)
-    if view == "late":
-        return late
+def _seen_by(candidates: Candidates) -> dict[View, npt.NDArray[np.bool_]]:
+    """Which of the candidates each view sees, of those that see any."""
+    late = candidates.latin & np.isfinite(candidates.maxsim)
     # The English pooled vector beside its own tokens is no view of its own.
-    pooled = math.isfinite(candidate.multilingual) or (math.isfinite(candidate.pooled) and not late)
-    return pooled if view == "pooled" else not (late or pooled)
+    pooled = np.isfinite(candidates.multilingual) | (np.isfinite(candidates.pooled) & ~late)
+    seen: dict[View, npt.NDArray[np.bool_]] = {"late": late, "pooled": pooled, "terms": ~(late | pooled)}
+    return {view: sees for view, sees in seen.items() if sees.any()}
 
 
-def _meaning(view: View, candidate: Candidate) -> float:
-    if view == "pooled" and math.isfinite(candidate.multilingual):
-        return candidate.multilingual
-    return candidate.pooled if candidate.latin or view == "pooled" else 0.0
+def _meaning(view: View, candidates: Candidates) -> Floats:
+    if view == "pooled":
+        return np.where(np.isfinite(candidates.multilingual), candidates.multilingual, candidates.pooled)
+    return np.where(candidates.latin, candidates.pooled, 0.0)
 
 
 def _lead(scores: Floats) -> float:

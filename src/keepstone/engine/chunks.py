@@ -6,11 +6,16 @@ Owns the lengths and which ends are better than others. A chunk is a part of the
 import re
 import unicodedata
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import accumulate
 
+from keepstone.engine.language.scripts import latin
 from keepstone.engine.language.sentences import CLAUSE, END
+from keepstone.engine.terms import terms
+from keepstone.model.message import NewPassage
 from keepstone.providers.parsing import Block
 
 BETWEEN = "\n\n"
@@ -137,3 +142,22 @@ def _most(blocks: Sequence[Block], starts: Sequence[int], begin: int, until: int
     first = bisect_right(starts, begin) - 1
     touched = range(first, bisect_right(starts, until - 1))
     return blocks[max(touched, key=lambda at: min(until, starts[at] + len(blocks[at].text)) - max(begin, starts[at]))]
+
+
+def cut_document(
+    document_id: str, name: str, blocks: Sequence[Block], at: datetime, visibility: str
+) -> list[NewPassage]:
+    """A part is also found by the name of its document and the heading it stands under."""
+    passages: list[NewPassage] = []
+    for part, chunk in enumerate(chunks(blocks)):
+        about = terms(f"{name.rsplit('.', 1)[0]} {chunk.heading or ''}")
+        place = {"start": chunk.start, "end": chunk.end, "page": chunk.page, "heading": chunk.heading}
+        passages.append(
+            NewPassage(
+                source_kind="document", source_id=document_id, part=part, speaker=None, at=at, session=None,
+                visibility=visibility, text=chunk.text, foreign=not latin(chunk.text),
+                frequencies=dict(Counter([*terms(chunk.text), *set(about)])),
+                place={key: value for key, value in place.items() if value is not None},
+            )
+        )  # fmt: skip
+    return passages

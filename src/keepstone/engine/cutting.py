@@ -5,17 +5,16 @@ cut in another process.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from functools import lru_cache
 from typing import Literal
 
-from keepstone.engine.chunks import chunks
+from keepstone.engine.language.calendar import date_words
 from keepstone.engine.language.scripts import latin
 from keepstone.engine.quotation import own_words
 from keepstone.engine.terms import terms
-from keepstone.engine.when import date_words
 from keepstone.model.message import NewPassage
-from keepstone.providers.embedder import Cutter, Span
-from keepstone.providers.parsing import Block
+from keepstone.providers.windows import Cutter, Span
 
 _WINDOW, _OVERLAP = 1000, 120
 
@@ -41,7 +40,7 @@ def cut_sources(sources: Sequence[Source], cutter: Cutter, visibility: str) -> l
     """Their passages, which do not know their session yet."""
     passages: list[NewPassage] = []
     for source in sources:
-        dated = terms(date_words(source.at)) if source.dated else []
+        dated = _date_terms(source.at.date()) if source.dated else ()
         own = own_words(source.text)
         for part, (start, end) in enumerate(cutter(own) if own else []):
             window = own[start:end]
@@ -62,23 +61,9 @@ def cut_sources(sources: Sequence[Source], cutter: Cutter, visibility: str) -> l
     return passages
 
 
-def cut_document(
-    document_id: str, name: str, blocks: Sequence[Block], at: datetime, visibility: str
-) -> list[NewPassage]:
-    """A part is also found by the name of its document and the heading it stands under."""
-    passages: list[NewPassage] = []
-    for part, chunk in enumerate(chunks(blocks)):
-        about = terms(f"{name.rsplit('.', 1)[0]} {chunk.heading or ''}")
-        place = {"start": chunk.start, "end": chunk.end, "page": chunk.page, "heading": chunk.heading}
-        passages.append(
-            NewPassage(
-                source_kind="document", source_id=document_id, part=part, speaker=None, at=at, session=None,
-                visibility=visibility, text=chunk.text, foreign=not latin(chunk.text),
-                frequencies=dict(Counter([*terms(chunk.text), *set(about)])),
-                place={key: value for key, value in place.items() if value is not None},
-            )
-        )  # fmt: skip
-    return passages
+@lru_cache(maxsize=4096)
+def _date_terms(day: date) -> tuple[str, ...]:
+    return tuple(terms(date_words(day)))
 
 
 def cut_by_length(text: str) -> list[Span]:

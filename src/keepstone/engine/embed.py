@@ -4,7 +4,7 @@ No connection is held while an embedder works. All of it can run twice.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keepstone.engine.cutting import spoken
@@ -22,7 +22,8 @@ from keepstone.store.vectors import VectorSet
 
 LARGE = 10_000  # passages: from here on, reading a space through takes twice as long as asking an index
 _BATCH = 256
-SLICE = 32  # passages: a few seconds of the embedders, after which others have their turn
+SLICE = 32  # passages: a moment of the embedders, after which others have their turn
+_SLICES_AT_ONCE = 16  # in one job, where there are no others: so soon a server can stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +43,54 @@ class _Gaps:
     before: dict[int, str]
 
 
-async def embed_slice(services: Services, scope: ReadScope, space: int) -> bool:
-    """Give some passages of the space that still lack them their vectors. Returns whether others may be left."""
+@dataclass(frozen=True, slots=True)
+class _WaitingSlice:
+    passages: list[Pending]
+    gaps: _Gaps
+
+
+async def embed_slices(
+    services: Services, scope: ReadScope, space: int, others_wait: Callable[[], Awaitable[bool]] | None = None
+) -> bool:
+    """Give some passages of the space that still lack them their vectors: a slice, and more as long as nobody else
+    waits for the embedders, if that can be asked. These work on while the slice before is stored and the next is
+    looked up. Returns whether other passages may be left.
+    """
     services.embedders.need()
     if not services.embedders.active:
         return False
-    async with services.db.transaction(scope) as conn:
-        waiting = await passages.pending(conn, space, limit=SLICE)
-        gaps = await _gaps(conn, services, space, waiting)
-    done = await _close(services, scope, space, gaps, done_with=waiting)
-    if len(waiting) == SLICE or not done:
-        return True
-    give_back()
-    return False
+
+    async def load(behind: int) -> _WaitingSlice:
+        async with services.db.transaction(scope) as conn:
+            waiting = await passages.pending(conn, space, limit=SLICE, behind=behind)
+            return _WaitingSlice(waiting, await _gaps(conn, services, space, waiting))
+
+    async def look_ahead(now: _WaitingSlice, number: int) -> _WaitingSlice | None:
+        full = len(now.passages) == SLICE and number < _SLICES_AT_ONCE
+        if not full or others_wait is None or await others_wait():
+            return None
+        return await load(now.passages[-1].passage)
+
+    current: _WaitingSlice | None = await load(0)
+    more, number, storing = False, 0, None
+    try:
+        while current is not None:
+            number += 1
+            made, following = await asyncio.gather(_embed(current.gaps), look_ahead(current, number))
+            more = (await storing is False if storing else False) or more
+            storing = asyncio.create_task(
+                _store(services, scope, space, current.gaps, made, done_with=current.passages)
+            )
+            more = more or number > 1 or len(current.passages) == SLICE
+            faulty = any(isinstance(result, BaseException) for result in made)
+            current = None if faulty else following
+        more = (await storing is False if storing else False) or more
+    finally:
+        if storing is not None:
+            storing.cancel()
+    if not more:
+        await asyncio.to_thread(give_back)
+    return more
 
 
 async def fill_space(
@@ -116,13 +152,15 @@ async def store_first_vector(
     """With what was just stored: whoever comes next can find it by meaning. The rest is a job's."""
     if first is None or not cut:
         return
-    passage = await passages.number(conn, space, cut[0].source_kind, cut[0].source_id)
     for embedder in _making(services, await vectors.vector_sets(conn) if services.embedders.former else {}):
-        if embedder.name in first.embeddings:
-            made = [(passage, first.embeddings[embedder.name])]
-            await store_embeddings(
-                conn, space, embedder.name, made, instead_of=services.embedders.instead_of(embedder)
-            )  # fmt: skip
+        made = first.embeddings.get(embedder.name)
+        if made is None:
+            continue
+        tokens = None if made.tokens is None else pack(made.tokens.vectors)
+        source, of_model = (cut[0].source_kind, cut[0].source_id), (embedder.name, len(made.pooled))
+        if not await vectors.store_beginning(conn, space, of_model, source, made.pooled, tokens):
+            await vectors.vector_set(conn, *of_model, instead_of=services.embedders.instead_of(embedder))
+            await vectors.store_beginning(conn, space, of_model, source, made.pooled, tokens)
 
 
 async def index_space(services: Services, scope: ReadScope, space: int, *, state: str = "serving") -> None:
@@ -202,17 +240,27 @@ async def _before(conn: Connection, space: int, gaps: Sequence[tuple[Embedder, l
     return await read_before(conn, space, sorted(ids), [embedder for embedder, _ in reading])
 
 
-async def _close(
-    services: Services, scope: ReadScope, space: int, gaps: _Gaps, *, done_with: Sequence[Pending] = ()
-) -> bool:
-    """Embed and store. What one embedder has made is kept when another fails; then nothing is done with. Of a passage
-    that something else stands before by now, nothing is kept that knows what stood there; false if there are such.
-    """
+async def _close(services: Services, scope: ReadScope, space: int, gaps: _Gaps) -> bool:
+    """Embed and store."""
+    return await _store(services, scope, space, gaps, await _embed(gaps))
+
+
+async def _embed(gaps: _Gaps) -> list[list[Embedding] | BaseException]:
+    """What each embedder makes of what it lacks, or the fault that it met."""
     work = [embed_passages(embedder, wanted, gaps.before) for embedder, wanted in gaps.wanted]
-    results = await asyncio.gather(*work, return_exceptions=True)
+    return await asyncio.gather(*work, return_exceptions=True)
+
+
+async def _store(
+    services: Services, scope: ReadScope, space: int, gaps: _Gaps, results: Sequence[list[Embedding] | BaseException],
+    *, done_with: Sequence[Pending] = (),
+) -> bool:  # fmt: skip
+    """What one embedder has made is kept when another fails; then nothing is done with. Of a passage that something
+    else stands before by now, nothing is kept that knows what stood there; false if there are such.
+    """
     faults = [result for result in results if isinstance(result, BaseException)]
     async with services.db.transaction(scope) as conn:
-        await spaces.keep_still(conn, space)  # else a vector could be added to a passage that is just being deleted
+        await spaces.lock(conn, [space])  # else a vector could be added to a passage that is just being deleted
         before = await _before(conn, space, gaps.wanted)
         outdated = {passage for passage, _ in before.items() ^ gaps.before.items()}
         for (embedder, wanted), made in zip(gaps.wanted, results, strict=True):
@@ -226,6 +274,9 @@ async def _close(
         done = [item.passage for item in done_with if item.passage not in outdated]
         if done and not faults:
             await passages.mark_embedded(conn, space, done)
+            said = [item.passage for item in done_with if item.source_kind == "message" and item.passage in done]
+            if said:
+                await services.queue.add(conn, "note_revisions", account=scope.account, space=space, passages=said)
     if faults:
         raise faults[0]
     return not outdated

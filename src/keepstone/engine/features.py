@@ -4,101 +4,69 @@ A message or note that was cut into windows is as good as the best of them. Fetc
 passages.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from keepstone.engine.rank import MISSING, Candidate
-from keepstone.store.candidates import PlacedPassage
-
-Floats = npt.NDArray[np.float64]
+from keepstone.engine.gathered import Bools, Floats, Gathered, Ints
+from keepstone.engine.rank import MISSING
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PassageGroups:
-    """The passages of each source, in the order in which they were said; `owner` is the group of each passage."""
+    """The passages of each source, in the order in which they were said: `owner` is the group of each passage, `first`
+    the first passage of each group, by their places.
+    """
 
-    windows: list[list[PlacedPassage]]
-    owner: list[int]
-    passages: Sequence[PlacedPassage]
+    owner: Ints
+    first: Ints
 
-    def best(self, values: Mapping[int, float], otherwise: float = MISSING) -> Floats:
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def best(self, values: npt.ArrayLike, otherwise: float = MISSING) -> Floats:
         """For each group the best value of its passages."""
-        best = np.full(len(self.windows), MISSING)
-        np.fmax.at(best, self.owner, [values.get(passage.passage, MISSING) for passage in self.passages])
+        column = np.asarray(values, dtype=np.float64)
+        if len(self.first) == len(self.owner):
+            best = column
+        else:
+            best = np.full(len(self.first), MISSING)
+            np.fmax.at(best, self.owner, column)
         return np.where(np.isnan(best), otherwise, best)
 
-    def telling(self, index: int, *values: Mapping[int, float]) -> str:
-        """The window of a group that is the best by most of these values."""
-        windows = self.windows[index]
-        if len(windows) == 1:
-            return windows[0].text
-        places = dict.fromkeys(range(len(windows)), 0)
-        for scores in values:
-            if not any(window.passage in scores for window in windows):
-                continue
-            ranked = sorted(places, key=lambda place: -scores.get(windows[place].passage, -1.0))
-            for points, place in enumerate(reversed(ranked)):
-                places[place] += points
-        return windows[max(places, key=lambda place: places[place])].text
-
-    def text(self, index: int) -> str:
-        """The windows of a group that were looked at."""
-        return " … ".join(passage.text for passage in self.windows[index])
+    def windows(self, group: int) -> list[int]:
+        """The places of its passages."""
+        if len(self.first) == len(self.owner):
+            return [int(self.first[group])]
+        return np.flatnonzero(self.owner == group).tolist()
 
 
-def group_by_source(passages: Sequence[PlacedPassage]) -> PassageGroups:
-    """By their source; of a document each passage stands for itself: it is looked for by its place."""
-    places: dict[tuple[str, str, int], int] = {}
-    owner = [
-        places.setdefault((row.source_kind, row.source_id, row.part * (row.source_kind == "document")), len(places))
-        for row in passages
-    ]
-    windows: list[list[PlacedPassage]] = [[] for _ in places]
-    for passage, place in zip(passages, owner, strict=True):
-        windows[place].append(passage)
-    return PassageGroups(windows=windows, owner=owner, passages=passages)
+def group_by_source(gathered: Gathered) -> PassageGroups:
+    _, first, owner = np.unique(gathered.source, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return PassageGroups(owner=place[owner], first=first[order])
 
 
-def candidates(groups: PassageGroups, features: Mapping[str, Floats], about: frozenset[str]) -> list[Candidate]:
-    """The groups as candidates. `features` has a column for each feature of `Candidate` and a row for each group;
-    `about` are the people that the question speaks of.
-    """
-    rows = zip(*(column.tolist() for column in features.values()), strict=True)
-    return [
-        Candidate(
-            session=windows[0].session,
-            position=position,
-            chars=sum(len(window.text) for window in windows),
-            spoken=1.0 if windows[0].speaker in about else 0.0,
-            latin=not windows[0].foreign_text,
-            links=linked,
-            **dict(zip(features, row, strict=True)),
-        )
-        for windows, position, linked, row in zip(groups.windows, positions(groups), links(groups), rows, strict=True)
-    ]
-
-
-def positions(groups: PassageGroups) -> list[int]:
+def positions(gathered: Gathered, groups: PassageGroups) -> Ints:
     """Places in the conversation such that what was said one after the other is one apart, and nothing else."""
-    followed = {passage.before: passage.passage for passage in groups.passages if passage.before is not None}
-    followed |= {passage.passage: passage.after for passage in groups.passages if passage.after is not None}
-    places = [0] if groups.windows else []
-    for before, after in pairwise(groups.windows):
-        places.append(places[-1] + (1 if followed.get(before[-1].passage) == after[0].passage else 2))
-    return places
+    first = groups.first
+    beside = gathered.follows[first] & (groups.owner[first - 1] == np.arange(len(first)) - 1)
+    return np.cumsum(np.where(beside, 1, 2))
 
 
-def links(groups: PassageGroups) -> list[tuple[int, ...]]:
-    """For each group the places of those that it answers or that answer it."""
-    place = {windows[0].source_id: index for index, windows in enumerate(groups.windows)}
-    linked: list[tuple[int, ...]] = [()] * len(groups.windows)
-    for index, windows in enumerate(groups.windows):
-        answered = place.get(windows[0].answers or "")
-        if answered is not None:
-            linked[index] += (answered,)
-            linked[answered] += (index,)
-    return linked
+def links(gathered: Gathered, groups: PassageGroups) -> Ints:
+    """Pairs of groups of which one answers the other."""
+    answers = gathered.answers[groups.first]
+    answering = np.flatnonzero(answers)
+    if not len(answering):
+        return np.zeros((0, 2), dtype=np.int64)
+    place = {int(source): index for index, source in enumerate(gathered.source[groups.first])}
+    pairs = [(int(index), place[int(answers[index])]) for index in answering if int(answers[index]) in place]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def latin(gathered: Gathered, groups: PassageGroups) -> Bools:
+    return ~gathered.foreign[groups.first]

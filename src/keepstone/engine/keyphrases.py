@@ -1,4 +1,4 @@
-"""Key phrases: tags of a text, topics of several, and labels that set one group of texts apart from the others.
+"""Key phrases: tags of a text, topics of several, and names that set one group of texts apart from the others.
 
 Owns which phrases stand for a text. It must not invent: a phrase stands in the text as it was written. Phrases are runs
 of words between stop words and punctuation (as in RAKE), weighed by how often they stand in the text, how early,
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from keepstone.engine.language.scripts import DENSE, placed_tokens, tokens
-from keepstone.engine.language.sentences import lines
+from keepstone.engine.language.sentences import lines, shortened
 from keepstone.engine.language.stopwords import COMMON, FUNCTION_WORDS, STOP_WORDS, guess
 from keepstone.engine.language.tables import load
 from keepstone.engine.terms import stem
@@ -22,10 +22,17 @@ from keepstone.engine.terms import stem
 # What comes later is not looked at: the beginning of a document names what it is about.
 READ = 12_000
 LONGEST_PHRASE = 3
+# A name of a group is at most so long. A phrase is one where so many of the group have it; a word alone has to stand in
+# more of them.
+NAME = 48
+SHARED = 0.2
+SHARED_WORD = 0.6
 _TABLES = load("titles")
 _BEFORE_NOUN, _BEFORE_VERB = frozenset(_TABLES.words("before_noun")), frozenset(_TABLES.words("before_verb"))
 _POOR_ENDINGS, _NOT_AT_THE_END = _TABLES.words("poor_endings"), _TABLES.words("not_at_the_end")
 _STOP_WORDS = STOP_WORDS["en"] | STOP_WORDS["de"]
+
+_ENDING = " .。!！:：,，…"
 
 # The stems of a phrase: the same for all its forms.
 Key = tuple[str, ...]
@@ -47,21 +54,57 @@ def tags(text: str, limit: int = 5) -> list[str]:
 
 def topics(texts: Sequence[str], limit: int) -> list[str]:
     """The phrases that stand for all of the texts; one that several texts share counts for more."""
-    scores, forms = _scores(texts)
+    scores, forms = _scores(_phrases(text[:READ]) for text in texts)
     return _apart(scores, forms, limit)
 
 
-def labels(groups: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
-    """For each group of texts the phrases that set it apart from the other groups (c-TF-IDF)."""
-    scored = [_scores(texts) for texts in groups]
+def names(groups: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
+    """For each group of titles what one would call it: phrases that many of them share and other groups don't
+    (c-TF-IDF), or else the titles that stand for most of it.
+    """
+    phrases = [[tuple(_phrases(title[:READ])) for title in titles] for titles in groups]
+    scored = [_scores(read) for read in phrases]
     everywhere: Counter[Key] = Counter()
     for scores, _ in scored:
         everywhere.update(scores)
     average = sum(everywhere.values()) / max(len(groups), 1)
-    return [
-        _apart({key: score * math.log1p(average / everywhere[key]) for key, score in scores.items()}, forms, limit)
-        for scores, forms in scored
-    ]
+    named: list[list[str]] = []
+    for titles, read, (scores, forms) in zip(groups, phrases, scored, strict=True):
+        apart = {key: score * math.log1p(average / everywhere[key]) for key, score in scores.items()}
+        named.append(_names(titles, read, apart, forms, limit))
+    return named
+
+
+def _names(
+    titles: Sequence[str], read: Sequence[Iterable[_Phrase]], scores: Mapping[Key, float], forms: Mapping[Key, str],
+    limit: int,
+) -> list[str]:  # fmt: skip
+    """`read`: the phrases of each title."""
+    holders: defaultdict[Key, set[int]] = defaultdict(set)
+    for place, phrases in enumerate(read):
+        for phrase in phrases:
+            holders[phrase.key].add(place)
+    chosen: list[Key] = []
+    covered: set[int] = set()
+    # Two words say what one alone leaves open: "exchange rate" before "rate".
+    for key in sorted(scores, key=lambda key: (-scores[key] * (len(key) + (len(forms[key]) > 3)), key)):
+        least = max(2, (SHARED if len(key) > 1 or DENSE.match(forms[key]) else SHARED_WORD) * len(titles))
+        if len(chosen) < limit and len(holders[key]) >= least and not any(_overlap(key, other) for other in chosen):
+            chosen.append(key)
+            covered |= holders[key]
+    named = [forms[key] for key in chosen]
+    weights = [_central(phrases, scores) for phrases in read]
+    for place in sorted(range(len(titles)), key=lambda place: (-weights[place], place)):
+        short = shortened(titles[place].rstrip(_ENDING), NAME).rstrip(_ENDING.replace("…", ""))
+        if len(named) < limit and place not in covered and short and short not in named:
+            named.append(short)
+    return named
+
+
+def _central(phrases: Iterable[_Phrase], scores: Mapping[Key, float]) -> float:
+    """How much of what its group is about a title says, for its length."""
+    keys = {phrase.key for phrase in phrases}
+    return sum(scores.get(key, 0.0) for key in keys) / (len(keys) + 2) ** 0.5
 
 
 @lru_cache(maxsize=1 << 14)
@@ -75,14 +118,14 @@ def word_weight(raw: str) -> float:
     return 1.2 if any(map(str.isdigit, raw)) else 1.0
 
 
-def _scores(texts: Iterable[str]) -> tuple[dict[Key, float], dict[Key, str]]:
-    """How much each phrase says of the texts, and the form in which it is written most often."""
+def _scores(texts: Iterable[Iterable[_Phrase]]) -> tuple[dict[Key, float], dict[Key, str]]:
+    """How much each phrase of these texts says of them, and the form in which it is written most often."""
     scores: defaultdict[Key, float] = defaultdict(float)
     forms: defaultdict[Key, Counter[str]] = defaultdict(Counter)
-    for text in texts:
+    for phrases in texts:
         counts: Counter[Key] = Counter()
         best: dict[Key, float] = {}
-        for phrase in _phrases(text[:READ]):
+        for phrase in phrases:
             counts[phrase.key] += 1
             best[phrase.key] = max(best.get(phrase.key, 0.0), phrase.weight)
             forms[phrase.key][phrase.form] += 1

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from keepstone.providers.products import bit_products
+
 Vectors = npt.NDArray[np.float32]
 
 
@@ -30,7 +32,7 @@ def maxsim(query: Vectors, weights: npt.ArrayLike, passages: Sequence[bytes]) ->
     """For each passage the weighted mean, over the question's tokens, of the best product with any of its tokens. Of a
     turn's windows the caller takes the best.
     """
-    return weighted(best_products(query, passages), weights)
+    return weighted(best_products(query, *rows_of(passages, token_bytes(query.shape[1]))), weights)
 
 
 def weighted(products: Vectors, weights: npt.ArrayLike) -> npt.NDArray[np.float32]:
@@ -40,23 +42,32 @@ def weighted(products: Vectors, weights: npt.ArrayLike) -> npt.NDArray[np.float3
     return products @ (weight / total) if total > 0 else np.zeros(len(products), dtype=np.float32)
 
 
-def best_products(query: Vectors, passages: Sequence[bytes]) -> Vectors:
+def best_products(query: Vectors, packed: npt.NDArray[np.uint8], counts: npt.NDArray[np.int64]) -> Vectors:
     """A row for each passage, a column for each of the question's tokens: its best product with any of the passage's.
 
-    A passage without tokens (only stop words) gets 0, as if nothing in it were near to anything asked; so does one
-    whose tokens have other dimensions.
+    `packed` are the tokens of all passages, a row each, `counts` how many each has. A passage without tokens (only stop
+    words) gets 0, as if nothing in it were near to anything asked.
     """
-    dimensions = query.shape[1]
-    size = token_bytes(dimensions)
-    passages = [b"" if len(passage) % size else passage for passage in passages]
-    counts = np.fromiter((len(passage) // size for passage in passages), dtype=np.int64, count=len(passages))
-    cosines = np.zeros((len(passages), len(query)), dtype=np.float32)
+    cosines = np.zeros((len(counts), len(query)), dtype=np.float32)
     full = np.flatnonzero(counts)
     if not len(full) or not len(query):
         return cosines
+    dimensions = query.shape[1]
+    # Of the question a byte a dimension is enough.
+    scale = np.maximum(np.abs(query).max(axis=1), 1e-9) / 127.0
+    whole = np.rint(query / scale[:, None]).astype(np.int8)
     # With bits b, signs are 2b - 1: q·signs = 2 q·b - sum(q), so the signs themselves are never made.
-    products = unpack(b"".join(passages), dimensions) @ query.T.astype(np.float32)
+    products = bit_products(np.unpackbits(packed, axis=1, count=dimensions), whole)
     starts = np.concatenate(([0], np.cumsum(counts[full])[:-1]))
     best = np.maximum.reduceat(products, starts, axis=0)
-    cosines[full] = (2.0 * best - query.sum(axis=1)) / np.float32(dimensions**0.5)
+    cosines[full] = (2 * best - whole.sum(axis=1, dtype=np.int32)) * (scale / dimensions**0.5)
     return cosines
+
+
+def rows_of(passages: Sequence[bytes], size: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The tokens of these passages, a row of `size` bytes each, and how many each has; none of one whose tokens have
+    another size.
+    """
+    fitting = [b"" if len(passage) % size else passage for passage in passages]
+    counts = np.fromiter((len(passage) // size for passage in fitting), dtype=np.int64, count=len(fitting))
+    return np.frombuffer(b"".join(fitting), dtype=np.uint8).reshape(-1, size), counts

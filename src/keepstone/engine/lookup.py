@@ -9,36 +9,56 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import TypeVar
 
+import numpy as np
+
+from keepstone.engine import kernels
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.gather import CANDIDATES, Passes, SearchPlace
+from keepstone.engine.gathered import CANDIDATES, Passes, SearchPlace
 from keepstone.engine.question import Question, embed_for_spaces, embed_question
 from keepstone.engine.search import AskedOf, find
 from keepstone.model.principal import ReadScope
+from keepstone.providers.embedder import Embedding
+from keepstone.resident import View
 from keepstone.services import Services
-from keepstone.store import candidates
+from keepstone.store import candidates, vectors
 from keepstone.store.db import Connection
 
 __all__ = ["AskedOf", "ask", "find", "narrowed", "nearest", "question", "survey"]
 
 FEW = 5_000  # passages that pass a filter, up to which each of them is looked at
 _READ = 4_000  # characters of a long question
+_COMPARED = 100_000  # passages in memory that are compared sooner than an index is asked
+_BEHIND = 1_000  # changes that are looked at besides, by those who keep one after the other and ask nothing
+_COARSE = 0.02  # cosine: more than rounding makes of it
 
 Place = TypeVar("Place", bound=SearchPlace)
 
 
-def question(text: str, *, asked_at: datetime, speaker: str | None = None) -> Question:
+def question(text: str, *, asked_at: datetime, zone: str, speaker: str | None = None) -> Question:
     """Of a long text the beginning: of more than that, no search gets better."""
-    return Question(text=text[:_READ], speaker=speaker, asked_at=asked_at)
+    return Question(text=text[:_READ], speaker=speaker, asked_at=asked_at, zone=zone)
 
 
-async def ask(services: Services, asked: Question, survey: Awaitable[Place]) -> AskedOf[Place]:
-    """Find out where it is looked for, and what the embedders see in the question."""
-    place, embedded = await asyncio.gather(survey, embed_question(services, asked))
+async def ask(
+    services: Services, asked: Question, survey: Awaitable[Place], *, any_language: bool = False
+) -> AskedOf[Place]:
+    """Find out where it is looked for, and what the embedders see in the question: all of them, where what is there
+    may be in `any_language`.
+    """
+    embedding = asyncio.create_task(embed_question(services, asked, any_language=any_language))
+    try:
+        place = await survey
+        views = None if place.empty else await services.resident.views(services.db, place.scope.whole, place.size)
+        asked.read()
+        embedded = await embedding
+    finally:
+        embedding.cancel()
     if not place.empty:
         embedded = await embed_for_spaces(services, embedded, place.size)
-    return AskedOf(place, embedded)
+    return AskedOf(place, embedded, views)
 
 
 async def survey(conn: Connection, scope: ReadScope) -> SearchPlace:
@@ -72,9 +92,11 @@ async def nearest(
     limit: int,
     since: datetime | None = None,
     beginnings: bool = False,
+    view: View | None = None,
 ) -> dict[str, float]:
     """Ids of the sources in the space that are at least that similar, with their similarity, the nearest first; none
-    while there is no vector to compare. `since`: only what is no older; `beginnings`: only what begins alike.
+    while there is no vector to compare. `since`: only what is no older; `beginnings`: only what begins alike. `view` is
+    what stands in memory of the space, however old, and saves the database looking through it; the same is found.
     """
     if vector is None:
         return {}
@@ -82,9 +104,18 @@ async def nearest(
     model = next((model for model in vector.embeddings if model in size.sets), None)
     if model is None:
         return {}
-    near = await candidates.by_vector(
-        conn, [space], size.sets[model], vector.embeddings[model].pooled, limit=limit, indexed=size.indexed
-    )
+    near, vector_set, asked = None, size.sets[model], vector.embeddings[model]
+    [now] = size.versions
+    if view is not None and view.count <= _COMPARED and now.version - view.version <= _BEHIND:
+        nearby = _nearby(view, vector_set, asked, above, limit)
+        near = await vectors.near_since(
+            conn, space, vector_set, asked.pooled, nearby, (view.version, now.version)
+        )  # fmt: skip
+    if near is None:
+        near = await candidates.by_vector(
+            conn, [space], vector_set, asked.pooled, limit=limit, indexed=size.indexed
+        )  # fmt: skip
+    near = dict(islice(near.items(), limit))
     close = {passage: similarity for passage, similarity in near.items() if similarity >= above}
     placed = {row.passage: row for row in await candidates.alone(conn, [space], list(close))} if close else {}
     similar: dict[str, float] = {}
@@ -93,3 +124,12 @@ async def nearest(
         if row is not None and (since is None or row.at >= since) and not (beginnings and row.part):
             similar.setdefault(row.source_id, similarity)
     return similar
+
+
+def _nearby(view: View, vector_set: int, asked: Embedding, above: float, limit: int) -> list[int]:
+    """Passages among which all are that were so near: more than those, for numbers in memory are coarser."""
+    rows, scores = kernels.nearest(view, vector_set, asked, view.here, limit)
+    rows, scores = rows[scores >= above - _COARSE], scores[scores >= above - _COARSE]
+    if len(rows) > 2 * limit:
+        rows = rows[np.argpartition(-scores, 2 * limit)[: 2 * limit]]
+    return view.columns["passage"][rows].tolist()

@@ -5,17 +5,20 @@ that somebody said.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from keepstone.engine.dates import day, labelled_day, zone_note
 from keepstone.engine.quotation import one_line, own_words, quote
 from keepstone.engine.terms import terms
 from keepstone.providers.tokenizer import estimate as tokens
 
 _QUOTING = tokens(quote(""))  # what a quotation costs beside its lines
 _FACTS_EACH = 8
+_ROOM_FOR_NOTE = 100  # tokens: in less, what was said is worth more than whose its dates are
 _SPEAKS_FOR_ITSELF = 160  # characters
 _FEW_TERMS = 4
 _REFERS = re.compile(
@@ -47,8 +50,9 @@ class Evidence:
 
 
 def context(
-    evidence: Sequence[Evidence], *, max_tokens: int | None, people: Mapping[str, Sequence[str]] | None = None
-) -> str:
+    evidence: Sequence[Evidence], *, max_tokens: int | None, zone: ZoneInfo,
+    people: Mapping[str, Sequence[str]] | None = None,
+) -> str:  # fmt: skip
     """The best evidence that fits, in the order in which it was said, after what is known of the people.
 
     A turn that says nothing alone comes with the one before it, if both fit. Empty when there is nothing, or nothing
@@ -56,7 +60,8 @@ def context(
     """
     kept: dict[str, Evidence] = {}
     known: list[str] = []
-    spent = _QUOTING
+    note = zone_note(zone) if max_tokens is None or max_tokens >= _ROOM_FOR_NOTE else ""
+    spent = _QUOTING + (tokens(note) + 1 if note else 0)
     for fact in (fact for facts in (people or {}).values() for fact in facts[:_FACTS_EACH]):
         cost = tokens(f"- {fact}") + 1
         if max_tokens is not None and spent + cost > max_tokens // 3:
@@ -66,7 +71,8 @@ def context(
     for item in evidence:
         for wanted in ([item.before, item] if item.before else [item], [item]):
             new = {turn.message_id: turn for turn in wanted if turn and turn.message_id not in kept}
-            cost = sum(tokens(line(turn)) + 1 for turn in new.values())
+            # Without a limit nothing has to be counted.
+            cost = 0 if max_tokens is None else sum(tokens(line(turn, zone)) + 1 for turn in new.values())
             if max_tokens is None or spent + cost <= max_tokens:
                 kept |= new
                 spent += cost
@@ -74,7 +80,7 @@ def context(
     if not kept and not known:
         return ""
     said = sorted(kept.values(), key=lambda item: (item.ts, item.order))
-    return quote("\n".join([*known, *(line(item) for item in said)]))
+    return quote("\n".join([*([note] if said and note else []), *known, *(line(item, zone) for item in said)]))
 
 
 def begins_at(costs: Sequence[int], room: float) -> int:
@@ -86,43 +92,31 @@ def begins_at(costs: Sequence[int], room: float) -> int:
     return start
 
 
-def remembered(memories: Sequence[tuple[datetime, str | None, str]], *, max_tokens: int) -> tuple[str, list[int]]:
-    """Memories (when, category, text) for a prompt, the most relevant first, as many as fit; and which of them those
-    are. Empty when there is none, or none fits.
-    """
-    lines: list[str] = []
-    kept: list[int] = []
-    spent = _QUOTING
-    for place, (at, category, text) in enumerate(memories):
-        label = f"{at:%Y-%m-%d}, {one_line(category)}" if category else f"{at:%Y-%m-%d}"
-        shown = f"- [{label}] {one_line(own_words(text))}"
-        cost = tokens(shown) + 1
-        if spent + cost <= max_tokens:
-            lines.append(shown)
-            kept.append(place)
-            spent += cost
-    return (quote("\n".join(lines)), kept) if kept else ("", [])
-
-
 def depends(text: str) -> bool:
     """Whether a turn can hardly be understood without the one before it: a few words, or one that begins with a
     reference to it."""
     own = own_words(text)
     if len(own) > _SPEAKS_FOR_ITSELF:
         return False
-    return len(set(terms(own))) < _FEW_TERMS or _REFERS.match(own) is not None
+    return _REFERS.match(own) is not None or len(set(terms(own))) < _FEW_TERMS
 
 
-def quoted(evidence: Sequence[Evidence], *, max_tokens: int | None) -> str:
-    """The evidence as an answer for a person: the best first, as much as fits."""
+def quoted(
+    evidence: Sequence[Evidence], *, max_tokens: int | None, zone: ZoneInfo, outdated: Collection[str] = ()
+) -> str:
+    """The evidence as an answer for a person: the best first, as much as fits. `outdated` are ids of messages."""
     kept: list[str] = []
     for item in evidence:
-        if max_tokens is not None and tokens("\n".join([*kept, line(item)])) > max_tokens:
+        shown = line(item, zone, labelled=True)
+        if item.message_id in outdated:
+            shown = f"Earlier: {shown}"
+        if max_tokens is not None and tokens("\n".join([*kept, shown])) > max_tokens:
             break
-        kept.append(line(item))
+        kept.append(shown)
     return "\n".join(kept)
 
 
-def line(item: Evidence) -> str:
-    """One turn with its day and its speaker."""
-    return f"[{item.ts:%Y-%m-%d}] {one_line(item.speaker)}: {one_line(own_words(item.excerpt or item.text))}"
+def line(item: Evidence, zone: ZoneInfo, *, labelled: bool = False) -> str:
+    """One turn with its day and its speaker; `labelled` where nothing beside it says whose day that is."""
+    at = labelled_day(item.ts, zone) if labelled else day(item.ts, zone)
+    return f"[{at}] {one_line(item.speaker)}: {one_line(own_words(item.excerpt or item.text))}"

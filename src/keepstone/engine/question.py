@@ -4,23 +4,49 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
+from keepstone.engine import terms
+from keepstone.engine.dates import local, zone_named
 from keepstone.engine.language.scripts import latin
 from keepstone.engine.language.stopwords import guess
+from keepstone.engine.when import Window, windows
 from keepstone.errors import UpstreamError
 from keepstone.providers.embedder import Embedder, Embedding
 from keepstone.services import Services
 from keepstone.store.candidates import Survey
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
-    """`speaker` is who asks; `asked_at` is what "yesterday" is counted from. Nothing after `until` is seen."""
+    """`speaker` is who asks; `asked_at` is what "yesterday" is counted from, a day of that zone. Nothing after `until`
+    is seen. What is read out of its text is read once.
+    """
 
     text: str
     speaker: str | None
     asked_at: datetime
+    zone: str = "UTC"
     until: datetime | None = None
+
+    def read(self) -> None:
+        """Ahead of time, while others work for it."""
+        _ = self.language, self.terms, self.times
+
+    @cached_property
+    def language(self) -> str:
+        """Two letters."""
+        return guess(self.text)
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """With repeats."""
+        return terms.terms(self.text)
+
+    @cached_property
+    def times(self) -> list[Window]:
+        """Of which it speaks."""
+        return windows(self.text, local(self.asked_at, zone_named(self.zone)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +57,12 @@ class EmbeddedQuestion:
     embedded: Mapping[str, tuple[Embedder, Embedding]]
 
 
-async def embed_question(services: Services, question: Question) -> EmbeddedQuestion:
+async def embed_question(services: Services, question: Question, *, any_language: bool = False) -> EmbeddedQuestion:
     """By the embedders that it surely needs, so that it can be done while the space is still being looked up. English
-    needs the multilingual model only in a space that has something else.
+    needs the multilingual model only in a space that has something else, unless what is there may be in `any_language`.
     """
     embedders = services.embedders.active
-    if guess(question.text) == "en" and latin(question.text):
+    if not any_language and question.language == "en" and latin(question.text):
         embedders = tuple(embedder for embedder in embedders if not embedder.multilingual) or embedders
     return EmbeddedQuestion(question=question, embedded=await _embed(embedders, question.text))
 

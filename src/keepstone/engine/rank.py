@@ -7,9 +7,8 @@ and worse on the others.
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from keepstone.engine.language.stopwords import LATIN_LANGUAGES, is_stop
 Floats = npt.NDArray[np.float64]
 
 MISSING = float("nan")
+FAR = 5.0  # below another score: it is of something else
 
 NAME = re.compile(r"[^\W_]+(?:[-'’][^\W_]{2,})*")
 FIRST_PERSON = re.compile(
@@ -28,27 +28,36 @@ FIRST_PERSON = re.compile(
 )
 
 
-@dataclass(slots=True)  # not frozen: hundreds are made for each question, and that would take a millisecond more
-class Candidate:
-    """What is known of a passage that may answer. A feature that is missing (NaN) is neither for nor against it.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidates:
+    """What is known of those that may answer, a column each. What is missing (NaN) is neither for nor against them.
 
-    `position` counts the turns of a session, so that neighbours are one apart; `links` are the places, among the
-    candidates, of those that it answers or is answered by. `spoken` is 1 for a person named in the question, `near` is
-    the time's nearness, `fresh` how new it is where that was asked for, `latin` whether an English model can read it.
+    `position` counts the turns of a session, so that neighbours are one apart; `links` are pairs of places of which one
+    answers the other. `spoken` is 1 for a person named in the question, `near` is the time's nearness, `fresh` how new
+    it is where that was asked for, `latin` whether an English model can read it.
     """
 
-    session: Hashable
-    position: int
-    chars: int
-    bm25: float = 0.0
-    maxsim: float = MISSING
-    pooled: float = MISSING
-    multilingual: float = MISSING
-    spoken: float = 0.0
-    near: float = 0.0
-    fresh: float = 0.0
-    latin: bool = True
-    links: tuple[int, ...] = ()
+    session: npt.NDArray[np.int64]
+    position: npt.NDArray[np.int64]
+    chars: Floats
+    bm25: Floats
+    maxsim: Floats
+    pooled: Floats
+    multilingual: Floats
+    spoken: Floats
+    near: Floats
+    fresh: Floats
+    latin: npt.NDArray[np.bool_]
+    links: npt.NDArray[np.int64]  # [pairs, 2]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def take(self, places: Sequence[int]) -> "Candidates":
+        """These alone, in this order, linked to nothing."""
+        chosen = np.asarray(places, dtype=np.int64)
+        columns = {field.name: getattr(self, field.name)[chosen] for field in fields(self) if field.name != "links"}
+        return Candidates(**columns, links=self.links[:0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +90,11 @@ class Weights:
 
 ENGLISH = Weights()
 # Languages in Latin letters: their names and loan words make MaxSim of some use, and the English pooled vector of none.
-# Much weight for the multilingual vector is also what lets a German question find an English passage.
-EUROPEAN = Weights(maxsim=0.5, bm25=0.5, pooled=0.0, multilingual=1.0)
+# Much weight for the multilingual vector is also what lets a German question find an English passage. What the words
+# and the meaning weigh together is more than in English; so does the time.
+EUROPEAN = Weights(maxsim=0.5, bm25=0.5, pooled=0.0, multilingual=1.0, time=0.7)
 # Other scripts, of which the English model knows nothing.
-OTHER = Weights(maxsim=0.0, bm25=1.0, pooled=0.0, multilingual=1.0)
+OTHER = Weights(maxsim=0.0, bm25=1.0, pooled=0.0, multilingual=1.0, time=0.7)
 
 
 def weights_for(language: str) -> Weights:
@@ -108,21 +118,23 @@ def z(values: npt.ArrayLike) -> Floats:
     return scores
 
 
-def base(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
+def base(candidates: Candidates, weights: Weights = ENGLISH) -> Floats:
     """What each candidate is worth by itself."""
-    latin = np.array([candidate.latin for candidate in candidates], dtype=bool)
+    latin = candidates.latin
     score = np.zeros(len(candidates), dtype=np.float64)
-    words = z(_column(candidates, "bm25"))
+    words = z(candidates.bm25)
     score += weights.bm25 * words
-    for weight, feature in ((weights.maxsim, "maxsim"), (weights.pooled, "pooled")):
+    for weight, column in ((weights.maxsim, candidates.maxsim), (weights.pooled, candidates.pooled)):
         if weight:
-            score += weight * _told(_column(candidates, feature), latin, words)
+            score += weight * _told(column, latin, words)
     share = np.where(latin, weights.multilingual, max(weights.foreign, weights.multilingual))
     if share.any():
-        score += share * z(_column(candidates, "multilingual"))
-    for weight, feature in ((weights.speaker, "spoken"), (weights.time, "near"), (weights.fresh, "fresh")):
+        score += share * z(candidates.multilingual)
+    for weight, column in (
+        (weights.speaker, candidates.spoken), (weights.time, candidates.near), (weights.fresh, candidates.fresh)
+    ):  # fmt: skip
         if weight:
-            score += weight * _column(candidates, feature)
+            score += weight * column
     return score
 
 
@@ -134,7 +146,7 @@ def _told(values: Floats, readable: npt.NDArray[np.bool_], words: Floats) -> Flo
     return np.where(readable & np.isnan(values) & np.isfinite(known).any(), words, z(known))
 
 
-def scores(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Floats:
+def scores(candidates: Candidates, weights: Weights = ENGLISH) -> Floats:
     """What each candidate is worth among the others: also by what is said around it, and less for great length."""
     alone = base(candidates, weights)
     score = alone.copy()
@@ -143,31 +155,39 @@ def scores(candidates: Sequence[Candidate], weights: Weights = ENGLISH) -> Float
     if weights.session:
         score += weights.session * in_session(candidates, alone)
     if weights.length:
-        long = np.maximum(_column(candidates, "chars"), weights.chars) / weights.chars
-        score -= weights.length * np.log(long)
+        score -= weights.length * np.log(np.maximum(candidates.chars, weights.chars) / weights.chars)
     return score
 
 
-def neighbours(candidates: Sequence[Candidate], alone: Floats) -> Floats:
+def with_first(scores: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
+    """The scores, with the second of each pair just above the first, unless it is far from what was asked."""
+    changed = scores.copy()
+    for last, first in pairs:
+        if changed[first] <= changed[last] and scores[first] >= scores[last] - FAR:
+            changed[first] = changed[last] + 1e-6
+    return changed
+
+
+def neighbours(candidates: Candidates, alone: Floats) -> Floats:
     """The best of the turns before and after and of those linked to it, among the candidates; 0, the mean, for none."""
-    place = {(candidate.session, candidate.position): index for index, candidate in enumerate(candidates)}
-    values = alone.tolist()
-    best = np.zeros(len(candidates), dtype=np.float64)
-    for index, candidate in enumerate(candidates):
-        session, position = candidate.session, candidate.position
-        beside = (place.get((session, position - 1)), place.get((session, position + 1)))
-        around = [values[other] for other in (*beside, *candidate.links) if other is not None]
-        if around:
-            best[index] = max(around)
-    return best
+    best = np.full(len(candidates), -np.inf)
+    said = np.lexsort((candidates.position, candidates.session))
+    session, position = candidates.session[said], candidates.position[said]
+    beside = np.flatnonzero((session[1:] == session[:-1]) & (position[1:] - position[:-1] == 1))
+    before, after = said[beside], said[beside + 1]
+    best[before] = alone[after]
+    best[after] = np.maximum(best[after], alone[before])
+    for one, other in (candidates.links.T, candidates.links[:, ::-1].T):
+        np.maximum.at(best, one, alone[other])
+    return np.where(np.isneginf(best), 0.0, best)
 
 
-def in_session(candidates: Sequence[Candidate], alone: Floats) -> Floats:
+def in_session(candidates: Candidates, alone: Floats) -> Floats:
     """The best of the session that each candidate is from."""
-    best: dict[Hashable, float] = {}
-    for candidate, value in zip(candidates, alone, strict=True):
-        best[candidate.session] = max(best.get(candidate.session, -np.inf), float(value))
-    return np.array([best[candidate.session] for candidate in candidates], dtype=np.float64)
+    _, session = np.unique(candidates.session, return_inverse=True)
+    best = np.full(len(candidates), -np.inf)
+    np.maximum.at(best, session, alone)
+    return best[session]
 
 
 def order(values: npt.ArrayLike) -> list[int]:
@@ -223,7 +243,3 @@ def _in_part(speaker: str, names: set[str]) -> bool:
         return True
     # Mel is Melanie. Only for the first part: family names are not cut.
     return any(3 <= len(name) < len(parts[0]) and parts[0].startswith(name) for name in names) if parts else False
-
-
-def _column(candidates: Sequence[Candidate], feature: str) -> Floats:
-    return np.fromiter(map(attrgetter(feature), candidates), dtype=np.float64, count=len(candidates))

@@ -1,26 +1,28 @@
 """Search: from a question to the turns that answer it, inside a read scope. No language model, no surface.
 
-`gather` has the candidates by terms and by meaning and the turns beside them; here they get their features, late
-interaction among them, one order (`rank`) and a relevance (`calibrate`). `lookup` is the way in.
+The candidates by terms and by meaning and the turns beside them come as columns, from memory (`in_memory`) or from the
+database (`gather`); here they get one order (`rank`), and what is returned its text and a relevance (`calibrate`).
+`lookup` is the way in.
 """
 
-import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from keepstone.engine import about, rank, terms
-from keepstone.engine.bm25 import idf
-from keepstone.engine.calibrate import relevance
-from keepstone.engine.features import PassageGroups, candidates, group_by_source
-from keepstone.engine.gather import CANDIDATES, TALK, Gathered, SearchPlace, Style, gather
-from keepstone.engine.language.stopwords import guess
-from keepstone.engine.late import Vectors, best_products, weighted
-from keepstone.engine.question import EmbeddedQuestion
-from keepstone.engine.when import freshness, timeprox, windows
-from keepstone.providers.embedder import Span
+import numpy as np
+
+from keepstone.engine import about, in_memory, rank
+from keepstone.engine.calibrate import FULL_MATCH, relevance
+from keepstone.engine.features import PassageGroups, group_by_source, latin, links, positions
+from keepstone.engine.gather import gather
+from keepstone.engine.gathered import CANDIDATES, TALK, Floats, Gathered, SearchPlace, Style
+from keepstone.engine.late import weighted
+from keepstone.engine.question import EmbeddedQuestion, Question
+from keepstone.engine.when import asks_of, freshness, nearness
+from keepstone.resident import View
+from keepstone.store.candidates import ReadPassage, read
 from keepstone.store.db import Connection
 
 PERSON_TURNS = 40  # to see whether they speak of whom a question names
@@ -52,6 +54,7 @@ class Matches:
     hits: list[Hit]
     answerable: float = 0.0  # the probability that the space speaks of it at all
     degraded: str | None = None
+    full_match: float = 0.0  # what the words of the question could give at most (BM25)
 
     @property
     def ids(self) -> list[str]:
@@ -61,24 +64,64 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class AskedOf(Generic[Place_co]):
-    """A question, embedded as the place needs it, and the place."""
+    """A question, embedded as the place needs it, and the place: with the numbers of its spaces, where they stand in
+    memory.
+    """
 
     place: Place_co
     question: EmbeddedQuestion
+    views: Sequence[View] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateSet:
-    """The candidates with their features, and the passages of each. `late`, `bm25` and `near` are by passage; `near`
-    also by whether the model is multilingual.
+    """The candidates with their features, and what is known of the passages of each. `late` is by passage."""
+
+    gathered: Gathered
+    groups: PassageGroups
+    candidates: rank.Candidates
+    late: Floats
+    named: frozenset[str]  # whom the question is about
+
+    def passages(self, groups: Collection[int]) -> dict[int, int]:
+        """The passages of these groups, each with its group."""
+        if len(self.groups) == len(self.gathered):
+            return dict(zip(self.gathered.passage[list(groups)].tolist(), groups, strict=True))
+        owner = self.groups.owner
+        places = np.flatnonzero(np.isin(owner, list(groups)))
+        return dict(zip(self.gathered.passage[places].tolist(), owner[places].tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of the passages that the caller may read, by the group that they are of: those of its windows that were
+    looked at. A group of which nothing may be read is not here.
     """
 
-    groups: PassageGroups
-    candidates: Sequence[rank.Candidate]
-    bm25: Mapping[int, float]
-    late: Mapping[int, float]
-    near: Mapping[bool, Mapping[int, float]]
-    person: float | None  # how far it speaks of whom the question names, rather than of others
+    described: CandidateSet
+    rows: Mapping[int, Sequence[ReadPassage]]
+
+    def text(self, group: int) -> str:
+        rows = self.rows[group]
+        return rows[0].text if len(rows) == 1 else " … ".join(row.text for row in rows)
+
+    def telling(self, group: int) -> str:
+        """The window of a group that is the best by most of what is known."""
+        gathered, rows = self.described.gathered, self.rows[group]
+        if len(rows) == 1:
+            return rows[0].text
+        text_of = {row.passage: row.text for row in rows}
+        windows = self.described.groups.windows(group)
+        read = [place for place in windows if int(gathered.passage[place]) in text_of]
+        points = dict.fromkeys(read, 0)
+        for column in (gathered.bm25, self.described.late, gathered.multilingual, gathered.pooled):
+            values = column[read]
+            if np.isfinite(values).any():
+                worst_first = np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable")[::-1]
+                for score, index in enumerate(worst_first):
+                    points[read[index]] += score
+        best = max(read, key=lambda place: points[place])
+        return text_of[int(gathered.passage[best])]
 
 
 async def find(
@@ -97,71 +140,109 @@ async def find(
     their meaning: twice the limit if nothing is said. Under a filter that many pass, `enough` of those are wanted that
     do.
     """
-    place, asked = asked_of.place, asked_of.question
+    place, asked, views = asked_of.place, asked_of.question, asked_of.views
     if place.empty:
         return Matches(hits=[])
-    gathered = await gather(conn, place, asked, style, count=max(CANDIDATES, count or 2 * limit), enough=enough)
-    if not gathered.passages:
-        return Matches(hits=[], degraded=None if gathered.by_meaning else "terms")
-    # In a thread: of many who ask at once, none keeps the event loop for long.
-    return await asyncio.to_thread(_ranked, asked, gathered, style, limit, floor)
-
-
-def _ranked(
-    asked: EmbeddedQuestion, gathered: Gathered, style: Style, limit: int, floor: float | None
-) -> Matches:  # fmt: skip
+    many = max(CANDIDATES, count or 2 * limit)
+    if views is None:
+        gathered = await gather(conn, place, asked, style, count=many, enough=enough)
+    else:
+        gathered = await in_memory.gather(conn, views, place, asked, style, count=many, enough=enough)
+    degraded = None if gathered.by_meaning else "terms"
+    if not len(gathered):
+        return Matches(hits=[], degraded=degraded)
     described = describe(asked, gathered)
     scores = rank.scores(described.candidates, weights_of(asked, style))
-    order = best_of(described, scores, limit, several=style.several)
+    scores = _with_what_holds(asked.question, scores, described)
+    best, spoken_of = best_of(scores, limit), of_person(asked.question, described)
+    texts = await read_texts(conn, place, described, [*best, *spoken_of])
+    order = distinct(texts, best, limit, several=style.several)
     answerable, believed = relevance(
         described.candidates, scores, order, gathered.terms,
-        person=described.person, talk=style.talk, several=style.several, seen_by=asked.embedded,
+        person=person(spoken_of, texts), talk=style.talk, several=style.several, seen_by=asked.embedded,
     )  # fmt: skip
-    hits = [
-        _hit(described, index, float(scores[index]), probability)
-        for index, probability in zip(order, believed, strict=True)
-        if floor is None or probability >= floor
-    ]
-    return Matches(hits=hits, answerable=answerable, degraded=None if gathered.by_meaning else "terms")
+    return Matches(
+        hits=[
+            _hit(texts, index, float(scores[index]), probability)
+            for index, probability in zip(order, believed, strict=True)
+            if floor is None or probability >= floor
+        ],
+        answerable=answerable,
+        degraded=degraded,
+        full_match=FULL_MATCH * gathered.terms.total,
+    )
+
+
+def _with_what_holds(question: Question, scores: rank.Floats, described: CandidateSet) -> rank.Floats:
+    """What holds before what it revised; asked about the past, the other way round. Who names a time means what was
+    said then.
+    """
+    gathered, groups, near = described.gathered, described.groups, described.candidates.near
+    asks = asks_of(question.text) if gathered.revised else "change"
+    if asks == "change":
+        return scores
+    place = {passage: index for index, passage in enumerate(gathered.passage.tolist())}
+    rows = [(place[old], place[new]) for old, new in gathered.revised if old in place and new in place]
+    # The newest last.
+    rows.sort(key=lambda pair: (gathered.at[groups.first[groups.owner[pair[1]]]], pair))
+    revised = [(int(groups.owner[old]), int(groups.owner[new])) for old, new in rows]
+    pairs = [(older, newer) for older, newer in revised if near[older] <= near[newer]]
+    if asks == "before":
+        pairs = [(newer, older) for older, newer in reversed(revised)]
+    return rank.with_first(scores, pairs)
 
 
 def describe(asked: EmbeddedQuestion, gathered: Gathered) -> CandidateSet:
     """Each candidate with all that `rank` and `calibrate` go by."""
-    question, groups = asked.question, group_by_source(gathered.passages)
-    at = [windows[0].at.timestamp() for windows in groups.windows]
-    near: dict[bool, dict[int, float]] = {True: {}, False: {}}  # multilingual or not
-    for name, (embedder, _) in asked.embedded.items():
-        similar = gathered.near.get(name, {})
-        near[embedder.multilingual] |= {passage: nearness.similarity for passage, nearness in similar.items()}
-    tokens = _late(asked, gathered)
-    late = tokens.matched(tokens.weights) if tokens else {}
-    speakers = {passage.speaker or "" for passage in gathered.passages}
-    named = rank.named(question.text, speakers, question.speaker)
-    features = {
-        "bm25": groups.best(gathered.bm25, otherwise=0.0),
-        "maxsim": groups.best(late),
-        "pooled": groups.best(near[False]),
-        "multilingual": groups.best(near[True]),
-        "near": timeprox(at, windows(question.text, question.asked_at)),
-        "fresh": freshness(question.text, at),
-    }
-    return CandidateSet(
-        groups=groups,
-        candidates=candidates(groups, features, named),
-        bm25=gathered.bm25,
-        late=late,
-        near=near,
-        person=_person(question.text, named, groups, tokens) if tokens else None,
+    question, groups = asked.question, group_by_source(gathered)
+    first = groups.first
+    at, tokens = gathered.at[first], gathered.tokens
+    late = np.full(len(gathered), np.nan)
+    if tokens is not None:
+        late = np.where(np.isnan(tokens.best).any(axis=1), np.nan, weighted(tokens.best, tokens.weights))
+    known = {speaker or "" for speaker in gathered.speakers}
+    named = rank.named(question.text, known, question.speaker)
+    spoken = np.array([(speaker or "") in named for speaker in gathered.speakers], dtype=np.float64)
+    candidates = rank.Candidates(
+        session=gathered.session[first],
+        position=positions(gathered, groups),
+        chars=np.bincount(groups.owner, weights=gathered.chars, minlength=len(groups)).astype(np.float64),
+        bm25=groups.best(gathered.bm25, otherwise=0.0),
+        maxsim=groups.best(late),
+        pooled=groups.best(gathered.pooled),
+        multilingual=groups.best(gathered.multilingual),
+        spoken=spoken[gathered.speaker[first]] if len(spoken) else np.zeros(len(first)),
+        near=nearness(at, question.times),
+        fresh=freshness(question.text, at),
+        latin=latin(gathered, groups),
+        links=links(gathered, groups),
     )
+    return CandidateSet(
+        gathered=gathered, groups=groups, candidates=candidates, late=np.asarray(late, dtype=np.float64), named=named
+    )  # fmt: skip
 
 
-def best_of(described: CandidateSet, scores: rank.Floats, limit: int, *, several: bool) -> list[int]:
-    """The places of the best candidates, in order. Unless `several` may answer, the same thing said twice takes one
-    place.
-    """
-    # Half as many again are enough to fill the places left free.
-    best = rank.order(scores)[: limit + limit // 2 + 10]
-    return (best if several else rank.collapse(best, described.groups.text))[:limit]
+def best_of(scores: rank.Floats, limit: int) -> list[int]:
+    """The places of the best candidates, in order: half as many again are enough to fill the places left free."""
+    return rank.order(scores)[: limit + limit // 2 + 10]
+
+
+async def read_texts(
+    conn: Connection, place: SearchPlace, described: CandidateSet, groups: Sequence[int]
+) -> Texts:  # fmt: skip
+    group_of = described.passages(dict.fromkeys(groups))
+    read_rows = await read(conn, place.scope.spaces, list(group_of))
+    rows: dict[int, list[ReadPassage]] = {}
+    for passage, group in group_of.items():
+        if passage in read_rows:
+            rows.setdefault(group, []).append(read_rows[passage])
+    return Texts(described, rows)
+
+
+def distinct(texts: Texts, best: Sequence[int], limit: int, *, several: bool) -> list[int]:
+    """Of the best those that are there. Unless `several` may answer, the same thing said twice takes one place."""
+    there = [group for group in best if group in texts.rows]
+    return (there if several else rank.collapse(there, texts.text))[:limit]
 
 
 # With pooled vectors of any model and nothing finer; and with nothing but terms.
@@ -171,7 +252,7 @@ _TERMS = rank.Weights(maxsim=0.0, bm25=1.0, pooled=0.0)
 
 def weights_of(asked: EmbeddedQuestion, style: Style) -> rank.Weights:
     """What each feature counts for this question, and for what the embedders gave for it."""
-    weights = rank.weights_for(guess(asked.question.text))
+    weights = rank.weights_for(asked.question.language)
     if not asked.embedded:
         weights = _TERMS
     elif all(embedding.tokens is None for _, embedding in asked.embedded.values()):
@@ -182,71 +263,41 @@ def weights_of(asked: EmbeddedQuestion, style: Style) -> rank.Weights:
     return weights if style.words else weights.without("bm25")
 
 
-@dataclass(frozen=True, slots=True)
-class TokenProducts:
-    """How well each passage that has token vectors matches each of the question's, and what the latter weigh: the idf
-    of their words.
-    """
-
-    passages: Sequence[int]
-    best: Vectors
-    spans: Sequence[Span]
-    weights: Sequence[float]
-
-    def matched(self, weights: Sequence[float]) -> dict[int, float]:
-        """MaxSim of every passage."""
-        return dict(zip(self.passages, map(float, weighted(self.best, weights)), strict=True))
-
-
-def _late(asked: EmbeddedQuestion, gathered: Gathered) -> TokenProducts | None:
-    name, tokens = next(
-        ((name, embedding.tokens) for name, (_, embedding) in asked.embedded.items() if embedding.tokens is not None),
-        ("", None),
-    )
-    near = gathered.near.get(name, {})
-    packed = {passage: nearness.tokens for passage, nearness in near.items() if nearness.tokens is not None}
-    if tokens is None or not packed:
-        return None
-    words = terms.words(asked.question.text)
-
-    def weight(start: int, end: int) -> float:
-        inside = (word.term for word in words if word.start < end and start < word.end)
-        return float(idf(max((gathered.frequencies.get(term, 0) for term in inside), default=0), gathered.total))
-
-    weights = [weight(*span) if span[0] < span[1] else None for span in tokens.spans]
-    # What is no word of the question, as a piece that some encoders put before it, counts as its least telling word.
-    least = min((known for known in weights if known is not None), default=1.0)
-    known = [least if value is None else value for value in weights]
-    return TokenProducts(list(packed), best_products(tokens.vectors, list(packed.values())), tokens.spans, known)
-
-
-def _person(question: str, named: frozenset[str], groups: PassageGroups, tokens: TokenProducts) -> float | None:
-    """By the turns that have most of what is asked for, whoever it is asked of."""
+def of_person(question: Question, described: CandidateSet) -> dict[int, float]:
+    """The turns that have most of what is asked for, whoever it is asked of, and how well they match it."""
+    tokens, named = described.gathered.tokens, described.named
     # What was said to me, or by me to somebody, is said of both.
-    if not named or rank.FIRST_PERSON.search(question):
+    if tokens is None or not named or rank.FIRST_PERSON.search(question.text):
+        return {}
+    weights = about.without_names(question.text, tokens.spans, tokens.weights, named)
+    matched = described.groups.best(weighted(tokens.best, weights), 0.0)
+    return {index: float(matched[index]) for index in rank.order(matched)[:PERSON_TURNS]}
+
+
+def person(spoken_of: Mapping[int, float], texts: Texts) -> float | None:
+    """How far it speaks of whom the question names, rather than of others."""
+    there = [index for index in spoken_of if index in texts.rows]
+    if not there:
         return None
-    matched = groups.best(tokens.matched(about.without_names(question, tokens.spans, tokens.weights, named)), 0.0)
-    nearest = rank.order(matched)[:PERSON_TURNS]
-    turns = [(groups.windows[index][0].speaker, groups.text(index)) for index in nearest]
-    return about.balance(turns, named, matched[nearest])
+    turns = [(texts.rows[index][0].speaker, texts.text(index)) for index in there]
+    return about.balance(turns, texts.described.named, np.array([spoken_of[index] for index in there]))
 
 
-def _hit(described: CandidateSet, index: int, score: float, believed: float) -> Hit:
-    groups, candidate = described.groups, described.candidates[index]
-    first, near = groups.windows[index][0], described.near
+def _hit(texts: Texts, index: int, score: float, believed: float) -> Hit:
+    candidates, first = texts.described.candidates, texts.rows[index][0]
     features = {
-        "maxsim": candidate.maxsim,
-        "bm25": candidate.bm25,
-        "meaning": candidate.pooled,
-        "multilingual": candidate.multilingual,
-        "speaker": candidate.spoken,
-        "time": candidate.near,
-        "freshness": candidate.fresh,
+        "maxsim": candidates.maxsim,
+        "bm25": candidates.bm25,
+        "meaning": candidates.pooled,
+        "multilingual": candidates.multilingual,
+        "speaker": candidates.spoken,
+        "time": candidates.near,
+        "freshness": candidates.fresh,
     }
+    why = {name: float(column[index]) for name, column in features.items()}
     return Hit(
         source_kind=first.source_kind, source_id=first.source_id, speaker=first.speaker, at=first.at,
-        session=first.session, text=groups.text(index),
-        window=groups.telling(index, described.bm25, described.late, near[True], near[False]),
+        session=first.session, text=texts.text(index), window=texts.telling(index),
         score=score, relevance=believed, place=first.place,
-        why={name: round(value, 4) for name, value in features.items() if not math.isnan(value)},
+        why={name: round(value, 4) for name, value in why.items() if not math.isnan(value)},
     )  # fmt: skip

@@ -4,19 +4,34 @@ Owns what a message is (a person's or a machine's, a question, chatter, a progra
 cut: at a new question, or where neither a word nor a turn of speech leads on from the messages before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from keepstone.engine.cues import CHATTER, LINKED, NOISE, RECALLED, REQUEST, without_blocks
+from keepstone.engine.cues import (
+    ACKNOWLEDGED,
+    CHATTER,
+    GREETING,
+    LINKED,
+    NOISE,
+    RECALLED,
+    REQUEST,
+    SMALL_TALK,
+    without_blocks,
+)
 from keepstone.engine.language.doubt import ASKED
 from keepstone.engine.language.scripts import DENSE, tokens
 from keepstone.engine.language.sentences import FENCE, lowered
-from keepstone.engine.language.stopwords import COMMON, STOP_WORDS
+from keepstone.engine.language.stopwords import COMMON, STOP_WORDS, guess, is_stop
+from keepstone.engine.terms import terms
 
 # A segment is something to read at once; a longer run is cut.
 MOST = 8
 READ = 8_000
+_EMPTY = frozenset(
+    "的了是在我你他她它们这那个一不没有也都就还和与吧吗呢啊么很要会能可以上下来去好到说对为"
+)  # tell nothing of a matter
+_LONG = 40  # telling words: a text of more has a word in common with nearly anything
 _MACHINES = frozenset({"assistant", "ai", "bot", "model", "chatgpt", "claude", "gemini", "助手"})
 _PROGRAMS = frozenset({"system", "tool", "function", "developer"})
 
@@ -33,7 +48,10 @@ class SpokenMessage:
 class Heard:
     """A message, and what is asked of it more than once."""
 
-    __slots__ = ("asks", "chatter", "index", "low", "machine", "noise", "plain", "program", "said", "speaker", "words")
+    __slots__ = (
+        "asks", "chatter", "greets", "index", "low", "machine", "noise", "plain", "program", "said", "speaker", "terms",
+        "words",
+    )  # fmt: skip
 
     def __init__(self, index: int, said: SpokenMessage) -> None:
         self.index, self.said = index, said
@@ -44,8 +62,10 @@ class Heard:
         self.speaker = (said.speaker or said.role).casefold()
         self.machine, self.program = role in _MACHINES, role in _PROGRAMS
         self.words = telling_words(self.low[:1500])
+        self.terms = frozenset(_matters(self.low[:1500], self.words))
         self.noise = self.program or self._is_noise()
         self.chatter = len(self.low) < 80 and bool(CHATTER.fullmatch(self.low))
+        self.greets = self.chatter or _greets(self.low)
         self.asks = not self.noise and not self.machine and asks(self.low)
 
     def _is_noise(self) -> bool:
@@ -91,23 +111,58 @@ def telling_words(low: str) -> list[str]:
     return words
 
 
+def _matters(low: str, words: Sequence[str]) -> Iterator[str]:
+    """What two messages about the same thing have in common: stems; of a script without spaces, pairs of letters."""
+    language = guess(low)
+    latin = (word for word in words if not DENSE.match(word) and not is_stop(word, language))
+    yield from (term for word in latin for term in terms(word, language))
+    for raw in tokens(low):
+        if not raw.isascii() and DENSE.match(raw):
+            pairs = (raw[at : at + 2] for at in range(len(raw) - 1))
+            yield from (pair for pair in pairs if not set(pair) & _EMPTY)
+
+
 def share_a_word(run: Sequence[Heard], message: Heard) -> bool:
-    """Whether they speak of the same thing: a telling word in common."""
-    return any(word in said.low for word in message.words if len(word) > 1 for said in run[-3:])
+    """Whether they speak of the same thing: a telling word in common, or two with a text that is long."""
+    for said in run[-3:]:
+        common = len(message.terms & said.terms)
+        if common > 1 or (common and len(said.words) < _LONG):
+            return True
+    return False
+
+
+def _greets(low: str) -> bool:
+    """Whether a message is all greeting: how are you, what can I do for you."""
+    if len(low) > 400 or not (GREETING.search(low) or SMALL_TALK.search(low)):
+        return False
+    rest = GREETING.sub(" ", SMALL_TALK.sub(" ", low))
+    return len(telling_words(rest)) <= 1 and not any(letter.isdigit() for letter in rest)
 
 
 def _joins(run: Sequence[Heard], message: Heard) -> bool:
     """Whether a message belongs to the segment before it."""
     last = run[-1]
-    if message.machine:
-        return True
+    if last.greets:
+        # What is said after a greeting is another matter, also when the greeting was a question.
+        return message.greets
+    if message.machine or message.greets:
+        return message.machine
     answered = any(said.speaker != run[0].speaker for said in run)
     if message.asks:
         # Asked twice before anybody answers, it is one question.
         return run[0].asks and not answered
     if run[0].asks and not answered:
         return True
-    if message.chatter or last.chatter:
-        return message.chatter and last.chatter
-    leads_on = len(message.low) < 30 or bool(LINKED.match(message.low)) or (last.machine and "?" in last.low)
-    return leads_on or share_a_word(run, message)
+    if last.machine and "?" in last.low:
+        return True
+    return _leads_on(message) or share_a_word(run, message)
+
+
+def _leads_on(message: Heard) -> bool:
+    """Whether it says too little to be a matter of its own, or begins with a reference. "Ok" is none: what comes after
+    it may be about anything.
+    """
+    own = ACKNOWLEDGED.sub("", message.low, count=1) if ACKNOWLEDGED.match(message.low) else message.low
+    if LINKED.match(own):
+        return True
+    return len(own) < 30 and len(telling_words(own)) < 3

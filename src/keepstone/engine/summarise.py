@@ -4,7 +4,7 @@ Owns which sentences stand for the whole. It must not say what nobody said: a su
 messages, each with who said it, in the order in which they were said. No database and no clock.
 
 A sentence counts for what it settles, promises or states exactly, for how much of the talk its terms stand for, and for
-what it adds to those that were chosen before it.
+what it adds to those that were chosen before it. What a later sentence has put out of date is left out.
 """
 
 import math
@@ -17,13 +17,15 @@ from heapq import heapify, heappop, heappush, nlargest
 
 from keepstone.engine.cues import CHATTER, NOISE, NUMBER, SMALL_TALK, cues_near, own_prose, unrecalled
 from keepstone.engine.extract.passed_over import NAMED
+from keepstone.engine.judge import looks_revised
 from keepstone.engine.language.doubt import ASKED, JOKE, SUPPOSED, UNSURE
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import has_words, lines, lowered, on_one_line, sentences, shortened
 from keepstone.engine.language.tables import load
+from keepstone.engine.outdated import is_refusal, outdated, refused, statement, still_true
 from keepstone.engine.pack import depends
 from keepstone.engine.rank import normalised
-from keepstone.engine.takeaways.decisions import revises
+from keepstone.engine.takeaways.decisions import is_proposed
 from keepstone.engine.takeaways.messages import is_landmark, takeaways
 from keepstone.engine.terms import terms
 
@@ -33,16 +35,25 @@ SENTENCE = 300
 NAME = 80
 # So many sentences are weighed against each other; of a long thread the best.
 WEIGHED = 400
-# A sentence that is worth less is left out, though there be room, unless there is no better one.
-TELLING = 0.35
+# A sentence that is worth less is left out, though there be room, unless there is no better one; with a number or a day
+# in it the second holds.
+TELLING = 0.44
+EXACT = 0.33
 # How much the length of a sentence counts against it, from 0 to 1.
 LONG = 0.4
 # From so much in common on, two sentences say the same.
 ALIKE = 0.8
+# So much of it is left where others laugh at it or say no.
+DISMISSED = 0.15
 HEADING = "## "
 _WORTH_OF = {"decision": 1.0, "commitment": 0.9, "conclusion": 0.8, "fact": 0.6, "idea": 0.2}
 _DIGIT = re.compile(r"\d")
-_DAY, _TURNED = (load("summarise").pattern(table) for table in ("day", "turned"))
+_DAY, _TURNED, _LAUGHS, _BANTER = (load("summarise").pattern(table) for table in ("day", "turned", "laughs", "banter"))
+_ASKS, _PAST = (load("summarise").pattern(table) for table in ("asks", "past"))
+# What shows that a sentence says something, and how much that counts.
+_SIGNS = tuple(
+    (load("summarise").pattern(table), worth) for table, worth in (("label", 0.25), ("rule", 0.25), ("done", 0.2))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ class PartSummary:
     at: datetime
 
 
-def summarise(messages: Sequence[RoomLine], *, most: int = 1200) -> str:
+def summarise(messages: Sequence[RoomLine], *, most: int = 900) -> str:
     """The most telling sentences, one to a line, each after who said it; at most `most` characters.
 
     Empty only when nobody said a word.
@@ -71,7 +82,8 @@ def summarise(messages: Sequence[RoomLine], *, most: int = 1200) -> str:
     said = [sentence for place, message in enumerate(messages) for sentence in _sentences_of(place, message)]
     _mark_answers(said)
     best = _weighed(said, people)
-    chosen = _chosen([sentence for sentence in best if sentence.score >= TELLING] or best, most)
+    telling = [sentence for sentence in best if sentence.score >= (EXACT if sentence.gives.gives else TELLING)]
+    chosen = _chosen(telling or best, most)
     if chosen:
         return "\n".join(sentence.shown for sentence in chosen)
     if best:
@@ -101,18 +113,36 @@ def summarise_parts(parts: Sequence[PartSummary], *, most: int = 1800) -> str:
 class _Sentence:
     """A sentence as it would be shown, where it stands, and what is asked of it more than once."""
 
-    __slots__ = ("about", "answers", "asks", "low", "place", "score", "shown", "speaker", "terms", "text")
+    __slots__ = (
+        "about",
+        "answers",
+        "asks",
+        "gives",
+        "joking",
+        "low",
+        "place",
+        "score",
+        "shown",
+        "speaker",
+        "terms",
+        "text",
+    )
 
-    def __init__(self, place: tuple[int, int], speaker: str, text: str) -> None:
+    def __init__(self, place: tuple[int, int], speaker: str, text: str, *, joking: bool = False) -> None:
         self.place, self.speaker = place, speaker
-        self.text = shortened(text, SENTENCE) if len(text) > SENTENCE else text
-        self.shown = f"{speaker}: {self.text}" if speaker else self.text
+        self.tell(shortened(text, SENTENCE) if len(text) > SENTENCE else text)
         self.low = lowered(self.text)
         self.terms = frozenset(terms(self.text))
-        self.asks = bool(ASKED.search(self.low[-3:]))
+        self.joking = joking
+        self.gives = statement(place[0], speaker, self.text, self.terms)
+        self.asks = bool(ASKED.search(self.low[-3:]) or _ASKS.match(self.low))
         self.answers: _Sentence | None = None
         self.about = 0.0
         self.score = 0.0
+
+    def tell(self, text: str) -> None:
+        self.text = text
+        self.shown = f"{self.speaker}: {text}" if self.speaker else text
 
     @property
     def is_chatter(self) -> bool:
@@ -125,8 +155,9 @@ def _sentences_of(place: int, message: RoomLine) -> Iterator[_Sentence]:
         return
     speaker = on_one_line(message.speaker)[:NAME].rstrip()
     said = (sentence for line in lines(plain) for sentence in sentences(line.text) if has_words(sentence))
+    joking = JOKE.search(lowered(plain)) is not None
     for number, sentence in enumerate(said):
-        yield _Sentence((place, number), speaker, sentence)
+        yield _Sentence((place, number), speaker, sentence, joking=joking)
 
 
 def _lines_of(place: int, part: PartSummary) -> Iterator[_Sentence]:
@@ -166,10 +197,49 @@ def _weighed(said: Sequence[_Sentence], people: Sequence[str]) -> list[_Sentence
     telling = (sentence for sentence in said if sentence.score > 0)
     best = nlargest(WEIGHED, telling, key=lambda sentence: (sentence.score, sentence.place))
     for sentence in best:
-        sentence.score += _taken_away(sentence, people)
+        sentence.score += 0.0 if sentence.joking else _taken_away(sentence, people)
+    _dismiss(said)
+    _trust(said)
     best.sort(key=lambda sentence: sentence.place)
-    _give_way(best)
-    return best
+    return _current(said, best) or best
+
+
+def _current(said: Sequence[_Sentence], best: Sequence[_Sentence]) -> list[_Sentence]:
+    """Without what is out of date; of a sentence that gives something else too, that is left."""
+    gone = {said[old].place: said[new] for old, new in outdated([sentence.gives for sentence in said]).items()}
+    revised = _revised(best)
+    kept: list[_Sentence] = []
+    for sentence in best:
+        if sentence.answers is not None and sentence.answers.place in gone:
+            sentence.answers = None
+        rest = still_true(sentence.text, gone[sentence.place].gives) if sentence.place in gone else sentence.text
+        if not has_words(rest) or sentence.place in revised or (rest != sentence.text and sentence.asks):
+            continue
+        sentence.tell(rest)
+        kept.append(sentence)
+    return kept
+
+
+def _dismiss(said: Sequence[_Sentence]) -> None:
+    """What others laugh at or say no to counts for little."""
+    for place, sentence in enumerate(said):
+        for other in said[place + 1 : place + 4]:
+            laughs = other.place[0] - sentence.place[0] == 1 and _LAUGHS.match(other.low)
+            if refused(sentence.gives, other.gives) or (laughs and other.speaker != sentence.speaker):
+                sentence.score *= DISMISSED
+                break
+
+
+def _trust(said: Sequence[_Sentence]) -> None:
+    """Those who mostly say how things are are taken at their word sooner than those who are there for the fun."""
+    spoken, given = Counter[str](), Counter[str]()
+    for sentence in said:
+        if not sentence.is_chatter:
+            spoken[sentence.speaker] += 1
+            given[sentence.speaker] += bool(sentence.gives.gives) and not sentence.asks
+    for sentence in said:
+        share = (given[sentence.speaker] + 1) / (spoken[sentence.speaker] + 3)
+        sentence.score *= 0.8 + 0.4 * share
 
 
 def _central(sentence: _Sentence, spread: Counter[str], size: int) -> float:
@@ -181,19 +251,22 @@ def _central(sentence: _Sentence, spread: Counter[str], size: int) -> float:
 def _worth(sentence: _Sentence) -> float:
     """What a sentence is worth by itself."""
     low = sentence.low
-    if sentence.is_chatter or not sentence.terms or SMALL_TALK.search(low):
+    if sentence.is_chatter or not sentence.terms or SMALL_TALK.search(low) or is_refusal(low):
         return 0.0
     cues = (cue.about for cue in cues_near(low) if cue.pattern.search(low))
     settled = [about["weight"] * _WORTH_OF[about["kind"]] for about in cues]
-    numbers = len(NUMBER.findall(low)) or bool(_DIGIT.search(low))
+    numbers = max(sentence.gives.gives, len(NUMBER.findall(low)), bool(_DIGIT.search(low)))
     names = len(set(NAMED.findall(sentence.text)))
     score = 0.1 + max(settled, default=0.0) + 0.3 * min(numbers, 2) + 0.15 * min(names, 2) + 0.3 * sentence.about
     score += 0.2 * bool(_DAY.search(low)) + (0.2 if sentence.answers else 0.0) + (0.3 if _TURNED.search(low) else 0.0)
+    score += sum(worth for pattern, worth in _SIGNS if pattern.search(low))
     if sentence.asks:
         return 0.2 * score
-    if JOKE.search(low):
+    if sentence.joking or JOKE.search(low) or _BANTER.search(low):
         score *= 0.3
-    if UNSURE.search(low) or SUPPOSED.search(low):
+    if _PAST.search(low):
+        score *= 0.7
+    if UNSURE.search(low) or SUPPOSED.search(low) or is_proposed(low):
         score *= 0.7
     few = len(sentence.text) * (3 if unspaced(sentence.text) else 1) < 20
     return score * (0.6 if few else 1.0)
@@ -209,14 +282,15 @@ def _taken_away(sentence: _Sentence, people: Sequence[str]) -> float:
     return {"decision": 0.7, "action_item": 0.7, "fact": 0.5}[kept[0].type]
 
 
-def _give_way(best: Sequence[_Sentence]) -> None:
-    """Lets what was decided anew go before what it revises."""
-    for place, new in enumerate(best):
-        if _TURNED.search(new.low):
-            most = 0.8 * new.score
-            for old in best[:place]:
-                if old.score > most and new.terms & old.terms and revises(new.text, old.text):
-                    old.score = most
+def _revised(best: Sequence[_Sentence]) -> set[tuple[int, int]]:
+    """The places of what was decided anew later."""
+    return {
+        old.place
+        for place, new in enumerate(best)
+        if _TURNED.search(new.low)
+        for old in best[:place]
+        if new.terms & old.terms and looks_revised(old.text, new.text)
+    }
 
 
 # --- choosing ---------------------------------------------------------------------------------------------------------

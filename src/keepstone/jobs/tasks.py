@@ -1,13 +1,14 @@
 """The tasks, by name. Each takes ids, never text, and works in the read scope of the account that it names."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import procrastinate
 
 from keepstone.access.readscope import account_scope, job_scope
-from keepstone.engine import embed, index
+from keepstone.engine import embed, index, revise
 from keepstone.jobs import model_change
 from keepstone.jobs.patience import RETRY, RETRY_SOON
 from keepstone.memory import capsule_views, erasure, room_memories, room_summaries
@@ -16,8 +17,10 @@ from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
 from keepstone.store import (
     audit,
+    changes,
     entities,
     items,
+    leftovers,
     memories,
     passages,
     sessions,
@@ -36,7 +39,7 @@ def register_tasks(services: Services) -> None:
     app = services.queue.app
 
     def task(lane: Lane, work: Callable[..., Awaitable[object]], retry: procrastinate.RetryStrategy = RETRY) -> None:
-        async def run(**arguments: int | str) -> None:
+        async def run(**arguments: Any) -> None:
             await work(services, **arguments)
 
         app.task(name=work.__name__, retry=retry, queue=lane.name, priority=lane.priority)(run)
@@ -62,12 +65,14 @@ def register_tasks(services: Services) -> None:
     for work in (read_space, read_room, distil, room_summaries.sum_up_thread):
         task(READING, work)
     task(EMBEDDING, embed_space, RETRY_SOON)
-    task(LATER_EMBEDDING, renew_vectors, RETRY_SOON)
-    for work in (index_space, finish_renewal, map_vault, capsule_views.send_digest):
+    for work in (renew_vectors, note_revisions):
+        task(LATER_EMBEDDING, work, RETRY_SOON)
+    for work in (index_space, finish_renewal, map_vault, clear_space, capsule_views.send_digest):
         task(HOUSEKEEPING, work)
     scheduled(READING, "* * * * *", sum_up_rooms, RETRY_SOON)
     scheduled(EMBEDDING, "* * * * *", embed_pending, RETRY_SOON)
     scheduled(HOUSEKEEPING, "*/10 * * * *", forget_expired_logins, RETRY_SOON)
+    scheduled(HOUSEKEEPING, "*/10 * * * *", forget_space_changes, RETRY_SOON)
     scheduled(HOUSEKEEPING, "*/10 * * * *", purge_expired_items, RETRY_SOON)
     scheduled(HOUSEKEEPING, "17 3 * * *", remove_old_jobs)
     scheduled(HOUSEKEEPING, "27 3 * * *", purge_memories)
@@ -92,11 +97,11 @@ async def read_space(services: Services, account: int, space: int) -> None:
 
 
 async def embed_space(services: Services, account: int, space: int) -> None:
-    """Vectors for a slice of what lacks them; the next slice comes after what others wait for. Without an embedder all
-    of it waits.
+    """Vectors for some of what lacks them; the rest comes after what others wait for. Without an embedder all of it
+    waits.
     """
     scope = job_scope(account, space)
-    more = await embed.embed_slice(services, scope, space)
+    more = await embed.embed_slices(services, scope, space, partial(services.queue.anybody_waits, EMBEDDING))
     indexed = more or not await embed.lacks_index(services, scope, space)
     mapped = more or not await capsule_views.map_is_stale(services, scope, space)
     async with services.db.transaction(scope) as conn:
@@ -106,6 +111,17 @@ async def embed_space(services: Services, account: int, space: int) -> None:
             await services.queue.add(conn, "index_space", account=account, space=space, unless_waiting=True)
         if not mapped:
             await capsule_views.schedule_map(conn, services, account, space, HOUSEKEEPING)
+
+
+async def note_revisions(services: Services, account: int, space: int, passages: Sequence[int]) -> None:
+    """What these passages of the space say otherwise than what was said before them. Each takes longer than its
+    vectors: the rest waits as soon as somebody waits for those.
+    """
+    scope, others_wait = job_scope(account, space), partial(services.queue.anybody_waits, EMBEDDING)
+    left = await revise.note_revisions(services, scope, space, passages, others_wait)
+    if left:
+        async with services.db.transaction(scope) as conn:
+            await services.queue.add(conn, "note_revisions", account=account, space=space, passages=left)
 
 
 async def index_space(services: Services, account: int, space: int) -> None:
@@ -132,6 +148,14 @@ async def finish_renewal(services: Services, account: int) -> None:
 async def map_vault(services: Services, account: int, space: int) -> None:
     """Make the map of a vault."""
     await capsule_views.make_map(services, job_scope(account, space), space)
+
+
+async def clear_space(services: Services, account: int, space: int) -> None:
+    """Remove what is left of a space that was emptied. Who wants to add to it meanwhile waits for one slice."""
+    more = True
+    while more:
+        async with services.db.transaction(job_scope(account, space)) as conn:
+            more = await leftovers.clear_slice(conn, space)
 
 
 async def read_room(services: Services, account: int, space: int) -> None:
@@ -166,6 +190,13 @@ async def forget_expired_logins(services: Services) -> None:
     """Remove sessions and one-time links that are over."""
     async with services.db.of_server() as conn:
         await sessions.forget_expired(conn)
+
+
+async def forget_space_changes(services: Services) -> None:
+    """Remove the lines about what changed in spaces that whoever keeps numbers in memory has long read."""
+    async with services.db.of_server() as conn:
+        await changes.forget_old(conn)
+    await asyncio.to_thread(services.resident.forget_old)
 
 
 async def purge_expired_items(services: Services) -> None:

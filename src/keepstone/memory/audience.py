@@ -6,17 +6,20 @@ conversation, that user's profile and the project, private or shared. Nothing in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
-from keepstone.access.readscope import account_scope, audience_scope, inside
+from keepstone.access.readscope import audience_scope
+from keepstone.access.require import require_user
+from keepstone.engine.dates import zone_named
 from keepstone.errors import NotFound
 from keepstone.memory.agents import find_agent
+from keepstone.memory.names import called
 from keepstone.memory.projects import require_project
 from keepstone.memory.room_memories import EVERYBODY
-from keepstone.memory.rooms import find_dm, find_room
+from keepstone.memory.rooms import seen_dm, seen_room
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.room import Agent, Room, RoomMemory
 from keepstone.model.workspace import Member
-from keepstone.services import Services
 from keepstone.store import rooms, workspaces
 from keepstone.store.db import Connection
 
@@ -35,6 +38,7 @@ class Audience:
     scope: ReadScope
     fact_scopes: list[tuple[str, str]]
     run_ids: list[str]
+    zone: ZoneInfo
 
     @property
     def visibility(self) -> list[str]:
@@ -51,25 +55,24 @@ class Audience:
         )
 
 
-async def room_audience(services: Services, principal: Principal, room_id: str, agent: str) -> Audience:
+async def room_audience(conn: Connection, principal: Principal, room_id: str, agent: str) -> Audience:
     """What an agent of the room may read to answer the caller there."""
-    async with inside(services, principal, find_room, room_id) as (conn, room):
-        agents = await rooms.agents(conn, room.space)
-        if agent not in agents:
-            raise NotFound("There is no such agent in this room.")
-        participants = await workspaces.members(conn, room.space)
-        return await _audience(
-            conn, principal, room, await find_agent(conn, agent), participants, agents, room.project_id
-        )
+    room = await seen_room(conn, principal, room_id)
+    present = await rooms.agent_among(conn, room.space, agent)
+    if present is None:
+        raise NotFound("There is no such agent in this room.")
+    participants = await workspaces.members(conn, room.space)
+    return await _audience(conn, principal, room, present.agent, participants, present.slugs, room.project_id)
 
 
-async def dm_audience(services: Services, principal: Principal, agent: str, project_id: str | None) -> Audience:
+async def dm_audience(conn: Connection, principal: Principal, agent: str, project_id: str | None) -> Audience:
     """What an agent may read to answer the caller alone."""
-    async with services.db.transaction(account_scope(principal)) as conn:
-        await require_project(conn, principal, project_id)
-        room = await find_dm(conn, principal, agent)
-        me = await rooms.people(conn, [str(principal.user_id)])
-        return await _audience(conn, principal, room, await find_agent(conn, agent), me, [agent], project_id)
+    await require_project(conn, principal, project_id)
+    require_user(principal)
+    known = await find_agent(conn, agent)
+    room = await seen_dm(conn, principal, known)
+    me = await rooms.people(conn, [str(principal.user_id)])
+    return await _audience(conn, principal, room, known, me, [agent], project_id)
 
 
 async def _audience(
@@ -78,23 +81,19 @@ async def _audience(
 ) -> Audience:  # fmt: skip
     """The two filters, made once, from who asks and where: nothing later adds to them."""
     people = [person.user_id for person in participants]
-    profiles = await rooms.named(conn, "profile", people)
-    projects = await rooms.named(conn, "project", [project_id]) if project_id else []
-    parts = await rooms.parts(conn, [room.space, *profiles, *projects], [agent.slug])
-    account = await rooms.named(conn, "global", [principal.account_id])
+    spaces = await rooms.read_by_agent(
+        conn, room.space, agent.slug, profiles=people, project=project_id, account_id=principal.account_id
+    )
     me = next((person for person in participants if person.user_id == principal.user_id), None)
-    name = (me.name or me.email.split("@", maxsplit=1)[0]) if me else ""
     return Audience(
         room=room,
         agent=agent,
         user_id=str(principal.user_id),
-        user_name=name,
+        user_name=called(me) if me else "",
         participants=participants,
         agents=agents,
         project_id=project_id,
-        scope=audience_scope(
-            principal, [room.space, *profiles, *projects, *parts, *account], private=room.agent is not None
-        ),
+        scope=audience_scope(principal, [room.space, *spaces], private=room.agent is not None),
         fact_scopes=[
             *([("room", room.id)] if room.agent is None else []),
             *([("project", project_id)] if project_id else []),
@@ -106,4 +105,5 @@ async def _audience(
             *(f"profile:{user_id}" for user_id in people),
             *([f"project:{project_id}"] if project_id else []),
         ],
+        zone=zone_named(principal.timezone),
     )

@@ -2,18 +2,21 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine import lookup
+from keepstone.engine import floors, lookup, second_look
 from keepstone.engine.bm25 import full_match, idf
 from keepstone.engine.embed import FirstVector
-from keepstone.engine.gather import NOTES, SEVERAL_NOTES, SearchPlace, Style
+from keepstone.engine.gathered import CANDIDATES, NOTES, SEVERAL_NOTES, SearchPlace, Style
 from keepstone.engine.question import Question
 from keepstone.engine.snippets import snippet
 from keepstone.engine.terms import terms
 from keepstone.errors import NotFound
+from keepstone.memory import filtered
+from keepstone.memory.filtered import remembered
 from keepstone.memory.projects import require_project
 from keepstone.model.capsule import FoundCapsule, Similar
 from keepstone.model.page import Page, PageRequest
@@ -26,8 +29,6 @@ from keepstone.store.db import Connection, enter
 Mode = Literal["literal", "semantic", "hybrid"]
 LIKELY_DUPLICATE = 0.85  # cosine
 RELATED = 5
-RELATED_FROM = 0.3  # relevance below which a suggestion would only be in the way
-_MOST_MATCHES = 100_000
 _SHOWN_SIMILAR = 5
 _NEAREST = 200  # among which those of the last week are looked for: that many older ones nobody keeps
 
@@ -41,37 +42,47 @@ class Results:
 
 
 async def find(
-    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest
-) -> Results:
-    """Literal: every word of it, the newest first, page by page. Semantic and hybrid: the best, on one page."""
+    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest,
+    min_relevance: float | None = None,
+) -> Results:  # fmt: skip
+    """Literal: every word of it, the newest first, page by page. Semantic and hybrid: the best that are relevant
+    enough, on one page.
+    """
     if mode == "literal":
         return Results(page=await _literal(services, principal, text, wanted, page))
-    style = Style(talk=False, words=mode == "hybrid")
-    capsules, degraded = await _by_meaning(services, principal, text, wanted, page.limit, style)
+    style = Style(talk=False, words=mode == "hybrid", several=True)
+    floor = floors.SEARCH if min_relevance is None else min_relevance
+    capsules, degraded = await _by_meaning(services, principal, text, wanted, page.limit, style, floor)
     if degraded:
         every_word = await _literal(services, principal, text, wanted, page)
         if every_word.items or page.after is not None:
             return Results(page=every_word, degraded="literal")
         # A question in whole sentences: some of its words have to do.
-        capsules, _ = await _by_meaning(services, principal, text, wanted, page.limit, NOTES)
+        capsules, _ = await _by_meaning(services, principal, text, wanted, page.limit, NOTES, min_relevance or 0.0)
     return Results(page=Page(items=capsules, next_cursor=None), degraded="literal" if degraded else None)
 
 
 async def related(
-    services: Services, principal: Principal, text: str, project_id: str | None = None
-) -> list[FoundCapsule]:
+    services: Services, principal: Principal, text: str, project_id: str | None = None,
+    min_relevance: float | None = None,
+) -> list[FoundCapsule]:  # fmt: skip
     """The few that fit to what is being written: for chips above an input."""
     wanted = store.CapsuleFilter(project_id=project_id)
-    capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, SEVERAL_NOTES)
-    return [capsule for capsule in capsules if capsule.relevance >= RELATED_FROM]
+    floor = floors.RELATED if min_relevance is None else min_relevance
+    capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, SEVERAL_NOTES, floor)
+    return capsules
 
 
-async def similar_to(conn: Connection, space: int, first: FirstVector | None, *, since: datetime) -> list[Similar]:
+async def similar_to(
+    conn: Connection, services: Services, principal: Principal, space: int, first: FirstVector | None, *,
+    since: datetime,
+) -> list[Similar]:  # fmt: skip
     """What was kept since then and begins nearly the same, the nearest first."""
     near = await lookup.nearest(
-        conn, space, first, above=LIKELY_DUPLICATE, limit=_NEAREST, since=since, beginnings=True
+        conn, space, first, above=LIKELY_DUPLICATE, limit=_NEAREST, since=since, beginnings=True,
+        view=services.resident.at_hand(principal.account, space),
     )  # fmt: skip
-    titles = await store.titles(conn, space, list(near))
+    titles = await store.titles(conn, space, list(near)) if near else {}
     similar = [
         Similar(id=capsule_id, title=titles[capsule_id], similarity=round(similarity, 4))
         for capsule_id, similarity in near.items()
@@ -81,51 +92,70 @@ async def similar_to(conn: Connection, space: int, first: FirstVector | None, *,
 
 
 async def _by_meaning(
-    services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, limit: int, style: Style
-) -> tuple[list[FoundCapsule], bool]:
-    question = Question(text=text, speaker=None, asked_at=services.clock())
-    asked = await lookup.ask(services, question, _survey(services, principal, wanted))
+    services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, limit: int, style: Style,
+    floor: float,
+) -> tuple[list[FoundCapsule], bool]:  # fmt: skip
+    question = Question(text=text, speaker=None, asked_at=services.clock(), zone=principal.timezone)
+    asked = await lookup.ask(services, question, _survey(services, principal, wanted), any_language=True)
     if asked.place.empty:
         return [], False
     async with services.db.transaction(asked.place.scope) as conn:
-        matches = await lookup.find(conn, asked, limit=limit, style=style)
+        matches = await lookup.find(conn, asked, limit=max(limit, CANDIDATES), style=style)
+        matches = second_look.by_meaning(asked.question, matches, floor)
+        matches = replace(matches, hits=matches.hits[: max(limit, second_look.KEPT)])
         capsules = await memories.by_ids(conn, store.SHAPE, matches.ids)
+    said = {name: (capsule.title, capsule.content_md) for name, capsule in capsules.items()}
+    matches = await second_look.judged(services, asked.question, matches, said, floor)
     shown = [
         FoundCapsule(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
-        for hit in matches.hits
+        for hit in second_look.above(matches, floor)
         if hit.source_id in capsules
     ]
-    return shown, matches.degraded is not None
+    return shown[:limit], matches.degraded is not None
 
 
 async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:
     """The caller's vault, and which of its capsules are meant."""
-    user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
-        await require_project(conn, principal, wanted.project_id)
-        vault = await candidates.find_and_survey(conn, kind="vault", name=user_id, owner=user_id)
-        if vault is None:
-            raise NotFound("There is no such user.")
-        space, size = vault
+        space, size = await _vault(conn, principal, wanted)
         place = SearchPlace(scope=space_scope(principal, space), size=size)
         if wanted.anything:
             return place
         await enter(conn, place.scope)
-        return replace(place, sources=tuple(await store.ids_of(conn, space, wanted)))
+
+        passing = await remembered(
+            services, conn, place.scope, space, wanted,
+            lambda conn, most: store.passages_of(conn, space, wanted, most=most),
+            lambda conn, passages: store.which_pass(conn, space, wanted, passages),
+        )  # fmt: skip
+        # All that are meant are looked at, however many they are.
+        return await lookup.narrowed(place, partial(passing.passages_of, conn), passing.passes, few=filtered.MOST)
+
+
+async def _vault(conn: Connection, principal: Principal, wanted: store.CapsuleFilter) -> tuple[int, candidates.Survey]:
+    """The number of the caller's vault, and how large it is."""
+    user_id = require_user(principal)
+    await require_project(conn, principal, wanted.project_id)
+    vault = await candidates.find_and_survey(conn, kind="vault", name=user_id, owner=user_id)
+    if vault is None:
+        raise NotFound("There is no such user.")
+    return vault
 
 
 async def _literal(
     services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, page: PageRequest
 ) -> Page[FoundCapsule]:
     asked = list(dict.fromkeys(terms(text)))
-    place = await _survey(services, principal, wanted)
-    space, size = place.space, place.size
-    async with services.db.transaction(place.scope) as conn:
-        matched = await store.with_all_terms(conn, space, asked, limit=_MOST_MATCHES)
+    async with services.db.transaction(account_scope(principal)) as conn:
+        space, size = await _vault(conn, principal, wanted)
+        await enter(conn, space_scope(principal, space))
+        frequencies = await candidates.document_frequencies(conn, [space], asked)
+        if not asked or len(frequencies) < len(asked):
+            return Page(items=[], next_cursor=None)
+        matched = await store.with_all_terms(conn, space, wanted, page, frequencies, size.passages)
         capsules = await store.page(conn, space, wanted, page, ids=list(matched))
         best = [matched[capsule.id] for capsule in capsules.items]
-        windows = {row.passage: row.text for row in await candidates.alone(conn, [space], best)}
-        frequencies = await candidates.document_frequencies(conn, [space], asked)
+        windows = {number: row.text for number, row in (await candidates.read(conn, [space], best)).items()}
         weights = {term: float(idf(n, size.passages)) for term, n in frequencies.items()}
         scores = await candidates.scores(conn, [space], weights, best, average=size.average)
     full = full_match(frequencies, size.passages)

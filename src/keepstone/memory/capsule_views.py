@@ -1,20 +1,21 @@
 """Views over all of somebody's capsules: tags, usage, the timeline, the map, the week, which also goes by e-mail."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from keepstone.access.plans import room_of
 from keepstone.access.principals import principal_of
-from keepstone.access.readscope import account_scope, inside
+from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_found, require_user
-from keepstone.engine.atlas import chart
-from keepstone.engine.keyphrases import labels
+from keepstone.engine.atlas import Chart, chart
+from keepstone.engine.keyphrases import names
 from keepstone.errors import Conflict
 from keepstone.memory.capsules import look_into_vault
 from keepstone.model.capsule import Capsule
@@ -81,7 +82,10 @@ class Digest:
 async def tags(services: Services, principal: Principal) -> list[tuple[str, int]]:
     """Each with the number of capsules that have it, the most used first."""
     async with inside(services, principal, look_into_vault) as (conn, vault):
-        return await store.tags(conn, vault.space)
+        return await services.views.at(
+            (principal.account, vault.space, "tags"), vault.revision, lambda: store.tags(conn, vault.space),
+            size=lambda counts: 200 * len(counts),
+        )  # fmt: skip
 
 
 async def usage(services: Services, principal: Principal) -> VaultUsage:
@@ -105,42 +109,69 @@ async def timeline(services: Services, principal: Principal, bucket: Bucket) -> 
     user_id = require_user(principal)
     async with inside(services, principal, look_into_vault) as (conn, vault):
         user = await users.get(conn, user_id)
-        spans = await store.by_date(conn, vault.space, bucket, user.timezone if user else "UTC")
-    few = max(1, _READ_TITLES // max(1, len(spans)))
-    topics = await _labels(services, [span.titles[:few] for span in spans], TOPICS)
-    return [
-        TimelineSpan(start=span.start, count=span.count, topics=_first(span.tags, about))
-        for span, about in zip(spans, topics, strict=True)
-    ]
+    zone = user.timezone if user else "UTC"
+
+    async def spans() -> list[TimelineSpan]:
+        async with services.db.transaction(space_scope(principal, vault.space)) as conn:
+            dated = await store.by_date(conn, vault.space, bucket, zone, titles=_READ_TITLES)
+        topics = await _names(services, [span.titles for span in dated], TOPICS)
+        return [
+            TimelineSpan(start=span.start, count=span.count, topics=_first(span.tags, about))
+            for span, about in zip(dated, topics, strict=True)
+        ]
+
+    return await services.views.at(
+        (principal.account, vault.space, "timeline", bucket, zone), vault.revision, spans,
+        size=lambda made: 500 * len(made),
+    )  # fmt: skip
 
 
-async def constellation(services: Services, principal: Principal) -> Constellation:
-    """The map. A job makes it, anew when it is looked at and something has changed since; for the first one the caller
-    waits a little.
+async def constellation(
+    services: Services, principal: Principal, render: Callable[[Constellation], bytes]
+) -> tuple[bytes, str]:
+    """The map as it is shown, and a text that is another when it is. A job makes the map, anew when it is looked at and
+    something has changed since; for the first one the caller waits a little.
     """
+    nothing = Constellation(made_at=None, points=[], clusters=[])
     deadline = asyncio.get_running_loop().time() + _WAIT_FOR_MAP
     asked = False
     while True:
         async with inside(services, principal, look_into_vault) as (conn, vault):
             if vault.memory_count < MAP_FROM:
                 raise Conflict(f"The map needs at least {MAP_FROM} capsules, and there are {vault.memory_count}.")
-            made = await map_store.get(conn, vault.space)
-            titles = await store.titles(conn, vault.space) if made else {}
+            made = await map_store.state(conn, vault.space)
             if made is None and not await map_store.any_vectors(conn, vault.space):
-                return Constellation(made_at=None, points=[], clusters=[])  # there is nothing to make it from yet
+                return render(nothing), "none"  # there is nothing to make it from yet
             old = made is not None and services.clock() - made.made_at >= MAP_STAYS
             if not asked and (made is None or (old and made.size != vault.memory_count)):
                 asked = True
                 await schedule_map(conn, services, principal.account, vault.space, FIRST)
         if made is not None:
-            points = [{**point, "title": titles[point["id"]]} for point in made.points if point["id"] in titles]
-            sizes = Counter(point["cluster"] for point in points)
-            counted = [{**cluster, "count": sizes[cluster["cluster"]]} for cluster in made.clusters]
-            clusters = [cluster for cluster in counted if cluster["count"]]
-            return Constellation(made_at=made.made_at, points=points, clusters=clusters)
+            version = f"{vault.space}-{vault.revision}-{made.made_at.timestamp()}"
+            draw = partial(_draw, services, space_scope(principal, vault.space), vault.space, render)
+            return await services.views.at((principal.account, vault.space, "map"), version, draw, size=len), version
         if asyncio.get_running_loop().time() > deadline:
-            return Constellation(made_at=None, points=[], clusters=[])
+            return render(nothing), "none"
         await asyncio.sleep(0.2)
+
+
+async def _draw(
+    services: Services, scope: ReadScope, space: int, render: Callable[[Constellation], bytes]
+) -> bytes:  # fmt: skip
+    async with services.db.transaction(scope) as conn:
+        drawn, titles = await map_store.get(conn, space), await store.titles(conn, space)
+    # In a thread: tens of thousands of points are shown.
+    return await asyncio.to_thread(lambda: render(_drawn(drawn, titles)))
+
+
+def _drawn(drawn: map_store.Map | None, titles: Mapping[str, str]) -> Constellation:
+    """With what is still there, as it is called now."""
+    if drawn is None:
+        return Constellation(made_at=None, points=[], clusters=[])
+    points = [{**point, "title": titles[point["id"]]} for point in drawn.points if point["id"] in titles]
+    sizes = Counter(point["cluster"] for point in points)
+    counted = [{**cluster, "count": sizes[cluster["cluster"]]} for cluster in drawn.clusters]
+    return Constellation(made_at=drawn.made_at, points=points, clusters=[each for each in counted if each["count"]])
 
 
 async def schedule_map(conn: Connection, services: Services, account: int, space: int, lane: Lane) -> None:
@@ -168,20 +199,12 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
         return
     old = {point["id"]: (point["x"], point["y"], point["cluster"]) for point in (before.points if before else [])}
     made = await chart(np.stack([capsule.vector for capsule in placed]), [old.get(capsule.id) for capsule in placed])
-    numbers = sorted({int(label) for label in made.labels} - {-1})
-    titles = [
-        [capsule.title for capsule, label in zip(placed, made.labels, strict=True) if label == number]
-        for number in numbers
-    ]
-    named = await _labels(services, titles, 3)
-    points = [
-        {"id": capsule.id, "x": round(float(x), 4), "y": round(float(y), 4), "cluster": int(label)}
-        for capsule, (x, y), label in zip(placed, made.points, made.labels, strict=True)
-    ]
-    clusters = [
-        _cluster(number, about, [point for point in points if point["cluster"] == number])
-        for number, about in zip(numbers, named, strict=True)
-    ]
+    titles: defaultdict[int, list[str]] = defaultdict(list)
+    for capsule, label in zip(placed, made.labels.tolist(), strict=True):
+        titles[label].append(capsule.title)
+    numbers = sorted(titles.keys() - {-1})
+    named = await _names(services, [titles[number] for number in numbers], 1)
+    points, clusters = await asyncio.to_thread(_mapped, placed, made, dict(zip(numbers, named, strict=True)))
     async with services.db.transaction(scope) as conn:
         await map_store.put(conn, space, points, clusters)
 
@@ -193,7 +216,7 @@ async def digest(services: Services, principal: Principal) -> Digest:
         wanted = store.CapsuleFilter(since=since, until=until)
         new = (await store.page(conn, vault.space, wanted, PageRequest(limit=1000))).items
         old = await store.least_read(conn, vault.space, limit=20)
-    about = await _labels(services, [[capsule.title for capsule in new]], TOPICS)
+    about = await _names(services, [[capsule.title for capsule in new]], TOPICS)
     used = Counter(tag for capsule in new for tag in capsule.tags)
     return Digest(
         since=since,
@@ -224,9 +247,9 @@ async def send_digest(services: Services, account: int, user_id: str) -> None:
         )
 
 
-async def _labels(services: Services, groups: Sequence[Sequence[str]], count: int) -> list[list[str]]:
+async def _names(services: Services, groups: Sequence[Sequence[str]], count: int) -> list[list[str]]:
     size = sum(len(title) for titles in groups for title in titles)
-    return await services.offload.run(size, labels, groups, count)
+    return await services.offload.run(size, names, groups, count)
 
 
 def _mail_text(week: Digest, base_url: str) -> str:
@@ -237,6 +260,18 @@ def _mail_text(week: Digest, base_url: str) -> str:
     if week.rediscover:
         lines += ["", "Not looked at for long:", *(f"- {capsule.title}" for capsule in week.rediscover)]
     return "\n".join([*lines, "", f"{base_url}/dashboard/recall", ""])
+
+
+def _mapped(
+    placed: Sequence[map_store.Placed], made: Chart, named: Mapping[int, list[str]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Where each lies, and the clusters with what they are called."""
+    points: list[dict[str, Any]] = []
+    within: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for capsule, (x, y), label in zip(placed, made.points.tolist(), made.labels.tolist(), strict=True):
+        points.append({"id": capsule.id, "x": round(x, 4), "y": round(y, 4), "cluster": label})
+        within[label].append(points[-1])
+    return points, [_cluster(number, about, within[number]) for number, about in named.items()]
 
 
 def _cluster(number: int, about: list[str], points: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,36 +7,48 @@ Looking for them is in `capsule_search`, the views over all of them in `capsule_
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from keepstone.access.audit import record
 from keepstone.access.meter import try_model
 from keepstone.access.plans import quota_exceeded, room_of
-from keepstone.access.readscope import account_scope, inside, space_scope
-from keepstone.access.require import require_user
+from keepstone.access.readscope import account_scope, inside
+from keepstone.access.require import require_found, require_user
 from keepstone.engine import curate as engine
 from keepstone.engine.keyphrases import tags
+from keepstone.engine.rank import normalised
 from keepstone.engine.segments import SpokenMessage
 from keepstone.engine.titles import title as title_of
 from keepstone.engine.titles import title_by_model
-from keepstone.errors import NotFound, TooLarge
+from keepstone.errors import TooLarge
 from keepstone.memory import shelf
+from keepstone.memory.again import add_to
 from keepstone.memory.capsule_search import similar_to
 from keepstone.memory.kinds import Kind
 from keepstone.memory.projects import require_project
 from keepstone.memory.shelf import Finder
-from keepstone.model.capsule import LARGEST, LARGEST_CONTENT, OVERHEAD, Capsule, NewCapsule, Similar, size_of
+from keepstone.model.capsule import (
+    LARGEST,
+    LARGEST_CONTENT,
+    OVERHEAD,
+    USUAL_KIND,
+    Capsule,
+    NewCapsule,
+    Similar,
+    size_of,
+)
 from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import capsules as store
-from keepstone.store import memories, spaces
-from keepstone.store.db import Connection, enter
+from keepstone.store import memories
+from keepstone.store.db import Connection
 
 State = Literal["live", "trash", "cold"]
+_TITLED = 1_000  # characters at the beginning, where a title that was made is from
 UNTITLED = "Untitled"  # what has no words at all
 _PUSHED_OUT = 200  # at most this many go to the cold tier for one that comes
 _COLUMNS = {"content_md": "content", "kind": "type"}
@@ -44,14 +56,20 @@ _COLUMNS = {"content_md": "content", "kind": "type"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """`similar` are capsules of the last week that say nearly the same: merge them?"""
+    """`similar` are capsules of the last week that say nearly the same: merge them? `existing`: it was there already,
+    and `added` is what came new with it.
+    """
 
     capsule: Capsule
     similar: list[Similar]
+    existing: bool = False
+    added: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 async def create(services: Services, principal: Principal, new: NewCapsule) -> Created:
-    """Keep it. Exactly the same again is the one that is there already: without a title, whatever title that has."""
+    """Keep it. Exactly the same again is the one that is there already, with what came new beside it: without a title,
+    whatever title that has.
+    """
     check_capsule(new.title or "", new.content_md, new.tags, new.metadata)
     capsule = CAPSULES.new(
         services.clock(), title=new.title or await make_title(services, principal, new.content_md),
@@ -65,9 +83,15 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
         known = await shelf.twins(conn, CAPSULES, prepared.memory)
         twin = next((capsule for capsule in known if new.title in (None, capsule.title)), None)
         if twin is not None:
-            return Created(capsule=twin, similar=[])
+            twin, added = await add_to(
+                conn, services, principal, CAPSULES, twin, capsule, type_name="kind", usual=USUAL_KIND,
+                check=lambda after: check_capsule(after.title, after.content, after.tags, after.metadata),
+            )  # fmt: skip
+            return Created(capsule=twin, similar=[], existing=True, added=added)
         since = capsule.created_at - timedelta(days=7)
-        similar = await similar_to(conn, prepared.memory.space, prepared.first, since=since)
+        similar = await similar_to(
+            conn, services, principal, prepared.memory.space, prepared.first, since=since
+        )  # fmt: skip
         return Created(capsule=await shelf.keep(conn, services, principal, CAPSULES, prepared), similar=similar)
 
 
@@ -116,7 +140,9 @@ async def delete_all(services: Services, principal: Principal) -> int:
     """Everything into the trash. Returns how many that were."""
     async with inside(services, principal, hold_vault) as (conn, vault):
         every = await store.ids_of(conn, vault.space, store.CapsuleFilter())
-        await shelf.put_away(conn, principal, CAPSULES, every, deleted_at=services.clock())
+        if every:
+            await shelf.put_away(conn, principal, CAPSULES, every, emptied=vault.space, deleted_at=services.clock())
+            await services.queue.add(conn, "clear_space", account=principal.account, space=vault.space)
         await record(conn, principal, "capsule.delete_all", None, count=len(every))
     return len(every)
 
@@ -179,17 +205,12 @@ async def curate(
 
 async def look_into_vault(conn: Connection, principal: Principal) -> store.Vault:
     """The caller's vault; from here on the transaction reaches what is in it."""
-    vault = await store.vault(conn, require_user(principal))
-    if vault is None:
-        raise NotFound("There is no such user.")
-    await enter(conn, space_scope(principal, vault.space))
-    return vault
+    return require_found(await store.enter_vault(conn, require_user(principal)), "There is no such user.")
 
 
 async def hold_vault(conn: Connection, principal: Principal) -> store.Vault:
     """The same, and nobody else changes it until the transaction ends."""
-    await spaces.lock(conn, [(await look_into_vault(conn, principal)).space])
-    return await look_into_vault(conn, principal)
+    return require_found(await store.enter_vault(conn, require_user(principal), hold=True), "There is no such user.")
 
 
 async def page_of(conn: Connection, principal: Principal, state: State, page: PageRequest) -> Page[Capsule]:
@@ -269,6 +290,12 @@ def _brought_back(now: datetime) -> shelf.Edit[Capsule]:
     return lambda capsule: replace(capsule, deleted_at=None, cold_at=None, superseded_by=None, accessed_at=now)
 
 
+def found_by(title: str, content_md: str) -> str:
+    """What a capsule is found by. A title that only repeats its text, as one that was made, would count that twice."""
+    repeats = normalised(title) in normalised(content_md[:_TITLED])
+    return content_md if repeats else f"{title}\n\n{content_md}"
+
+
 def _content_hash(capsule: Capsule) -> bytes:
     """Without the title, which may have been made: what has the same hash is the same under the same title."""
     return hashlib.sha256("\0".join([capsule.project_id or "", capsule.content]).encode()).digest()
@@ -281,6 +308,6 @@ def _distinct(tags: Sequence[str]) -> list[str]:
 CAPSULES = Kind(
     shape=store.SHAPE, noun="capsule", prefix="cap", missing="There is no such capsule.", text_field="content_md",
     largest=LARGEST_CONTENT, verbs={"deleted": "deleted", "restored": "restored"},
-    indexed=lambda capsule: [f"{capsule.title}\n\n{capsule.content}"], content_hash=_content_hash,
+    indexed=lambda capsule: [found_by(capsule.title, capsule.content)], content_hash=_content_hash,
     size=lambda capsule: size_of(capsule.title, capsule.content), make_room=_make_room, included=OVERHEAD,
 )  # fmt: skip

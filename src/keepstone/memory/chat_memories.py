@@ -1,23 +1,28 @@
-"""What a workspace remembers: saved by a model, a person or a job. What says nothing new is not kept twice. Looking for
-memories is in `workspace_search`.
+"""What a workspace remembers: saved by a model, a person or a job. What says nothing new is not kept twice, what no
+longer holds is superseded. Looking for memories is in `workspace_search`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keepstone.access.meter import metered
 from keepstone.access.readscope import account_scope, inside
 from keepstone.engine.extract import memories as extract
+from keepstone.engine.standing import standing_wish
 from keepstone.engine.titles import title_by_model
 from keepstone.errors import Malformed
 from keepstone.memory import shelf, workspaces
+from keepstone.memory.again import add_to
 from keepstone.memory.chats import CHAT_MEMORIES, find_chat, find_message, hold_chat
 from keepstone.memory.shelf import Finder
+from keepstone.memory.superseding import AUTO, SupersedeWish, still_there, supersede, weigh
+from keepstone.memory.superseding import revive as hold_again
 from keepstone.model.chat import ChatMemory, Distillation, SourceType
 from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
+from keepstone.model.workspace import Workspace
 from keepstone.services import Services
 from keepstone.store import chat_memories as store
 from keepstone.store import distillations, memories, spaces
@@ -26,7 +31,9 @@ from keepstone.store.db import Connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
-    """`synthesize`: keep the essence, and the text itself beside it. `summary` is for what a job extracted."""
+    """`synthesize`: keep the essence, and the text itself beside it. `summary` is for what a job extracted. `worded_by`
+    is whose words it is, where that does not follow from the source: a user's own, or nobody's ("").
+    """
 
     content: str
     category: str | None = None
@@ -34,14 +41,22 @@ class NewMemory:
     source_message_id: str | None = None
     summary: str | None = None
     synthesize: bool = False
+    worded_by: str | None = None
+    wish: SupersedeWish = AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """`existing`: it was known already, and this is the memory that says so."""
+    """`existing`: it was known already, and this is the memory that says so. `superseded` are older ones that no longer
+    hold, `may_supersede` those that it may take the place of and that still hold. `added` is what came new with
+    one that was known.
+    """
 
     memory: ChatMemory
     existing: bool
+    superseded: tuple[str, ...] = ()
+    may_supersede: tuple[str, ...] = ()
+    added: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 async def remember(
@@ -53,6 +68,7 @@ async def remember(
     content: str | None,
     category: str | None,
     synthesize: bool,
+    wish: SupersedeWish = AUTO,
 ) -> Saved:
     """A memory out of a chat: from one of its messages, or from a text; from both, the text with the message as its
     source.
@@ -67,6 +83,8 @@ async def remember(
         category=category,
         source_message_id=message_id,
         synthesize=synthesize,
+        worded_by=(said.user_id or "") if said and content is None and said.user_id != principal.user_id else None,
+        wish=wish,
     )
     return await save(services, principal, new, workspace_id=chat.workspace_id, chat_id=chat.id)
 
@@ -83,21 +101,57 @@ async def save(
         services.clock(), content=content, type=new.category or "", source_type=new.source_type,
         summary=extract.summary(content) if new.source_type == "user" else new.summary, source_chat_id=chat_id,
         source_message_id=new.source_message_id, user_id=principal.user_id,
-        metadata={"synthesized": True, "verbatim": text} if new.synthesize else {},
+        metadata=({"synthesized": True, "verbatim": text} if new.synthesize else {}) | _origin(content, new.worded_by),
     )  # fmt: skip
     prepared = await shelf.prepare(services, CHAT_MEMORIES, memory)
+
+    async def find_workspace(conn: Connection, *, hold: bool) -> Workspace:
+        if chat_id is None:
+            return await workspaces.find(conn, principal, workspace_id, needs="member")
+        find = hold_chat if hold else find_chat
+        _, workspace = await find(conn, principal, chat_id, needs="member")
+        return workspace
+
     async with services.db.transaction(account_scope(principal)) as conn:
-        if chat_id is not None:
-            _, workspace = await hold_chat(conn, principal, chat_id, needs="member")
-        else:
-            workspace = await workspaces.find(conn, principal, workspace_id, needs="member")
+        space = (await find_workspace(conn, hold=False)).space
+        others = await shelf.alike(conn, CHAT_MEMORIES, prepared.moved(space=space))
+    weighed = await weigh(services, memory, others, mode=new.wish.mode)
+    async with services.db.transaction(account_scope(principal)) as conn:
+        workspace = await find_workspace(conn, hold=True)
         await spaces.lock(conn, [workspace.space])
         prepared = prepared.moved(space=workspace.space, place=workspace.id)
-        known = await shelf.find_known(conn, CHAT_MEMORIES, prepared)
-        if known is not None:
-            return Saved(memory=known, existing=True)
-        kept = await shelf.keep(conn, services, principal, CHAT_MEMORIES, prepared, source=memory.source_type)
-    return Saved(memory=kept, existing=False)
+        known = await shelf.find_known(conn, CHAT_MEMORIES, prepared)  # also what was kept meanwhile
+        known = known or next(iter(await still_there(conn, CHAT_MEMORIES, workspace.space, weighed.known)), None)
+        if known is not None and "standing" in memory.metadata and known.user_id != memory.user_id:
+            known = None  # the same wish of another's is not this one's
+        old = {older.id: older for older in [await _named(conn, principal, workspace, each) for each in new.wish.named]}
+        perhaps: list[str] = []
+        if known is None:
+            outdated = await still_there(conn, CHAT_MEMORIES, workspace.space, weighed.outdated)
+            old |= {each.id: each for each in outdated if workspaces.may_change(principal, workspace, each.user_id)}
+            perhaps = [each.id for each in (*outdated, *weighed.perhaps) if each.id not in old]
+            await shelf.keep(conn, services, principal, CHAT_MEMORIES, prepared, source=memory.source_type)
+        added: dict[str, Any] = {}
+        if known is not None and workspaces.may_change(principal, workspace, known.user_id):
+            known, added = await add_to(
+                conn, services, principal, CHAT_MEMORIES, known, _beside(memory, known), type_name="category", usual=""
+            )
+        kept = known or prepared.memory
+        old = {older.id: older for older in old.values() if older.superseded_by is None and older.id != kept.id}
+        for older in old.values():
+            await supersede(conn, services, principal, CHAT_MEMORIES, older, kept.id, memory.created_at)
+    return Saved(
+        memory=kept, existing=known is not None, superseded=tuple(old), may_supersede=tuple(dict.fromkeys(perhaps)),
+        added=added,
+    )  # fmt: skip
+
+
+def _beside(memory: ChatMemory, known: ChatMemory) -> ChatMemory:
+    """What a text that is known says besides: what it is called, where nobody called it anything, and where somebody
+    kept it from. What was made of it stays as it is.
+    """
+    named = replace(memory, metadata={}, type="" if known.type else memory.type)
+    return named if memory.source_type == "user" else replace(named, source_chat_id=None, source_message_id=None)
 
 
 async def list_of_chat(services: Services, principal: Principal, chat_id: str) -> Sequence[ChatMemory]:
@@ -107,12 +161,17 @@ async def list_of_chat(services: Services, principal: Principal, chat_id: str) -
 
 
 async def list_of_workspace(
-    services: Services, principal: Principal, workspace_id: str, page: PageRequest, *, deleted: bool = False
-) -> Page[ChatMemory]:
-    """The newest first; or what is in the trash, what went there last first."""
+    services: Services, principal: Principal, workspace_id: str, page: PageRequest, *, deleted: bool = False,
+    superseded: bool = False,
+) -> Page[ChatMemory]:  # fmt: skip
+    """Those that hold, or also those that are superseded, the newest first; or what is in the trash, what went there
+    last first.
+    """
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        read = memories.trash if deleted else memories.page
-        return await read(conn, store.SHAPE, [workspace.space], page)
+        if deleted:
+            return await memories.trash(conn, store.SHAPE, [workspace.space], page)
+        where = memories.LIVE if superseded else memories.HOLDS
+        return await memories.page(conn, store.SHAPE, [workspace.space], page, where=where)
 
 
 async def get(services: Services, principal: Principal, place: str, memory_id: str) -> ChatMemory:
@@ -122,7 +181,8 @@ async def get(services: Services, principal: Principal, place: str, memory_id: s
 async def update(services: Services, principal: Principal, place: str, memory_id: str, *, content: str) -> ChatMemory:
     """Another text: found by what it says now. Category and origin stay; what it said is in its history."""
     text = CHAT_MEMORIES.check_text(content)
-    return await _rewrite(services, principal, place, memory_id, content=text, metadata={})
+    metadata = _origin(text, principal.user_id)
+    return await _rewrite(services, principal, place, memory_id, content=text, metadata=metadata)
 
 
 async def rerun_extraction(services: Services, principal: Principal, place: str, memory_id: str) -> ChatMemory:
@@ -145,6 +205,13 @@ async def delete(services: Services, principal: Principal, place: str, memory_id
 async def restore(services: Services, principal: Principal, place: str, memory_id: str) -> ChatMemory:
     find = _finder(principal, place, memory_id, to_change=True)
     return await shelf.restore(services, principal, CHAT_MEMORIES, find)
+
+
+async def revive(services: Services, principal: Principal, place: str, memory_id: str) -> ChatMemory:
+    """What was superseded holds again, beside what had taken its place."""
+    return await hold_again(
+        services, principal, CHAT_MEMORIES, _finder(principal, place, memory_id, to_change=True)
+    )  # fmt: skip
 
 
 async def history(services: Services, principal: Principal, place: str, memory_id: str) -> Sequence[Version]:
@@ -172,6 +239,21 @@ async def _rewrite(
 
     find = _finder(principal, place, memory_id, to_change=True)
     return await shelf.change(services, principal, CHAT_MEMORIES, find, edit)
+
+
+def _origin(content: str, worded_by: str | None) -> dict[str, Any]:
+    """Whose words it is, where that is said; and whether it is a standing wish, to be found among many by that."""
+    origin: dict[str, Any] = {} if worded_by is None else {"worded_by": worded_by}
+    return origin | ({"standing": True} if standing_wish(content) else {})
+
+
+async def _named(conn: Connection, principal: Principal, workspace: Workspace, memory_id: str) -> ChatMemory:
+    """One that the caller wants superseded, and may."""
+    memory = await memories.get(conn, store.SHAPE, memory_id)
+    if memory is None or memory.space != workspace.space:
+        raise CHAT_MEMORIES.not_found()
+    workspaces.require_change(principal, workspace, memory.user_id)
+    return CHAT_MEMORIES.live(memory)
 
 
 def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool = False) -> Finder[ChatMemory]:

@@ -17,7 +17,10 @@ from keepstone.store import chat_memories, distillations, spaces
 from keepstone.store import chats as store
 from keepstone.store.db import Connection, enter
 
-CHAT_MEMORIES = Kind(shape=chat_memories.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.")
+CHAT_MEMORIES = Kind(
+    shape=chat_memories.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.",
+    indexed=lambda memory: [memory.content] if memory.superseded_by is None else [],
+)  # fmt: skip
 
 
 async def create(services: Services, principal: Principal, *, title: str, workspace_id: str | None) -> Chat:

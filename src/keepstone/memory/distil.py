@@ -10,8 +10,10 @@ from keepstone.access.principals import worker_for
 from keepstone.access.readscope import job_scope
 from keepstone.engine.extract import memories as extract
 from keepstone.engine.quotation import own_words
+from keepstone.engine.standing import asked_for
 from keepstone.errors import Forbidden, Invalid, NotFound, UpstreamError
 from keepstone.memory.chat_memories import NewMemory, save
+from keepstone.memory.hearing import listen
 from keepstone.model.chat import ChatMemory, Distillation, SourceType
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -37,19 +39,20 @@ async def distil(services: Services, account: int, space: int, distillation: int
         if asked is None:
             return []
         chat = await chats.get(conn, asked.chat_id)
-        text = await _source(conn, asked)
+        text, author = await _source(conn, asked)
     made: list[ChatMemory] = []
     if chat is not None and chat.deleted_at is None and text and asked.user_id is not None:
         principal = worker_for(account, asked.user_id)
         worth_keeping = await _extracted(services, principal, asked, own_words(text))
         async with services.db.transaction(job_scope(account, space)) as conn:
-            if await _source(conn, asked) is None:  # erased while the model read it
+            if (await _source(conn, asked))[0] is None:  # erased while the model read it
                 return []
         for extracted in worth_keeping:
             new = NewMemory(
                 content=extracted.content, category=extracted.category, summary=extracted.summary,
                 source_type=_SOURCES[asked.kind],
                 source_message_id=asked.source_id if asked.kind != "compaction" else None,
+                worded_by=author if author and asked_for(extracted.content, text) else None,
             )  # fmt: skip
             try:
                 saved = await save(services, principal, new, workspace_id=chat.workspace_id, chat_id=chat.id)
@@ -62,11 +65,12 @@ async def distil(services: Services, account: int, space: int, distillation: int
     return made
 
 
-async def _source(conn: Connection, asked: Distillation) -> str | None:
+async def _source(conn: Connection, asked: Distillation) -> tuple[str | None, str | None]:
+    """What is to be read, and whose words it is; a model's are nobody's."""
     if asked.kind == "compaction":
-        return await summaries.content(conn, asked.source_id)
+        return await summaries.content(conn, asked.source_id), None
     message = await chats.message(conn, asked.chat_id, asked.source_id)
-    return message.content if message else None
+    return (message.content, message.user_id) if message else (None, None)
 
 
 async def _extracted(
@@ -81,5 +85,5 @@ async def _extracted(
             if fault.code != "not_understood" and asked.attempts < PATIENCE:
                 raise
     if asked.kind == "tool":
-        return await services.offload.run(len(text), extract.extract_said, text)
+        return await services.offload.run(len(text), extract.extract_said, text, await listen(services, [text]))
     return await services.offload.run(len(text), extract.extract_written, text, asked.kind)

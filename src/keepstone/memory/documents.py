@@ -11,8 +11,7 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.require import require_found
-from keepstone.engine.chunks import whole_text
-from keepstone.engine.cutting import cut_document
+from keepstone.engine.chunks import cut_document, whole_text
 from keepstone.errors import Malformed, NotFound
 from keepstone.memory import workspaces
 from keepstone.memory.shelf import schedule_indexing

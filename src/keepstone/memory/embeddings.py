@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keepstone.errors import Invalid, NotFound, Unavailable
-from keepstone.providers.embedder import Embedder, Floats, well_formed
+from keepstone.providers.embedder import Embedder, Floats
+from keepstone.providers.windows import well_formed
 from keepstone.services import Services
 
 MOST_TEXTS = 2_048

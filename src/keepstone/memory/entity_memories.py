@@ -15,13 +15,12 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.plans import require_room
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine.dedup import content_hash, superfluous
-from keepstone.engine.people.statements import statements
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.entity_reading import ExtractedText, read_messages, word_for_word
 from keepstone.memory.kinds import Kind, Prepared, check_metadata
 from keepstone.memory.shelf import Finder
+from keepstone.memory.superseding import AUTO, SupersedeWish, Weighed, still_there, weigh
 from keepstone.model.entity import Entity, EntityFilter, EntityMemory, EntityMessage, EntityType, Event, Filter, Ids
 from keepstone.model.ids import is_id
 from keepstone.model.memory import Version
@@ -39,6 +38,10 @@ ENTITY_MEMORIES = Kind(
 )  # fmt: skip
 _READ_AT_ONCE = 32  # found by meaning as soon as they are acknowledged; the rest a moment later
 _AT_A_TIME = 1_000
+REVISED = "revised"  # by something newer that took its place, and not by hand
+_CARRIED_ON = (
+    "space", "metadata", "tags", "user_id", "role", "actor", "valid_to", "for_user", "for_agent", "for_app", "for_run",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +58,19 @@ class NewMemories:
     immutable: bool = False
     expires_on: date | None = None
     at: datetime | None = None
+    wish: SupersedeWish = AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptEntityMemory:
-    """What became of one thing that was said. `previous` is what an updated memory said before."""
+    """What became of one thing that was said. `previous` is what an updated memory said before, `may_supersede` are
+    memories that it may take the place of and that still hold.
+    """
 
     memory: EntityMemory
     event: Event
     previous: str | None = None
+    may_supersede: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +100,48 @@ async def add(services: Services, principal: Principal, new: NewMemories) -> lis
     prepared = await _prepare(services, principal, new, texts)
     if not prepared:
         return []
+    weighed = await _weighed(services, principal, new, prepared)
     async with services.db.transaction(account_scope(principal)) as conn:
         space = await spaces.hold(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
         await entities.describe(conn, space, new.ids)
         await enter(conn, space_scope(principal, space))
-        return [await _keep(conn, services, principal, memory.moved(space=space), new) for memory in prepared]
+        named = await _named(conn, space, new.wish.named)
+        return [
+            await _keep(conn, services, principal, memory.moved(space=space), new, of_it, named if not number else None)
+            for number, (memory, of_it) in enumerate(zip(prepared, weighed, strict=True))
+        ]
+
+
+async def _weighed(
+    services: Services, principal: Principal, new: NewMemories, prepared: Sequence[Prepared[EntityMemory]]
+) -> list[Weighed[EntityMemory]]:
+    """What each is to what is there, and to those before it. What is kept word for word is compared with nothing."""
+    near: list[list[EntityMemory]] = [[] for _ in prepared]
+    if new.infer:
+        async with services.db.transaction(account_scope(principal)) as conn:
+            space = await spaces.find(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
+            if space is not None:
+                await enter(conn, space_scope(principal, space))
+                near = [await shelf.alike(conn, ENTITY_MEMORIES, memory.moved(space=space)) for memory in prepared]
+    weighed: list[Weighed[EntityMemory]] = []
+    for number, memory in enumerate(prepared):
+        before = [other.memory for other in prepared[:number]][::-1] if new.infer else []
+        fitting = [old for old in (*near[number], *before) if _fits(memory.memory, old)]
+        weighed.append(await weigh(services, memory.memory, fitting, mode=new.wish.mode))
+    return weighed
+
+
+async def _named(conn: Connection, space: int, ids: Sequence[str]) -> EntityMemory | None:
+    """The memory that the caller wants replaced."""
+    rows = await memories.by_ids(conn, store.SHAPE, ids) if ids else {}
+    if any(memory_id not in rows or rows[memory_id].space != space for memory_id in ids):
+        raise ENTITY_MEMORIES.not_found()
+    if len(rows) > 1:
+        raise Invalid("Name one memory to supersede: it is updated in place with the first thing that is kept.")
+    old = next(iter(rows.values()), None)
+    if old is not None and old.immutable:
+        raise Conflict("This memory is immutable: delete it and add it anew.")
+    return old
 
 
 async def _prepare(
@@ -121,50 +165,40 @@ async def _prepare(
 
 
 async def _keep(
-    conn: Connection, services: Services, principal: Principal, prepared: Prepared[EntityMemory], new: NewMemories
-) -> KeptEntityMemory:
-    old = await _known(conn, prepared) if new.infer else None
+    conn: Connection, services: Services, principal: Principal, prepared: Prepared[EntityMemory], new: NewMemories,
+    weighed: Weighed[EntityMemory], named: EntityMemory | None,
+) -> KeptEntityMemory:  # fmt: skip
+    memory = prepared.memory
+    known = None
+    if new.infer:  # also what was kept meanwhile
+        known = await shelf.find_known(conn, ENTITY_MEMORIES, prepared, lambda old: _fits(memory, old))
+    known = known or next(iter(await still_there(conn, ENTITY_MEMORIES, memory.space, weighed.known)), None)
+    outdated = await still_there(conn, ENTITY_MEMORIES, memory.space, weighed.outdated)
+    old = named or known or next(iter(outdated), None)
     if old is None:
         kept = await shelf.keep(conn, services, principal, ENTITY_MEMORIES, prepared, source="entity")
-        return KeptEntityMemory(memory=kept, event="created")
-    memory = prepared.memory
-    revised = _revises(memory, old)
+        perhaps = tuple(other.id for other in weighed.perhaps)
+        return KeptEntityMemory(memory=kept, event="created", may_supersede=perhaps)
+    revised = old is not known
     after = replace(
         old, content=memory.content if revised else old.content, metadata=old.metadata | memory.metadata,
-        valid_to=memory.valid_to, tags=[*old.tags, *(tag for tag in new.categories if tag not in old.tags)],
+        valid_to=memory.valid_to, tags=[*old.tags, *(tag for tag in memory.tags if tag not in old.tags)],
     )  # fmt: skip
     if after == old:
         return KeptEntityMemory(memory=old, event="known")
     after = ENTITY_MEMORIES.complete(replace(after, updated_at=services.clock()))
     cut = [replace(passage, source_id=old.id, at=old.created_at) for passage in prepared.passages or ()]
     change = Prepared(after, cut, prepared.first) if revised else Prepared(after, None)
-    written = await shelf.rewrite(conn, services, principal, ENTITY_MEMORIES, old, change)
+    written = await shelf.rewrite(
+        conn, services, principal, ENTITY_MEMORIES, old, change, REVISED if revised else "updated"
+    )
     return KeptEntityMemory(memory=written, event="updated", previous=old.content)
-
-
-async def _known(conn: Connection, new: Prepared[EntityMemory]) -> EntityMemory | None:
-    """The memory that says this already, or that says of the same thing what no longer holds."""
-    fitting = [old for old in await shelf.alike(conn, ENTITY_MEMORIES, new) if _fits(new.memory, old)]
-    known = next((old for old in fitting if superfluous(new.memory.content, old.content)), None)
-    return known or next((old for old in fitting if _revises(new.memory, old)), None)
 
 
 def _fits(new: EntityMemory, old: EntityMemory) -> bool:
     """Whether the old one may stand for the new one: what is said of something else, or may not be changed, stays."""
     unlike = any(name in old.metadata and old.metadata[name] != value for name, value in new.metadata.items())
     return old.deleted_at is None and not unlike and not old.immutable and not new.immutable
-
-
-def _revises(new: EntityMemory, old: EntityMemory) -> bool:
-    """Whether each says one thing of a person, of which only one can hold, and this is the newer. In doubt both stay: a
-    fact that was swallowed is worse than one that stands there twice.
-    """
-    if new.created_at < old.created_at or content_hash(new.content) == content_hash(old.content):
-        return False
-    told, known = statements("-", new.content), statements("-", old.content)
-    if len(told) != 1 or len(known) != 1 or told[0].key != known[0].key:
-        return False
-    return not superfluous(new.content, old.content)
 
 
 # ---------------------------------------------------------------------------------------------- one by its id
@@ -200,6 +234,33 @@ async def delete(services: Services, principal: Principal, ids: Sequence[str]) -
 
 async def restore(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
     return await shelf.restore(services, principal, ENTITY_MEMORIES, _finder(principal, [memory_id]))
+
+
+async def revive(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
+    """It says again what it said before something newer took its place; that is kept as a memory of its own. Done twice
+    it changes nothing.
+    """
+    find = _finder(principal, [memory_id])
+    while True:
+        memory, versions = await shelf.history(services, principal, find)
+        ENTITY_MEMORIES.live(memory)
+        if len(versions) < 2 or versions[0].change != REVISED:
+            return memory
+        now = services.clock()
+        again = replace(memory, content=versions[1].content, metadata=versions[1].metadata, updated_at=now)
+        newer = ENTITY_MEMORIES.new(
+            now, **{name: getattr(memory, name) for name in _CARRIED_ON}, content=memory.content
+        )  # fmt: skip
+        prepared = [await shelf.prepare(services, ENTITY_MEMORIES, each) for each in (again, newer)]
+        async with services.db.transaction(account_scope(principal)) as conn:
+            [current] = await shelf.held(conn, find)
+            if current.version != memory.version:
+                continue
+            written = await shelf.rewrite(
+                conn, services, principal, ENTITY_MEMORIES, current, prepared[0], "revived"
+            )  # fmt: skip
+            await shelf.keep(conn, services, principal, ENTITY_MEMORIES, prepared[1], source="entity")
+            return written
 
 
 # --------------------------------------------------------------------------------------------- many at once

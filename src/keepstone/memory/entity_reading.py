@@ -15,6 +15,7 @@ from keepstone.engine.language.doubt import ASKS, JOKE
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.sentences import lowered
 from keepstone.engine.quotation import own_words
+from keepstone.memory.hearing import listen
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -86,4 +87,4 @@ async def _extracted(services: Services, principal: Principal, text: str) -> lis
         extracted = await try_model(services, principal, lambda model: extract.extract_by_model(model, text, "tool"))
     if extracted is not None:
         return extracted
-    return await services.offload.run(len(text), extract.extract_said, text)
+    return await services.offload.run(len(text), extract.extract_said, text, await listen(services, [text]))

@@ -8,7 +8,7 @@ from datetime import datetime
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
+from keepstone.engine.gathered import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.memory import shelf
 from keepstone.memory.workspace_search import worth_showing
 from keepstone.model.entity import EntityFilter, EntityMemory, Filter, only_ids
@@ -39,7 +39,7 @@ async def find(
     query of the month's limit, unless there is nothing at all to look through.
     """
     now = services.clock()
-    question = lookup.question(query, asked_at=asked_at or now)
+    question = lookup.question(query, asked_at=asked_at or now, zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, wanted, now, few))
     if asked.place.empty:
         return []

@@ -1,15 +1,16 @@
 """Recall from a graph: by meaning, within type, time and metadata, with a relevance that can be believed."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine import lookup
-from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
+from keepstone.engine import floors, lookup, second_look
+from keepstone.engine.gathered import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import NotFound
 from keepstone.memory import shelf
+from keepstone.memory.filtered import remembered
 from keepstone.memory.graphs import find_graph
 from keepstone.model.graph import Graph, Node, NodeFilter, Query
 from keepstone.model.ids import new_id
@@ -18,10 +19,8 @@ from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import candidates, memories
 from keepstone.store import graphs as store
-from keepstone.store.db import Connection
 
 RESULTS, MOST_RESULTS = 10, 100
-RELEVANT = 0.5
 COUNTED = 200  # candidates at least, among which those that are relevant are counted
 
 
@@ -48,22 +47,28 @@ async def recall(
     graph_id: str | None,
     wanted: NodeFilter,
     max_results: int = RESULTS,
-    min_relevance: float = RELEVANT,
+    min_relevance: float = floors.GRAPH,
     few: int = lookup.FEW,
 ) -> GraphRecall:
     """One query of the month's limit, also when nothing is found."""
     begun = time.perf_counter()
     query_id = new_id("qry")
     enough = max(CANDIDATES, max_results)
-    question = lookup.question(query, asked_at=wanted.as_of or services.clock())
-    asked = await lookup.ask(services, question, _survey(services, principal, graph_id, wanted, few, enough))
+    question = lookup.question(query, asked_at=wanted.as_of or services.clock(), zone=principal.timezone)
+    survey = _survey(services, principal, graph_id, wanted, few, enough)
+    asked = await lookup.ask(services, question, survey, any_language=True)
     async with services.db.transaction(asked.place.scope) as conn:
-        matches = await lookup.find(
-            conn, asked, limit=COUNTED, count=COUNTED, enough=enough, floor=min_relevance, style=SEVERAL_NOTES
-        )
-        best = matches.hits[:max_results]
-        results = shelf.recalled(best, await memories.by_ids(conn, store.SHAPE, [hit.source_id for hit in best]))
-        recalled = GraphRecall(results=results, total=len(matches.hits), query_id=query_id, degraded=matches.degraded)
+        matches = await lookup.find(conn, asked, limit=COUNTED, count=COUNTED, enough=enough, style=SEVERAL_NOTES)
+        matches = second_look.by_meaning(asked.question, matches, min_relevance)
+        nodes = await memories.by_ids(conn, store.SHAPE, matches.ids[: max(max_results, second_look.KEPT)])
+    said = {name: (node.content,) for name, node in nodes.items()}
+    matches = await second_look.judged(services, asked.question, matches, said, min_relevance)
+    relevant = second_look.above(matches, min_relevance)
+    recalled = GraphRecall(
+        results=shelf.recalled(relevant[:max_results], nodes), total=len(relevant), query_id=query_id,
+        degraded=matches.degraded,
+    )  # fmt: skip
+    async with services.db.transaction(asked.place.scope) as conn:
         graph = asked.place.graph
         await store.note_query(
             conn, _noted(services, principal, graph, wanted, recalled, min_relevance, max_results, begun)
@@ -97,12 +102,14 @@ async def _survey(
         if not wanted.filters:
             return place
 
-        async def passes(conn: Connection, passages: Sequence[int]) -> set[int]:
-            return await store.which_pass(conn, graph.space, spaces, wanted, passages)
-
+        passing = await remembered(
+            services, conn, place.scope, graph.space, repr(wanted),
+            lambda conn, most: store.passages_of(conn, graph.space, wanted, most=most),
+            lambda conn, passages: store.which_pass(conn, graph.space, spaces, wanted, passages),
+        )  # fmt: skip
         return await lookup.narrowed(
-            place, lambda most: store.passages_of(conn, graph.space, wanted, most=most), passes, few=few, enough=enough
-        )
+            place, partial(passing.passages_of, conn), passing.passes, few=few, enough=enough
+        )  # fmt: skip
 
 
 def _noted(

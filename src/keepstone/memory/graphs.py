@@ -4,24 +4,22 @@ Graphs are the account's. What contradicts an older node supersedes it with an e
 holds now, or what held at a time. `graph_recall` looks; this module keeps.
 """
 
-import hashlib
-import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import may_change, require_maker
-from keepstone.engine.dedup import content_hash
-from keepstone.engine.lookup import nearest
-from keepstone.engine.takeaways.decisions import revises
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
-from keepstone.memory.kinds import Kind, Prepared, check_metadata
+from keepstone.memory.again import add_to
+from keepstone.memory.kinds import Prepared, check_metadata
+from keepstone.memory.nodes import NODES, USUAL_TYPE, others, same
 from keepstone.memory.shelf import Finder
+from keepstone.memory.superseding import AUTO, SupersedeWish, still_there, weigh
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import new_id
 from keepstone.model.memory import Version, restorable
@@ -33,18 +31,20 @@ from keepstone.store import memories, spaces
 from keepstone.store.db import Connection, enter
 
 DEFAULT_NAME = "Default"
-NEAR = 0.6  # cosine, from which on an older node may be what this one revises
-_LOOKED_AT = 10
 MOST_NEIGHBOURS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """`existing`: it was known already. `superseded` are older nodes that no longer hold."""
+    """`existing`: it was known already. `superseded` are older nodes that no longer hold, `may_supersede` others that
+    this one may take the place of and that still hold. `added` is what came new with one that was known.
+    """
 
     node: Node
     existing: bool
     superseded: tuple[str, ...]
+    may_supersede: tuple[str, ...] = ()
+    added: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 # ------------------------------------------------------------------------------------------------------ graphs
@@ -105,11 +105,11 @@ async def store_node(
     content: str,
     node_type: str,
     metadata: dict[str, Any],
-    supersedes: Sequence[str] = (),
+    wish: SupersedeWish = AUTO,
     valid_from: datetime | None = None,
 ) -> Stored:
-    """Keep it. What it says otherwise than an older node of its type, and what it names, it supersedes: of these what
-    the caller may change. What is others' and not named stays as it is beside it.
+    """Keep it. What it surely takes the place of, and what is named, it supersedes: of these what the caller may
+    change. What is others' and not named, and what isn't sure, stays beside it and is named in the answer.
     """
     text = NODES.check_text(content)
     check_metadata(metadata)
@@ -121,21 +121,35 @@ async def store_node(
         valid_from=valid_from or now,
     )  # fmt: skip
     prepared = await shelf.prepare(services, NODES, node)
+    async with inside(services, principal, graph_id) as (conn, graph):
+        near = await others(conn, prepared.moved(space=graph.space))
+    weighed = await weigh(services, node, near, mode=wish.mode)
     async with inside(services, principal, graph_id, lock=True) as (conn, graph):
         prepared = prepared.moved(space=graph.space, place=graph.id, history=graph.history)
-        known = next(iter(await shelf.twins(conn, NODES, prepared.memory)), None)
+        judged = await still_there(conn, NODES, graph.space, weighed.known)
+        known = await same(conn, services, principal, prepared.memory, judged)
+        added: dict[str, Any] = {}
+        if known is not None and may_change(services, principal, known.user_id):
+            known, added = await add_to(
+                conn, services, principal, NODES, known, node, type_name="node_type", usual=USUAL_TYPE
+            )
         node = known or prepared.memory
-        named = [await find_node(conn, graph, name) for name in dict.fromkeys(supersedes) if name != node.id]
+        named = [await find_node(conn, graph, name) for name in wish.named if name != node.id]
         old = {older.id: older for older in named if older.valid_to is None}
         for older in old.values():
             require_maker(services, principal, older.user_id)
+        perhaps: list[str] = []
         if known is None:
-            revised = await _revised(conn, prepared)
-            old |= {older.id: older for older in revised if may_change(services, principal, older.user_id)}
+            outdated = await still_there(conn, NODES, graph.space, weighed.outdated)
+            old |= {older.id: older for older in outdated if may_change(services, principal, older.user_id)}
+            perhaps = [older.id for older in (*outdated, *weighed.perhaps) if older.id not in old]
             await shelf.keep(conn, services, principal, NODES, prepared)
         for older in old.values():
             await _supersede(conn, services, principal, older, node)
-    return Stored(node=node, existing=known is not None, superseded=tuple(old))
+    return Stored(
+        node=node, existing=known is not None, superseded=tuple(old), may_supersede=tuple(dict.fromkeys(perhaps)),
+        added=added,
+    )  # fmt: skip
 
 
 async def get_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> Node:
@@ -190,6 +204,21 @@ async def forget_node(services: Services, principal: Principal, graph_id: str | 
 
 async def restore_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> Node:
     return await shelf.restore(services, principal, NODES, _to_change(services, principal, graph_id, node_id))
+
+
+async def revive_node(services: Services, principal: Principal, graph_id: str | None, node_id: str) -> Node:
+    """A superseded node holds again, beside what had taken its place: every edge that says otherwise ends. Done twice
+    it changes nothing.
+    """
+    async with inside(services, principal, graph_id, lock=True) as (conn, graph):
+        node = await find_node(conn, graph, node_id)
+        require_maker(services, principal, node.user_id)
+        while edge := await store.superseding(conn, graph.space, node.id):
+            await store.end_edge(conn, edge.id, services.clock())
+            await record(conn, principal, "edge.end", edge.id)
+        if node.valid_to is None:
+            return node
+        return await _hold_again(conn, services, principal, node)
 
 
 # ------------------------------------------------------------------------------------------------------- edges
@@ -351,26 +380,6 @@ def _to_change(services: Services, principal: Principal, graph_id: str | None, n
     return find_own
 
 
-async def _revised(conn: Connection, new: Prepared[Node]) -> list[Node]:
-    """Older nodes of the same type that this one says otherwise."""
-    node = new.memory
-    near = await nearest(conn, node.space, new.first, above=NEAR, limit=_LOOKED_AT)
-    return [
-        older
-        for older in (await memories.by_ids(conn, store.SHAPE, list(near))).values()
-        if older.type == node.type
-        and older.valid_to is None
-        and older.valid_from <= node.valid_from
-        and _alike(older.metadata, node.metadata)
-        and revises(node.content, older.content)
-    ]
-
-
-def _alike(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Nothing is revised that is said to be of something else: another team, another quarter."""
-    return all(old[name] == value for name, value in new.items() if name in old)
-
-
 async def _supersede(
     conn: Connection, services: Services, principal: Principal, old: Node, new: Node,
     metadata: dict[str, Any] | None = None,
@@ -387,28 +396,9 @@ async def _supersede(
     return made
 
 
-async def _hold_again(conn: Connection, services: Services, principal: Principal, old: Node) -> None:
+async def _hold_again(conn: Connection, services: Services, principal: Principal, old: Node) -> Node:
     """As if it had never been superseded."""
     revived = await shelf.prepare(services, NODES, replace(old, valid_to=None, superseded_by=None), embed=False)
     if not old.live:
         revived = Prepared(revived.memory, None)
-    await shelf.rewrite(conn, services, principal, NODES, old, revived, "revived")
-
-
-def _content_hash(node: Node) -> bytes:
-    """What says the same of something else is another node."""
-    told = json.loads(json.dumps([node.type, node.metadata]), parse_float=_number)
-    return hashlib.sha256(content_hash(node.content) + json.dumps(told, sort_keys=True).encode()).digest()
-
-
-def _number(written: str) -> float:
-    """1.0 is 1."""
-    value = float(written)
-    return int(value) if value.is_integer() else value
-
-
-NODES = Kind(
-    shape=store.SHAPE, noun="node", prefix="node", missing="There is no such node in this graph.",
-    verbs={"deleted": "forget"}, content_hash=_content_hash,
-    found_in=lambda node: node.space if node.valid_to is None else node.history,
-)  # fmt: skip
+    return await shelf.rewrite(conn, services, principal, NODES, old, revived, "revived")

@@ -3,39 +3,50 @@
 A job reads each message for facts, decisions and action items, and gives them to every agent that was in the room when
 it was said.
 What was said in a direct message stays there. A decision that is firm becomes a landmark: superseded perhaps, never
-lost.
+lost. What takes the place of what is judged in `superseding`.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any, Generic, Literal
 
 from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope, inside, job_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine.quotation import own_words
-from keepstone.engine.takeaways.decisions import revises
-from keepstone.engine.takeaways.messages import Takeaway, is_landmark, takeaways, takeaways_by_model
+from keepstone.engine.dates import day as day_of
+from keepstone.engine.dates import zone_named
+from keepstone.engine.echoes import new_words
+from keepstone.engine.extract.heard import Worth
+from keepstone.engine.extract.passed_over import OWN
+from keepstone.engine.language.sentences import lowered
+from keepstone.engine.takeaways.due import days_meant, due_day
+from keepstone.engine.takeaways.messages import Takeaway, is_landmark, judged_part, takeaways, takeaways_by_model
+from keepstone.engine.terms import terms
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
+from keepstone.memory.again import add_to
 from keepstone.memory.agents import find_agent
+from keepstone.memory.hearing import listen
 from keepstone.memory.kinds import Kind, Prepared
 from keepstone.memory.projects import require_project
 from keepstone.memory.rooms import find_place
+from keepstone.memory.superseding import AUTO, SupersedeWish, Weighed, revive, still_there, supersede, weigh
 from keepstone.model.ids import new_id
+from keepstone.model.memory import MemoryT
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
-from keepstone.store import memories, messages, rooms, spaces, workspaces
+from keepstone.store import accounts, memories, messages, rooms, spaces, workspaces
 from keepstone.store import room_memories as store
 from keepstone.store.db import Connection, enter
 
 ROOM_MEMORIES = Kind(
-    shape=store.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.", text_field="text"
-)
+    shape=store.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.", text_field="text",
+    indexed=lambda memory: [memory.content] if memory.superseded_by is None else [],
+)  # fmt: skip
 # Not searched: they stand in every prompt.
 LANDMARKS = Kind(
     shape=store.LANDMARK_SHAPE, noun="landmark", prefix="lmk", missing="There is no such landmark in this room.",
@@ -43,70 +54,131 @@ LANDMARKS = Kind(
 )  # fmt: skip
 Shared = Literal["profile", "project"]
 EVERYBODY = "*"  # a memory of every agent's, or of no single user
+USUAL_TYPE = "fact"
 _BATCH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptInRoom(Generic[MemoryT]):
+    """`superseded` are older ones that no longer hold, `may_supersede` those that it may take the place of and that
+    still hold. `existing`: it was there already, and `added` is what came new with it.
+    """
+
+    memory: MemoryT
+    superseded: tuple[str, ...] = ()
+    may_supersede: tuple[str, ...] = ()
+    existing: bool = False
+    added: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 # ---------------------------------------------------------------------------------------------- by hand
 
 
 async def remember(
-    services: Services, principal: Principal, name: str, *, place: Shared, text: str, agent: str | None, kind: str
-) -> RoomMemory:
+    services: Services, principal: Principal, name: str, *, place: Shared, text: str, agent: str | None, kind: str,
+    wish: SupersedeWish = AUTO,
+) -> KeptInRoom[RoomMemory]:  # fmt: skip
     """Something of oneself, or of a project, that agents may know wherever one is: one agent, or all."""
     memory = ROOM_MEMORIES.new(
         services.clock(), content=ROOM_MEMORIES.check_text(text), type=kind, agent=agent or EVERYBODY,
         user_id=name if place == "profile" else None, run_id=f"{place}:{name}", visibility="shared",
     )  # fmt: skip
     prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
-    async with services.db.transaction(account_scope(principal)) as conn:
+
+    async def find_space(conn: Connection) -> int:
         space = await _shared_space(conn, principal, place, name)
         if agent is not None:
             await find_agent(conn, agent)
             space = await rooms.part(conn, space, place, agent)
         await enter(conn, space_scope(principal, space))
+        return space
+
+    async with services.db.transaction(account_scope(principal)) as conn:
+        others = await _near(conn, prepared.moved(space=await find_space(conn)))
+    weighed = await weigh(services, memory, others, mode=wish.mode)
+    async with services.db.transaction(account_scope(principal)) as conn:
+        space = await find_space(conn)
         await spaces.lock(conn, [space])
+        named = [await _in_spaces(conn, ROOM_MEMORIES, [space], memory_id) for memory_id in wish.named]
         prepared = prepared.moved(space=space)
-        if not await _keep_unknown(conn, services, principal, prepared):
-            raise Conflict("This is remembered already.")
-    return prepared.memory
+        kept = await _keep_unknown(conn, services, principal, prepared, weighed, others, named)
+        for twin in await shelf.twins(conn, ROOM_MEMORIES, prepared.memory) if kept is None else ():
+            known, added = await add_to(
+                conn, services, principal, ROOM_MEMORIES, twin, memory, type_name="type", usual=USUAL_TYPE
+            )
+            if added:
+                return KeptInRoom(memory=known, existing=True, added=added)
+    if kept is None:
+        raise Conflict("This is remembered already.")
+    return kept
 
 
 async def list_shared(
-    services: Services, principal: Principal, name: str, page: PageRequest, *, place: Shared
+    services: Services, principal: Principal, name: str, page: PageRequest, *, place: Shared, superseded: bool = False
 ) -> Page[RoomMemory]:
     """What agents know of a user, or of a project."""
     async with services.db.transaction(account_scope(principal)) as conn:
         parts = await rooms.with_parts(conn, [await _shared_space(conn, principal, place, name)])
-        return await _page(conn, principal, parts, page)
+        return await _page(conn, principal, parts, page, superseded=superseded)
+
+
+async def revive_shared(
+    services: Services, principal: Principal, name: str, memory_id: str, *, place: Shared
+) -> RoomMemory:
+    """What was superseded holds again."""
+
+    async def find(conn: Connection) -> Sequence[RoomMemory]:
+        parts = await rooms.with_parts(conn, [await _shared_space(conn, principal, place, name)])
+        await enter(conn, space_scope(principal, *parts))
+        return [await _in_spaces(conn, ROOM_MEMORIES, parts, memory_id)]
+
+    return await revive(services, principal, ROOM_MEMORIES, find)
 
 
 async def list_room(
-    services: Services, principal: Principal, place: str, page: PageRequest, *, agent: str | None = None
-) -> Page[RoomMemory]:
+    services: Services, principal: Principal, place: str, page: PageRequest, *, agent: str | None = None,
+    superseded: bool = False,
+) -> Page[RoomMemory]:  # fmt: skip
     """What an agent remembers of the room, or what all of them do."""
     async with inside(services, principal, find_place, place) as (conn, room):
-        agents = [agent] if agent else await rooms.agents(conn, room.space)
-        parts = [room.space] if room.agent else await rooms.parts(conn, [room.space], agents)
-        return await _page(conn, principal, parts, page)
+        return await _page(conn, principal, await _parts(conn, room, agent), page, superseded=superseded)
+
+
+async def revive_memory(services: Services, principal: Principal, place: str, memory_id: str) -> RoomMemory:
+    """What was superseded holds again."""
+
+    async def find(conn: Connection) -> Sequence[RoomMemory]:
+        parts = await _parts(conn, await find_place(conn, principal, place))
+        await enter(conn, space_scope(principal, *parts))
+        return [await _in_spaces(conn, ROOM_MEMORIES, parts, memory_id)]
+
+    return await revive(services, principal, ROOM_MEMORIES, find)
 
 
 async def pin(
-    services: Services, principal: Principal, place: str, *, text: str, supersedes: Sequence[str] = ()
-) -> Landmark:
+    services: Services, principal: Principal, place: str, *, text: str, wish: SupersedeWish = AUTO
+) -> KeptInRoom[Landmark]:
     """A landmark by hand. What it supersedes stays readable. Pinned again, it is the one that is there."""
     text = LANDMARKS.check_text(text)
+    landmark = LANDMARKS.new(services.clock(), content=text, user_id=principal.user_id)
+    async with inside(services, principal, find_place, place, make=True) as (conn, room):
+        others = _about_the_same(await store.landmarks(conn, room.space), text)
+    weighed = await weigh(services, landmark, others, mode=wish.mode)
     async with inside(services, principal, find_place, place, make=True) as (conn, room):
         await rooms.hold(conn, room.space)
-        every = {landmark.id: landmark for landmark in await store.landmarks(conn, room.space, superseded=True)}
-        if any(landmark_id not in every for landmark_id in supersedes):
-            raise LANDMARKS.not_found()
-        landmark = LANDMARKS.new(
-            services.clock(), content=text, space=room.space, visibility=room.visibility, user_id=principal.user_id
-        )
-        landmark, _ = await _set_landmark(conn, services, principal, landmark)
-        older = [every[landmark_id] for landmark_id in dict.fromkeys(supersedes)]
-        await _supersede(conn, services, principal, older, landmark.id, services.clock())
-    return landmark
+        named = [await _in_spaces(conn, LANDMARKS, [room.space], landmark_id) for landmark_id in wish.named]
+        landmark = replace(landmark, space=room.space, visibility=room.visibility)
+        return await _set_landmark(conn, services, principal, landmark, weighed, named)
+
+
+async def revive_landmark(services: Services, principal: Principal, place: str, landmark_id: str) -> Landmark:
+    """What was superseded holds again, beside what had taken its place."""
+
+    async def find(conn: Connection) -> Sequence[Landmark]:
+        room = await find_place(conn, principal, place)
+        return [await _in_spaces(conn, LANDMARKS, [room.space], landmark_id)]
+
+    return await revive(services, principal, LANDMARKS, find)
 
 
 async def list_landmarks(
@@ -129,30 +201,40 @@ async def read_room(services: Services, account: int, space: int) -> None:
             room = await rooms.by_space(conn, space)
             unread = await rooms.awaiting_takeaways(conn, space, limit=_BATCH) if room else []
             people = [person.name for person in await workspaces.members(conn, space)]
-        if room is None or not unread:
+            # Of people only, an agent's words are no evidence.
+            own = [
+                await new_words(conn, space, message.text, before=message.seq) if message.user else ""
+                for message in unread
+            ]
+            owner = await accounts.get(conn)
+        if room is None or owner is None or not unread:
             return
-        for message in unread:
-            kept = await _takeaways(services, account, room, message, people)
-            await _give(services, account, room, message, kept)
+        zone = zone_named(owner.timezone)
+        worth = await listen(services, map(judged_part, own)) if services.llm is None else None
+        for message, text in zip(unread, own, strict=True):
+            kept = await _takeaways(services, account, room, message, text, people, worth) if text.strip() else []
+            await _give(services, account, room, message, kept, date.fromisoformat(day_of(message.ts, zone)))
 
 
 async def _takeaways(
-    services: Services, account: int, room: Room, message: Utterance, people: Sequence[str]
+    services: Services, account: int, room: Room, message: Utterance, text: str, people: Sequence[str],
+    worth: Worth | None,
 ) -> list[Takeaway]:  # fmt: skip
-    """Of what people say; an agent's own words are no evidence."""
-    text = own_words(message.text)
-    if message.user is None or not text.strip():
-        return []
+    """Of what people say in their own words, the `text`. `worth` is what the judge says of it, if it was asked."""
     kept = await try_model(
         services, worker_for(account, message.user), room=room.id,
         ask=lambda model: takeaways_by_model(model, message.name, text, people),
     )  # fmt: skip
     if kept is not None:
         return kept
-    return await services.offload.run(len(text), takeaways, message.name, text, people)
+    if worth is None:
+        worth = await listen(services, [judged_part(text)])
+    return await services.offload.run(len(text), takeaways, message.name, text, people, worth)
 
 
-async def _give(services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway]) -> None:
+async def _give(
+    services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway], day: date
+) -> None:
     """To every agent that was in the room then; and what is firm becomes a landmark. In one transaction with the mark
     that it was read.
     """
@@ -162,66 +244,79 @@ async def _give(services: Services, account: int, room: Room, message: Utterance
     }  # fmt: skip
     made = [
         ROOM_MEMORIES.new(
-            message.ts, content=takeaway.text, type=takeaway.type, run_id=room.run_id, metadata=_metadata(takeaway),
-            **origin,
+            message.ts, content=takeaway.text, type=takeaway.type, run_id=room.run_id,
+            metadata=_metadata(takeaway, message.name, day), **origin,
         )
         for takeaway in kept
     ]  # fmt: skip
-    prepared = [await shelf.prepare(services, ROOM_MEMORIES, memory, embed=False) for memory in made]
+    prepared = [await shelf.prepare(services, ROOM_MEMORIES, memory) for memory in made]
+    firm = [
+        LANDMARKS.new(message.ts, content=takeaway.text, space=room.space, **origin)
+        for takeaway in kept
+        if is_landmark(takeaway, message.text)
+    ]
+    near, landmarks = await _what_is_near(services, account, room, prepared) if prepared else ({}, [])
+    of_memories = [
+        await weigh(services, memory, _distinct([other for part in near.values() for other in part[number]]))
+        for number, memory in enumerate(made)
+    ]
+    # What was decided in the same message before is among what a decision may take the place of.
+    of_landmarks = [
+        await weigh(services, landmark, _about_the_same([*firm[:number][::-1], *landmarks], landmark.content))
+        for number, landmark in enumerate(firm)
+    ]
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
         if not await messages.still_there(conn, [message.id]):
             return
         agents = [room.agent] if room.agent else await rooms.agents(conn, room.space, when_said=message.id)
-        for takeaway in kept:
-            if is_landmark(takeaway, message.text):
-                landmark = LANDMARKS.new(message.ts, content=takeaway.text, space=room.space, **origin)
-                await _decide(conn, services, worker, landmark)
+        for landmark, weighed in zip(firm, of_landmarks, strict=True):
+            await _set_landmark(conn, services, worker, landmark, weighed)
         await rooms.takeaways_kept(conn, room.space, message.seq)
         for slug in agents if prepared else []:
             part = room.space if room.agent else await rooms.part(conn, room.space, "room", slug)
             await enter(conn, job_scope(account, room.space, part))
             await spaces.lock(conn, [part])
-            for memory in prepared:
+            for number, memory in enumerate(prepared):
                 given = memory.moved(id=new_id("mem"), agent=slug, space=part)
-                await _keep_unknown(conn, services, worker, given)
+                others = near[part][number] if part in near else []
+                await _keep_unknown(conn, services, worker, given, of_memories[number], others)
             await enter(conn, job_scope(account, room.space))
 
 
-async def _decide(conn: Connection, services: Services, principal: Principal, landmark: Landmark) -> None:
-    """A landmark that somebody's words made; it supersedes what they revise."""
-    before, at = await store.landmarks(conn, landmark.space), landmark.created_at
-    landmark, is_new = await _set_landmark(conn, services, principal, landmark)
-    if not is_new:
-        return
-    older = [other for other in before if other.created_at <= at and revises(landmark.content, other.content)]
-    await _supersede(conn, services, principal, older, landmark.id, at)
-    # Told late, it may have been revised already.
-    later = [other for other in before if other.created_at > at]
-    newer = next((other for other in later if revises(other.content, landmark.content)), None)
-    if newer is not None:
-        await _supersede(conn, services, principal, [landmark], newer.id, newer.created_at)
+async def _what_is_near(
+    services: Services, account: int, room: Room, prepared: Sequence[Prepared[RoomMemory]]
+) -> tuple[dict[int, list[list[RoomMemory]]], list[Landmark]]:
+    """What each agent's part of the room has near to each of these; and the landmarks of the room."""
+    async with services.db.transaction(job_scope(account, room.space)) as conn:
+        landmarks = await store.landmarks(conn, room.space)
+        parts = await _parts(conn, room)
+        await enter(conn, job_scope(account, room.space, *parts))
+        return {part: [await _near(conn, memory.moved(space=part)) for memory in prepared] for part in parts}, landmarks
 
 
 async def _set_landmark(
-    conn: Connection, services: Services, principal: Principal, landmark: Landmark
-) -> tuple[Landmark, bool]:
-    """The landmark that says so, and whether it is new. The room is held."""
+    conn: Connection, services: Services, principal: Principal, landmark: Landmark, weighed: Weighed[Landmark],
+    named: Sequence[Landmark] = (),
+) -> KeptInRoom[Landmark]:  # fmt: skip
+    """The landmark that says so, with what it takes the place of. The room is held."""
     prepared = Prepared(LANDMARKS.complete(landmark), ())
-    for twin in await shelf.twins(conn, LANDMARKS, prepared.memory):
-        return twin, False
-    return await shelf.keep(conn, services, principal, LANDMARKS, prepared), True
-
-
-async def _supersede(
-    conn: Connection, services: Services, principal: Principal, older: Sequence[Landmark], by: str, at: datetime
-) -> None:
-    """What held before stays readable."""
-    for landmark in older:
-        if landmark.superseded_by is None and landmark.id != by:
-            over = replace(landmark, superseded_by=by, valid_to=at, updated_at=at)
-            await shelf.rewrite(conn, services, principal, LANDMARKS, landmark, Prepared(over, None), "superseded")
+    twins = await shelf.twins(conn, LANDMARKS, prepared.memory)
+    known = next(iter(twins or await still_there(conn, LANDMARKS, landmark.space, weighed.known)), None)
+    outdated = list(named)
+    if known is None:
+        await shelf.keep(conn, services, principal, LANDMARKS, prepared)
+        outdated += await still_there(conn, LANDMARKS, landmark.space, weighed.outdated)
+    kept = known or prepared.memory
+    gone = {old.id: old for old in outdated if old.superseded_by is None and old.id != kept.id}
+    for old in gone.values():
+        await supersede(conn, services, principal, LANDMARKS, old, kept.id, landmark.created_at)
+    if known is None and weighed.revised_by is not None:  # told late, and revised already
+        for newer in await still_there(conn, LANDMARKS, landmark.space, [weighed.revised_by]):
+            await supersede(conn, services, principal, LANDMARKS, kept, newer.id, newer.created_at)
+    perhaps = () if known else tuple(old.id for old in weighed.perhaps if old.id not in gone)
+    return KeptInRoom(memory=kept, superseded=tuple(gone), may_supersede=perhaps)
 
 
 # ------------------------------------------------------------------------------------------------ shared
@@ -239,21 +334,77 @@ async def _shared_space(conn: Connection, principal: Principal, place: Shared, n
     return spaces[0]
 
 
-async def _page(conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest) -> Page[RoomMemory]:
+async def _parts(conn: Connection, room: Room, agent: str | None = None) -> list[int]:
+    """Where an agent, or each of them, keeps what it remembers of the room."""
+    if room.agent:
+        return [room.space]
+    return await rooms.parts(conn, [room.space], [agent] if agent else await rooms.agents(conn, room.space))
+
+
+async def _page(
+    conn: Connection, principal: Principal, parts: Sequence[int], page: PageRequest, *, superseded: bool
+) -> Page[RoomMemory]:
     await enter(conn, space_scope(principal, *parts))
-    return await memories.page(conn, store.SHAPE, parts, page)
+    return await memories.page(conn, store.SHAPE, parts, page, where=memories.LIVE if superseded else memories.HOLDS)
+
+
+async def _in_spaces(conn: Connection, kind: Kind[MemoryT], parts: Sequence[int], memory_id: str) -> MemoryT:
+    memory = await memories.get(conn, kind.shape, memory_id)
+    if memory is None or memory.space not in parts:
+        raise kind.not_found()
+    return kind.live(memory)
+
+
+async def _near(conn: Connection, new: Prepared[RoomMemory]) -> list[RoomMemory]:
+    """What is remembered in the same place, of the same type, and near."""
+    return [memory for memory in await shelf.alike(conn, ROOM_MEMORIES, new) if memory.type == new.memory.type]
+
+
+def _distinct(others: Sequence[RoomMemory]) -> list[RoomMemory]:
+    """Each text once: agents of a room remember the same."""
+    return list({memory.content: memory for memory in others}.values())
+
+
+def _about_the_same(landmarks: Sequence[Landmark], text: str) -> list[Landmark]:
+    """Those with words in common, the most first: landmarks have no vectors."""
+    own = set(terms(text))
+    shared = [(len(own & set(terms(landmark.content))), landmark) for landmark in landmarks]
+    return [landmark for count, landmark in sorted(shared, key=lambda pair: -pair[0]) if count]
 
 
 async def _keep_unknown(
-    conn: Connection, services: Services, principal: Principal, memory: Prepared[RoomMemory]
-) -> bool:  # fmt: skip
-    """False when the same is remembered there already. The space is held."""
-    if await shelf.twins(conn, ROOM_MEMORIES, memory.memory):
-        return False
-    await shelf.keep(conn, services, principal, ROOM_MEMORIES, memory)
-    return True
+    conn: Connection, services: Services, principal: Principal, new: Prepared[RoomMemory],
+    weighed: Weighed[RoomMemory], others: Sequence[RoomMemory], named: Sequence[RoomMemory] = (),
+) -> KeptInRoom[RoomMemory] | None:  # fmt: skip
+    """None when the same is remembered there already. `others` are what stands there of what was judged, by its text.
+    The space is held.
+    """
+    memory = new.memory
+
+    async def here(judged: Sequence[RoomMemory]) -> list[RoomMemory]:
+        texts = {other.content for other in judged}
+        return await still_there(conn, ROOM_MEMORIES, memory.space, [one for one in others if one.content in texts])
+
+    if await shelf.twins(conn, ROOM_MEMORIES, memory) or await here(weighed.known):
+        return None
+    await shelf.keep(conn, services, principal, ROOM_MEMORIES, new)
+    outdated = [*named, *await here(weighed.outdated)]
+    gone = {old.id: old for old in outdated if old.superseded_by is None}
+    for old in gone.values():
+        await supersede(conn, services, principal, ROOM_MEMORIES, old, memory.id, memory.created_at)
+    for newer in await here([weighed.revised_by] if weighed.revised_by else []):
+        await supersede(conn, services, principal, ROOM_MEMORIES, memory, newer.id, newer.created_at)
+        break
+    perhaps = tuple(old.id for old in await here(weighed.perhaps) if old.id not in gone)
+    return KeptInRoom(memory=memory, superseded=tuple(gone), may_supersede=perhaps)
 
 
-def _metadata(takeaway: Takeaway) -> dict[str, Any]:
-    given = {"assignee": takeaway.assignee, "due": takeaway.due}
+def _metadata(takeaway: Takeaway, speaker: str, day: date) -> dict[str, Any]:
+    """Who "I" is and which days are meant, beside the words that were said."""
+    due_on = due_day(takeaway.due, day) if takeaway.due else None
+    meant = {words: str(named) for words, named in days_meant(takeaway.text, day).items()}
+    given = {
+        "assignee": takeaway.assignee, "due": takeaway.due, "due_on": str(due_on) if due_on else None,
+        "speaker": speaker if OWN.search(lowered(takeaway.text)) else None, "days": meant or None,
+    }  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}

@@ -14,17 +14,19 @@ from keepstone.access.meter import try_model
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import inside, job_scope
 from keepstone.engine.cutting import Source
+from keepstone.engine.echoes import new_words
 from keepstone.engine.index import passages_of
-from keepstone.engine.quotation import own_words
 from keepstone.engine.summarise import PartSummary, RoomLine, summarise, summarise_parts
 from keepstone.engine.summarise_model import summarise_by_model
+from keepstone.memory.names import speaker_key, told_apart
 from keepstone.memory.rooms import find_place, schedule_room_indexing
 from keepstone.model.ids import new_id
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Room, Summary, Tier, Utterance
+from keepstone.model.workspace import Member
 from keepstone.services import Services
-from keepstone.store import accounts, messages, passages, rooms
+from keepstone.store import accounts, messages, passages, rooms, workspaces
 from keepstone.store import summaries as store
 from keepstone.store.db import Connection
 
@@ -39,6 +41,9 @@ class _RoomWork:
     services: Services
     account: int
     room: Room
+    zone: ZoneInfo
+    people: Sequence[Member]
+    agents: Sequence[str]
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return self.services.db.transaction(job_scope(self.account, self.room.space))
@@ -55,12 +60,21 @@ async def list_summaries(
 async def sum_up_thread(services: Services, account: int, space: int, thread_id: str) -> None:
     """For a thread that was closed, or has grown long."""
     async with services.db.transaction(job_scope(account, space)) as conn:
-        room = await rooms.by_space(conn, space)
+        work = await _work(conn, services, account, space)
         said = await rooms.of_thread(conn, thread_id)
         before = await store.of_thread(conn, thread_id)
-    if room is not None and said:
-        work = _RoomWork(services=services, account=account, room=room)
+    if work is not None and said:
         await _make(work, _of_messages("thread", said, thread_id), [before] if before else [], said, [])
+
+
+async def _work(conn: Connection, services: Services, account: int, space: int) -> _RoomWork | None:
+    room, owner = await rooms.by_space(conn, space), await accounts.get(conn)
+    if room is None or owner is None:
+        return None
+    return _RoomWork(
+        services=services, account=account, room=room, zone=ZoneInfo(owner.timezone),
+        people=await workspaces.members(conn, space), agents=await rooms.agents(conn, space),
+    )  # fmt: skip
 
 
 async def due_rooms(services: Services) -> list[tuple[int, int]]:
@@ -85,13 +99,11 @@ async def sum_up(services: Services, account: int, space: int) -> None:
     """Sessions that are over, days that are over, weeks that are over, as far as they are not right yet."""
     now = services.clock()
     async with services.db.transaction(job_scope(account, space)) as conn:
-        room = await rooms.by_space(conn, space)
+        work = await _work(conn, services, account, space)
         was = await rooms.due(conn, space)
-        owner = await accounts.get(conn)
-    if room is None or was is None or owner is None:
+    if work is None or was is None:
         return
-    work = _RoomWork(services=services, account=account, room=room)
-    zone = ZoneInfo(owner.timezone)
+    room, zone = work.room, work.zone
     session, day, week = was.session, was.day, was.week
     if session is not None:
         start, session = await _sessions(work, session, now)
@@ -213,8 +225,14 @@ async def _make(
 
 
 async def _in_words(work: _RoomWork, tier: str, said: Sequence[Utterance], parts: Sequence[Summary]) -> str:
-    lines = [RoomLine(speaker=message.name, text=own_words(message.text), at=message.ts) for message in said]
-    summed = [PartSummary(text=part.content, at=part.starts_at) for part in parts]
+    async with work.transaction() as conn:
+        own = [await new_words(conn, work.room.space, message.text, before=message.seq) for message in said]
+    names = told_apart(work.people, said, work.agents)
+    lines = [
+        RoomLine(speaker=names[speaker_key(message)], text=text, at=message.ts.astimezone(work.zone))
+        for message, text in zip(said, own, strict=True)
+    ]
+    summed = [PartSummary(text=part.content, at=part.starts_at.astimezone(work.zone)) for part in parts]
     content = await try_model(
         work.services, worker_for(work.account), room=work.room.id,
         ask=lambda model: summarise_by_model(model, [*summed, *lines], tier=tier),

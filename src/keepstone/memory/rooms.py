@@ -18,7 +18,7 @@ from keepstone.memory.projects import require_project
 from keepstone.model.ids import is_id, new_id
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
-from keepstone.model.room import WORKING, Room, Thread, Utterance
+from keepstone.model.room import WORKING, Agent, Room, Thread, Utterance
 from keepstone.model.workspace import Member
 from keepstone.services import Services
 from keepstone.store import rooms as store
@@ -263,30 +263,40 @@ async def close_thread(services: Services, principal: Principal, room_id: str, t
 
 async def find_room(conn: Connection, principal: Principal, room_id: str) -> Room:
     """The room, if the caller is in it. From here on the transaction reaches what is in it."""
+    room = await seen_room(conn, principal, room_id)
+    await enter(conn, space_scope(principal, room.space))
+    return room
+
+
+async def seen_room(conn: Connection, principal: Principal, room_id: str) -> Room:
+    """The room, if the caller is in it, for whoever goes on to settle what of it is read."""
     room = await store.get(conn, room_id, require_user(principal))
     if room is None:
         raise _not_found()
-    await enter(conn, space_scope(principal, room.space))
     return room
 
 
 async def find_dm(conn: Connection, principal: Principal, agent: str, *, make: bool = False) -> Room:
+    """Where the caller talks with this agent alone. From here on the transaction reaches what is in it."""
+    require_user(principal)
+    room = await seen_dm(conn, principal, await find_agent(conn, agent), make=make)
+    await enter(conn, space_scope(principal, room.space))
+    return room
+
+
+async def seen_dm(conn: Connection, principal: Principal, agent: Agent, *, make: bool = False) -> Room:
     """Where the caller talks with this agent alone. Until something is said there, it is nowhere, and empty."""
     user_id = require_user(principal)
-    known = await find_agent(conn, agent)
-    room = await store.get_dm(conn, user_id, agent)
+    room = await store.get_dm(conn, user_id, agent.slug)
     if room is None and principal.reach.spaces is not None:
         raise NotFound("A key that is for some spaces alone reaches no direct messages.")
     if room is None and make:
-        await store.ensure_dm(conn, user_id, agent)
-        room = await store.get_dm(conn, user_id, agent)
-    if room is None:
-        room = Room(
-            id=agent, name="", space=_NOWHERE, project_id=None, agent=agent, owner=user_id,
-            created_at=known.created_at, last_at=None, last_seq=0,
-        )  # fmt: skip
-    await enter(conn, space_scope(principal, room.space))
-    return room
+        await store.ensure_dm(conn, user_id, agent.slug)
+        room = await store.get_dm(conn, user_id, agent.slug)
+    return room or Room(
+        id=agent.slug, name="", space=_NOWHERE, project_id=None, agent=agent.slug, owner=user_id,
+        created_at=agent.created_at, last_at=None, last_seq=0,
+    )  # fmt: skip
 
 
 async def find_place(conn: Connection, principal: Principal, place: str, *, make: bool = False) -> Room:

@@ -4,33 +4,42 @@ turn, `ask` answers a question from it.
 A scope is its user's, or for a service key that names nobody the account's. The caller picks its name.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from keepstone.access.meter import begin, charge, metered, once
-from keepstone.access.plans import require_room
+from keepstone.access.meter import asked_of_ledger, begin_standing, charge, metered, once
+from keepstone.access.plans import check_room
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
 from keepstone.engine.answer import answer
 from keepstone.engine.cutting import Source
-from keepstone.engine.gather import SearchPlace
-from keepstone.engine.index import TalkSession, in_place, passages_of
+from keepstone.engine.dates import zone_named
+from keepstone.engine.echoes import may_echo, new_words
+from keepstone.engine.gathered import SearchPlace
+from keepstone.engine.index import TalkPlace, TalkSession, passages_of, places_of, put_in
 from keepstone.engine.pack import Evidence, context, depends, quoted
 from keepstone.engine.question import Question
 from keepstone.engine.rank import named
-from keepstone.engine.search import Hit
+from keepstone.engine.search import Hit, Matches
+from keepstone.engine.terms import terms
+from keepstone.engine.weigh import AnswerPlaces, Said, weigh
 from keepstone.errors import Invalid
 from keepstone.memory.kinds import json_bytes
-from keepstone.memory.shelf import schedule_indexing
-from keepstone.model.message import KeptMessage, Message
+from keepstone.memory.shelf import add_indexing, schedule_indexing
+from keepstone.model.message import KeptMessage, Message, NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, memories, spaces
+from keepstone.store import candidates, memories
 from keepstone.store import messages as message_store
 from keepstone.store import passages as passage_store
 from keepstone.store import statements as statement_store
 from keepstone.store.db import Connection, enter
+from keepstone.store.messages import AppendedTalk
+from keepstone.store.passages import PassageColumns
+from keepstone.store.surveys import survey_talk
 
 LONGEST_QUESTION = 32 * 1024
 ABSTAIN_BELOW = 0.5  # of the probability that the scope speaks of it at all
@@ -40,6 +49,7 @@ ASK_LIMIT = 10
 FACTS = 30
 ANSWER_TOKENS = 400
 KEPT_CHARACTERS = 100_000  # of an answer that is kept for a retry
+FEW = 100  # messages: what is done to more of them would hold the event loop
 _VISIBILITY = "private"
 
 
@@ -73,35 +83,107 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
     write: no model is called.
     """
     services.embedders.need()
-    sources = [
-        Source(kind="message", id=message.id, text=message.text, at=message.at, speaker=message.speaker)
-        for message in messages
-    ]
-    passages = await passages_of(services, sources, visibility=_VISIBILITY)
-    async with services.db.transaction(account_scope(principal)) as conn:
-        space = await spaces.hold(conn, kind="scope", name=scope_id, owner=principal.user_id)
-        await enter(conn, space_scope(principal, space))
-        stored = await message_store.insert(conn, space, messages, visibility=_VISIBILITY)
-        # Only what was there before, or is replied to, has to be looked up.
-        wanted = {message.client_id for message in messages if message.id not in stored}
-        wanted |= {message.reply_to for message in messages}
-        known = await message_store.ids_of(conn, space, [name for name in wanted if name is not None])
-        new = [message for message in messages if message.id in stored]
-        if new:
-            size = sum(_kept_bytes(message) for message in new)
-            await require_room(conn, services, principal, size)
-            await memories.count_in(conn, space, memories=0, size=size)
-            last = await passage_store.last_session(conn, space)
-            made = in_place(passages, new, TalkSession(*last) if last else None, known)
-            if made:
-                await passage_store.insert(conn, space, made)
-                if last is not None and any(message.at < last[0] for message in new):
-                    await passage_store.await_vectors_behind(conn, [message.id for message in new])
-            await schedule_indexing(conn, services, principal.account, space)
+    own = await _new_words(services, principal, scope_id, messages)
+    # Of many messages the next are cut while the database takes those before them: one slice at a time, for it takes
+    # no longer than that, and every process that cuts has to start, and to learn the words.
+    cutting: list[asyncio.Task[list[NewPassage]]] = []
+    for at in range(0, len(messages), passage_store.AT_ONCE):
+        part, before = messages[at : at + passage_store.AT_ONCE], cutting[-1] if cutting else None
+        cutting.append(asyncio.create_task(_cut(services, part, own, before)))
+    try:
+        if len(cutting) == 1:
+            await cutting[0]
+        async with services.db.transaction(account_scope(principal)) as conn:
+            talk = await message_store.append(
+                conn, messages, kind="scope", name=scope_id, owner=principal.user_id,
+                visibilities=space_scope(principal).visibilities, visibility=_VISIBILITY,
+            )  # fmt: skip
+            new = [message for message in messages if message.id in talk.new]
+            # Only what was there before, or is replied to, has to be looked up.
+            wanted = {message.client_id for message in messages if message.id not in talk.new}
+            wanted |= {message.reply_to for message in messages}
+            known = await message_store.ids_of(conn, talk.space, [name for name in wanted if name is not None])
+            if new:
+                await _keep(conn, services, principal, talk, new, known, cutting)
+    finally:
+        for task in cutting:
+            task.cancel()
     return Ingested(
         new=len(new),
-        message_ids=[message.id if message.id in stored else known[str(message.client_id)] for message in messages],
+        message_ids=[message.id if message.id in talk.new else known[str(message.client_id)] for message in messages],
     )
+
+
+async def _cut(
+    services: Services, messages: Sequence[Message], own: Mapping[str, str], before: asyncio.Task[Any] | None
+) -> list[NewPassage]:
+    """As soon as those before are, if there are any."""
+    if before is not None:
+        await asyncio.wait([before])
+
+    def sources() -> list[Source]:
+        return [
+            Source(kind="message", id=message.id, text=own[message.id], at=message.at, speaker=message.speaker)
+            for message in messages
+        ]
+
+    made = sources() if len(messages) <= FEW else await asyncio.to_thread(sources)
+    return await passages_of(services, made, visibility=_VISIBILITY)
+
+
+async def _keep(
+    conn: Connection, services: Services, principal: Principal, talk: AppendedTalk,
+    new: Sequence[Message], known: Mapping[str, str], cutting: Sequence[Awaitable[list[NewPassage]]],
+) -> None:  # fmt: skip
+    """All that follows from messages that are new: their passages, the counters of their space, and a job."""
+    size = sum(_kept_bytes(message) for message in new)
+    if principal.user_id is not None:
+        check_room(services, talk.room, size)
+    last = TalkSession(*talk.last) if talk.last else None
+    places = places_of(new, last, known) if len(new) <= FEW else await asyncio.to_thread(places_of, new, last, known)
+    readying = [asyncio.create_task(_ready(passages, places)) for passages in cutting]
+    grown: int | None = size
+    try:
+        for ready in readying:
+            columns = await ready
+            if columns.number:
+                await passage_store.insert_columns(conn, talk.space, columns, size=grown, scheduled=True)
+                grown = None
+    finally:
+        for task in readying:
+            task.cancel()
+    if grown is not None:  # nothing of it can be found
+        await memories.count_in(conn, talk.space, memories=0, size=size)
+        await schedule_indexing(conn, services, principal.account, talk.space)
+        return
+    if last is not None and any(message.at < last.at for message in new):
+        await passage_store.await_vectors_behind(conn, [message.id for message in new])
+    if not talk.indexing_scheduled:
+        await add_indexing(conn, services, principal.account, talk.space)
+
+
+async def _ready(cut: Awaitable[list[NewPassage]], places: Mapping[str, TalkPlace]) -> PassageColumns:
+    passages = await cut
+
+    def ready() -> PassageColumns:
+        return passage_store.columns_of(put_in(passages, places))
+
+    return ready() if len(passages) <= FEW else await asyncio.to_thread(ready)
+
+
+async def _new_words(
+    services: Services, principal: Principal, scope_id: str, messages: Sequence[Message]
+) -> dict[str, str]:
+    """What each of them says that was not handed out here: they are kept whole, and found by that."""
+    own = {message.id: message.text for message in messages}
+    doubtful = [message for message in messages if may_echo(message.text)]
+    if doubtful:
+        async with services.db.transaction(account_scope(principal)) as conn:
+            named_space = await candidates.find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
+            if named_space is not None:
+                await enter(conn, space_scope(principal, named_space[0]))
+                own |= {message.id: await new_words(conn, named_space[0], message.text) for message in doubtful}
+    return own
 
 
 def _kept_bytes(message: Message) -> int:
@@ -124,7 +206,8 @@ async def recall(
 ) -> ScopeRecall:
     """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
     _check_length(text)
-    question = Question(text=text, speaker=speaker, asked_at=ts or as_of or services.clock(), until=as_of)
+    asked_at = ts or as_of or services.clock()
+    question = Question(text=text, speaker=speaker, asked_at=asked_at, zone=principal.timezone, until=as_of)
 
     async def work(call_id: str) -> ScopeRecall:
         asked = await lookup.ask(services, question, _survey(services, principal, scope_id, "recall", call_id))
@@ -133,10 +216,10 @@ async def recall(
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=limit, floor=min_relevance)
             evidence = await _evidence(conn, matches.hits)
-            people = await _people(conn, asked.place.space, question, evidence)
+            people = await _people(conn, asked.place, question, evidence)
             cost = await charge(services, conn, principal, "recall", call_id)
         return ScopeRecall(
-            context=context(evidence, max_tokens=max_tokens, people=people),
+            context=context(evidence, max_tokens=max_tokens, people=people, zone=zone_named(principal.timezone)),
             evidence=evidence,
             people=people,
             credits=cost,
@@ -159,7 +242,9 @@ async def ask(
 ) -> ScopeAnswer:
     """An answer from the evidence with its citations; without a language model the best evidence, quoted."""
     _check_length(question)
-    wanted = Question(text=question, speaker=None, asked_at=as_of or services.clock(), until=as_of)
+    asked_at = as_of or services.clock()
+    wanted = Question(text=question, speaker=None, asked_at=asked_at, zone=principal.timezone, until=as_of)
+    zone = zone_named(principal.timezone)
 
     async def work(call_id: str) -> ScopeAnswer:
         asked = await lookup.ask(services, wanted, _survey(services, principal, scope_id, "ask", call_id))
@@ -168,40 +253,74 @@ async def ask(
         model = await metered(services, principal)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=ASK_LIMIT)
-            # A model judges by itself what is in the evidence; without one the features of the search have to. By
-            # terms alone they can't tell much, and what was found shares a word with the question.
-            judged = model is not None or matches.degraded is not None
-            speaks_of_it = judged or matches.answerable >= ABSTAIN_BELOW
-            evidence = await _evidence(conn, matches.hits if speaks_of_it else [])
-        close_to_best = [item for item in evidence if item.relevance >= evidence[0].relevance / 2]
-        text = quoted(close_to_best[:QUOTED], max_tokens=max_tokens)
+            evidence = await _evidence(conn, matches.hits)
+        weighed = await _weigh(services, question, evidence, matches)
+        outdated = {evidence[place].message_id for place in weighed.outdated}
+        evidence = [evidence[place] for place in weighed.places]
+        # A model judges by itself what is in the evidence. Without one, both the judge and the search have to doubt.
+        doubted = weighed.answered < ABSTAIN_BELOW
+        if model is None and doubted and all(item.relevance < ABSTAIN_BELOW for item in evidence):
+            evidence = []
+        text = quoted(_close_to_first(evidence), max_tokens=max_tokens, zone=zone, outdated=outdated)
         if model is not None and evidence:
-            answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS)
+            answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS, zone=zone)
             text = answered.text or ""
             evidence = [evidence[number] for number in answered.cited] or evidence if text else []
+        if not text:
+            return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0)
         async with services.db.transaction(asked.place.scope) as conn:
             cost = await charge(services, conn, principal, "ask", call_id)
-        return ScopeAnswer(answer=text, evidence=evidence, abstained=not text, credits=cost)
+        return ScopeAnswer(answer=text, evidence=evidence, abstained=False, credits=cost)
 
     parameters = ["ask", scope_id, question, as_of, max_tokens]
     return await once(services, principal, request_id, parameters, work, keep=_is_short)
 
 
-async def _survey(services: Services, principal: Principal, scope_id: str, action: str, call_id: str) -> SearchPlace:
+async def _weigh(services: Services, question: str, evidence: Sequence[Evidence], matches: Matches) -> AnswerPlaces:
+    """Which of the evidence answers. Without a judge the search decides. By terms alone nobody can tell whether there
+    is an answer elsewhere, and what was found shares a word with the question.
+    """
+    if services.judge is None or not evidence:
+        return AnswerPlaces(list(range(len(evidence))), 1.0 if matches.degraded else matches.answerable)
+    scores = {hit.source_id: hit.score for hit in matches.hits}
+    # Of a long message what was found in it, and no more than is read: rules try all that they are given.
+    said = [
+        Said(item.speaker, (item.excerpt or item.text)[:LONG], item.ts, scores[item.message_id]) for item in evidence
+    ]
+    weighed = await weigh(services.judge, question, said)
+    return replace(weighed, answered=1.0) if matches.degraded else weighed
+
+
+def _close_to_first(evidence: Sequence[Evidence]) -> Sequence[Evidence]:
+    """As many as are worth quoting beside the answer."""
+    return [item for item in evidence[:QUOTED] if item is evidence[0] or item.relevance >= evidence[0].relevance / 2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopePlace(SearchPlace):
+    """`subjects` are those of whom something is known in it."""
+
+    subjects: Sequence[str] = ()
+
+
+async def _survey(services: Services, principal: Principal, scope_id: str, action: str, call_id: str) -> ScopePlace:
     """The scope. If anything was ever said in it, the caller must be able to pay for the action."""
-    async with services.db.transaction(account_scope(principal)) as conn:
-        named_space = await candidates.find_and_survey(conn, kind="scope", name=scope_id, owner=principal.user_id)
-        if named_space is None or not named_space[1].passages:
-            return SearchPlace(scope=account_scope(principal), size=candidates.NOTHING)
-        await begin(services, conn, action, call_id)
-    space, size = named_space
-    return SearchPlace(scope=space_scope(principal, space), size=size)
+    month, line_ids = asked_of_ledger(services, action, call_id)
+    known = await survey_talk(
+        services.db, space_scope(principal), kind="scope", name=scope_id, owner=principal.user_id, month=month,
+        call_ids=line_ids,
+    )  # fmt: skip
+    if known is None or not known.size.passages:
+        return ScopePlace(scope=account_scope(principal), size=candidates.NOTHING)
+    await begin_standing(services, principal, action, known.standing)
+    return ScopePlace(scope=space_scope(principal, known.space), size=known.size, subjects=known.subjects)
 
 
 async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
     """The hits as the whole messages they are from, with what was said before where they need it."""
-    before = await message_store.preceding(conn, [hit.source_id for hit in hits if depends(hit.text)])
-    said = await message_store.by_ids(conn, [*(hit.source_id for hit in hits), *before.values()])
+    said = await message_store.with_preceding(
+        conn, [hit.source_id for hit in hits], [hit.source_id for hit in hits if depends(hit.text)]
+    )
 
     def shown(message: KeptMessage, hit: Hit | None, earlier: KeptMessage | None = None) -> Evidence:
         return Evidence(
@@ -213,25 +332,34 @@ async def _evidence(conn: Connection, hits: Sequence[Hit]) -> list[Evidence]:
         )  # fmt: skip
 
     return [
-        shown(said[hit.source_id], hit, said.get(before.get(hit.source_id, "")))
+        shown(message, hit, said.get(message.answered or ""))
         for hit in hits
-        if hit.source_id in said
+        if (message := said.get(hit.source_id)) is not None
     ]
 
 
 async def _people(
-    conn: Connection, space: int, question: Question, evidence: Sequence[Evidence]
+    conn: Connection, place: ScopePlace, question: Question, evidence: Sequence[Evidence]
 ) -> dict[str, list[str]]:
-    """Who speaks, who is named, and who is quoted first, with what holds of them at the time of the question."""
-    known = await statement_store.subjects(conn, space)
-    concerned = [
-        question.speaker,
-        *sorted(named(question.text, known, question.speaker)),
-        *(item.speaker for item in evidence[:3]),
-    ]
-    subjects = [subject for subject in dict.fromkeys(concerned) if subject in known]
-    noted = await statement_store.current(conn, space, subjects, until=question.until, limit=FACTS)
-    facts = {subject: [row.text for row in noted if row.subject == subject] for subject in subjects}
+    """Whom the turn names, and who says "I" in it, with what holds of them at the time of the question; of who speaks
+    and of who is quoted first only what has to do with the turn.
+    """
+    known = place.subjects
+    meant = named(question.text, known, question.speaker)
+    beside = [question.speaker or "", *(item.speaker for item in evidence[:3])]
+    subjects = [subject for subject in dict.fromkeys([*sorted(meant), *beside]) if subject in known]
+    if not subjects:
+        return {}
+    noted = await statement_store.current(conn, place.space, subjects, until=question.until, limit=FACTS)
+    asked = set(question.terms)
+    facts = {
+        subject: [
+            row.text
+            for row in noted
+            if row.subject == subject and (subject in meant or not asked.isdisjoint(terms(row.text)))
+        ]
+        for subject in subjects
+    }
     return {subject: known_facts for subject, known_facts in facts.items() if known_facts}
 
 

@@ -11,12 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from keepstone.access.audit import record
+from keepstone.access.audit import record, record_each
 from keepstone.access.readscope import account_scope
 from keepstone.engine import dedup
 from keepstone.engine.cutting import Source
 from keepstone.engine.embed import embed_first_passage, store_first_vector
 from keepstone.engine.index import passages_of
+from keepstone.engine.judge import WORTH_JUDGING, says_the_same
 from keepstone.engine.lookup import nearest
 from keepstone.engine.search import Hit
 from keepstone.errors import Conflict
@@ -25,8 +26,8 @@ from keepstone.model.memory import MemoryT, Recalled, Version, restorable
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import memories, passages, spaces
-from keepstone.store.db import Connection
+from keepstone.store import leftovers, memories, passages, spaces
+from keepstone.store.db import Connection, take_time
 
 _NEAREST = 20
 
@@ -68,8 +69,9 @@ async def keep(
     """Store something new; refused when there is no room for it."""
     services.disk.require_room()
     await kind.make_room(conn, services, principal, new.memory, new.memory.kept_bytes)
-    await memories.insert(conn, kind.shape, new.memory)
-    await settle(conn, services, principal, kind, [Written("created", None, new)], **details)
+    async with conn.pipeline():
+        await memories.insert(conn, kind.shape, new.memory)
+        await _follow(conn, services, principal, kind, [Written("created", None, new)], **details)
     return new.memory
 
 
@@ -80,7 +82,11 @@ async def rewrite(
     """Another version of it; refused when there is no room for it, or when it would be the same as another."""
     grown = before.version_bytes + before.text_bytes
     memory = kind.weighed(replace(after.memory, version=before.version + 1, version_bytes=grown))
-    another = not before.live or (memory.content_hash, memory.title) != (before.content_hash, before.title)
+    another = (
+        not before.live
+        or before.superseded_by is not None
+        or (memory.content_hash, memory.title) != (before.content_hash, before.title)
+    )
     if kind.unique and another and memory.live and memory.superseded_by is None:
         same = await twins(conn, kind, memory)
         twin = next((other for other in same if other.title == memory.title), None)
@@ -96,17 +102,21 @@ async def rewrite(
 
 
 async def put_away(
-    conn: Connection, principal: Principal, kind: Kind[Any], memory_ids: Sequence[str], change: str = "deleted",
-    **columns: Any,
+    conn: Connection, principal: Principal, kind: Kind[Any], memory_ids: Sequence[str], change: str = "deleted", *,
+    emptied: int | None = None, **columns: Any,
 ) -> None:  # fmt: skip
-    """To the trash or the cold tier: no longer listed, found or counted. There may be tens of thousands."""
-    for space, count, size in await memories.put_away(conn, memory_ids, **columns):
+    """To the trash or the cold tier: no longer listed, found or counted. There may be tens of thousands. `emptied`: the
+    space in which that is all there was to find; most of the work is left to a job then, which the caller adds.
+    """
+    if emptied is not None:
+        await take_time(conn)
+    for space, count, size in await memories.put_away(conn, memory_ids, change, principal.user_id, **columns):
         await memories.count_in(conn, space, memories=-count, size=-size)
-    await memories.add_version(conn, memory_ids, change, principal.user_id)
-    await passages.delete(conn, "memory", memory_ids)
-    async with conn.pipeline():
-        for memory_id in memory_ids:
-            await record(conn, principal, kind.action(change), memory_id)
+    if emptied is None:
+        await passages.delete(conn, "memory", memory_ids)
+    else:
+        await leftovers.leave(conn, emptied)
+    await record_each(conn, principal, kind.action(change), memory_ids)
 
 
 async def settle(
@@ -116,25 +126,37 @@ async def settle(
     """All that follows from rows that were written: their versions, passages and first vectors, the counters of their
     space, the audit trail, and a job for the other vectors. Each row stands in it once.
     """
+    async with conn.pipeline():  # most of it needs no answer
+        await _follow(conn, services, principal, kind, written, **details)
+
+
+async def _follow(
+    conn: Connection, services: Services, principal: Principal, kind: Kind[MemoryT],
+    written: Sequence[Written[MemoryT]], **details: str,
+) -> None:  # fmt: skip
     for change in dict.fromkeys(row.change for row in written):
         changed = [row.memory.id for row in written if row.change == change]
         await memories.add_version(conn, changed, change, principal.user_id)
     outdated = [row.memory.id for row in written if row.before is not None and row.after.passages is not None]
     if outdated:
         await passages.delete(conn, "memory", outdated)
+    grown = list[int]()
     for space in sorted({kind.found_in(row.memory) for row in written}):
         prepared = [row.after for row in written if kind.found_in(row.memory) == space]
         if cut := [passage for memory in prepared for passage in memory.passages or []]:
             await passages.insert(conn, space, cut)
             for memory in prepared:
                 await store_first_vector(conn, services, space, memory.passages or [], memory.first)
-            await schedule_indexing(conn, services, principal.account, space)
+            grown.append(space)
     for space in sorted({row.memory.space for row in written}):
         here = [row for row in written if row.memory.space == space]
-        more = sum(row.memory.live for row in here) - sum(row.before is not None and row.before.live for row in here)
+        were = sum(row.before is not None and row.before.live for row in here)
+        more = sum(row.memory.live for row in here) - were
         await memories.count_in(conn, space, memories=more, size=sum(row.growth for row in here))
     for row in written:
         await record(conn, principal, kind.action(row.change), row.memory.id, **details)
+    for space in grown:
+        await schedule_indexing(conn, services, principal.account, space)
 
 
 async def move(
@@ -157,7 +179,12 @@ async def move(
 async def schedule_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
     """A job notes people and makes the vectors, unless one is on its way already."""
     if await spaces.mark_indexing_scheduled(conn, space):
-        await services.queue.add(conn, "read_space", account=account, space=space, one_by_one=f"space {space}")
+        await add_indexing(conn, services, account, space)
+
+
+async def add_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
+    """The same for a space that is marked for it."""
+    await services.queue.add(conn, "read_space", account=account, space=space, one_by_one=f"space {space}")
 
 
 async def twins(conn: Connection, kind: Kind[MemoryT], memory: MemoryT) -> list[MemoryT]:
@@ -166,10 +193,12 @@ async def twins(conn: Connection, kind: Kind[MemoryT], memory: MemoryT) -> list[
     return [twin for twin in same if twin.id != memory.id]
 
 
-async def alike(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> list[MemoryT]:
-    """What may say the same: its twins, then what begins nearly like it, the nearest first."""
+async def alike(
+    conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT], *, above: float = WORTH_JUDGING
+) -> list[MemoryT]:
+    """What may be of the same: its twins, then what begins nearly like it, the nearest first."""
     same = await twins(conn, kind, new.memory)
-    near = await nearest(conn, new.memory.space, new.first, above=dedup.WORTH_COMPARING, limit=_NEAREST)
+    near = await nearest(conn, new.memory.space, new.first, above=above, limit=_NEAREST)
     close = await memories.by_ids(conn, kind.shape, list(near))
     return same + [close[name] for name in near if name in close and close[name] not in same]
 
@@ -179,10 +208,12 @@ def recalled(hits: Sequence[Hit], known: Mapping[str, MemoryT]) -> list[Recalled
     return [Recalled(memory=known[hit.source_id], relevance=hit.relevance) for hit in hits if hit.source_id in known]
 
 
-async def find_known(conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT]) -> MemoryT | None:
-    """The memory that says this already."""
-    known = await alike(conn, kind, new)
-    return next((memory for memory in known if dedup.superfluous(new.memory.content, memory.content)), None)
+async def find_known(
+    conn: Connection, kind: Kind[MemoryT], new: Prepared[MemoryT], fits: Callable[[MemoryT], bool] = lambda _: True
+) -> MemoryT | None:
+    """The memory that says this already, in the same words."""
+    known = [memory for memory in await alike(conn, kind, new, above=dedup.WORTH_COMPARING) if fits(memory)]
+    return next((memory for memory in known if says_the_same(memory.content, new.memory.content)), None)
 
 
 # ------------------------------------------------------------------------------------------------ whole operations

@@ -15,7 +15,7 @@ from keepstone.access.audit import record
 from keepstone.access.plans import require_room
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup
-from keepstone.engine.gather import CANDIDATES, SEVERAL_NOTES, SearchPlace
+from keepstone.engine.gathered import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.kinds import Kind, Prepared, Written
@@ -226,7 +226,7 @@ async def _prepare_search(services: Services, principal: Principal, name: str, a
     conditions = conditions_of(asked.filter)
     if asked.query is None or not asked.query.strip():
         return _Search(asked=asked, conditions=conditions, question=None)
-    question = lookup.question(asked.query, asked_at=services.clock())
+    question = lookup.question(asked.query, asked_at=services.clock(), zone=principal.timezone)
     asked_of = await lookup.ask(services, question, _survey(services, principal, name))
     return _Search(asked=asked, conditions=conditions, question=asked_of)
 

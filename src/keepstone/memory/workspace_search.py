@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from keepstone.access.readscope import space_scope
-from keepstone.engine import lookup
-from keepstone.engine.gather import NOTES, SearchPlace
+from keepstone.engine import floors, lookup
+from keepstone.engine.gathered import NOTES, SearchPlace
+from keepstone.engine.injection import FEW, LEAST
 from keepstone.engine.search import Hit
 from keepstone.engine.snippets import snippet
 from keepstone.memory import shelf, workspaces
@@ -14,17 +15,20 @@ from keepstone.model.chat import ChatMemory
 from keepstone.model.document import Document
 from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
+from keepstone.model.workspace import Workspace
 from keepstone.services import Services
 from keepstone.store import chat_memories, documents
+from keepstone.store.db import Connection
 
 Type = Literal["memory", "document", "artifact"]
 RECALL, MOST_RECALLED = 5, 20
-# Below this nothing that was found has to do with the question. Whoever looks sees more than what is put before a
-# model unasked: also what is about as near to the question as something above it.
-WORTH_SHOWING = 0.05
+# Whoever looks sees more than what is put before a model unasked: also what is about as near to the question as
+# something above the floor.
 _AS_NEAR = 0.9
 _NEARNESS = ("maxsim", "meaning", "multilingual", "bm25")
+_MOST_STANDING = 100
 _LOOKED_AT = 50  # results at least, so that one page after the other is cut from the same list
+_FOUND_OF_MANY = 20  # results for a turn: more than it is given, as some of them may no longer hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +64,8 @@ async def recall(
     floor: float | None = None,
 ) -> list[Recalled[ChatMemory]]:
     """The memories that the query is about, the most relevant first; with a `floor` none of less relevance."""
-    question = lookup.question(query, asked_at=services.clock())
+    question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=False))
-    return await recall_asked(services, asked, limit=limit, offset=offset, floor=floor)
-
-
-async def recall_asked(
-    services: Services, asked: lookup.AskedOf[SearchPlace], *, limit: int, offset: int = 0, floor: float | None
-) -> list[Recalled[ChatMemory]]:
-    """The same, for a question that was embedded for a workspace already."""
     if asked.place.empty:
         return []
     async with services.db.transaction(asked.place.scope) as conn:
@@ -76,6 +73,42 @@ async def recall_asked(
         matches = await lookup.find(conn, asked, limit=many, floor=floor, style=NOTES)
         hits = (matches.hits if floor is not None else worth_showing(matches.hits))[offset : offset + limit]
         return shelf.recalled(hits, await chat_memories.by_ids(conn, [hit.source_id for hit in hits]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMemories:
+    """What a turn may need whatever it is about: all that a workspace remembers where those are `few`, else the
+    standing wishes, which no question finds.
+    """
+
+    memories: Sequence[ChatMemory]
+    few: bool
+
+
+async def known_memories(conn: Connection, workspace: Workspace) -> KnownMemories:
+    # Superseded ones are counted too, so only a small number says for sure that there are few.
+    few = workspace.memory_count <= FEW or not await chat_memories.more_than(conn, workspace.space, FEW)
+    if few:
+        return KnownMemories(memories=await chat_memories.newest(conn, workspace.space, FEW), few=True)
+    return KnownMemories(memories=await chat_memories.standing(conn, workspace.space, _MOST_STANDING), few=False)
+
+
+async def may_matter(
+    services: Services, known: KnownMemories, asked: lookup.AskedOf[SearchPlace] | None
+) -> list[Recalled[ChatMemory]]:
+    """What may have to do with a turn: what is known whatever it is about, and of many what the question finds."""
+    relevance: dict[str, float] = {}
+    memories = list(known.memories)
+    if asked is not None and not asked.place.empty:
+        limit, floor = (_LOOKED_AT, None) if known.few else (_FOUND_OF_MANY, LEAST)
+        async with services.db.transaction(asked.place.scope) as conn:
+            matches = await lookup.find(conn, asked, limit=limit, floor=floor, style=NOTES, count=2 * _LOOKED_AT)
+            relevance = {hit.source_id: hit.relevance for hit in reversed(matches.hits)}
+            listed = {memory.id for memory in memories}
+            unread = [] if known.few else [name for name in relevance if name not in listed]
+            memories += (await chat_memories.by_ids(conn, unread)).values() if unread else ()
+    holding = [memory for memory in memories if memory.superseded_by is None]
+    return [Recalled(memory=memory, relevance=relevance.get(memory.id, 0.0)) for memory in holding]
 
 
 async def find(
@@ -89,7 +122,7 @@ async def find(
     types: Sequence[Type] = (),
 ) -> WorkspaceResults:
     """Memories, parts of documents and artifacts in one order, each with what and where it is."""
-    question = lookup.question(query, asked_at=services.clock())
+    question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=True))
     if asked.place.empty:
         return WorkspaceResults(items=[], degraded=None)
@@ -110,12 +143,12 @@ def worth_showing(hits: Sequence[Hit]) -> list[Hit]:
     """Relevance is the chance to be what was asked for, and falls down the list even where all are alike. So whoever
     has twenty memories of one thing, and asks for them, gets what is as near to the question as the relevant ones.
     """
-    sure = [hit for hit in hits if hit.relevance >= WORTH_SHOWING]
+    sure = [hit for hit in hits if hit.relevance >= floors.WORKSPACE]
     best = {name: max((hit.why.get(name, 0.0) for hit in sure), default=0.0) for name in _NEARNESS}
     return [
         hit
         for hit in hits
-        if hit.relevance >= WORTH_SHOWING
+        if hit.relevance >= floors.WORKSPACE
         or any(best[name] > 0 and hit.why.get(name, 0.0) >= _AS_NEAR * best[name] for name in _NEARNESS)
     ]
 

@@ -175,8 +175,13 @@ def require_role(workspace: Workspace, needs: Role) -> None:
         raise Forbidden(f"Here you are a {workspace.role}: ask an owner of the workspace to let you {_MAY[needs]}.")
 
 
-def require_change(principal: Principal, workspace: Workspace, made_by: str | None) -> None:
+def may_change(principal: Principal, workspace: Workspace, made_by: str | None) -> bool:
     """A member may change what they added themselves, an editor everything."""
+    return RANK[workspace.role] >= RANK["member" if made_by == principal.user_id else "editor"]
+
+
+def require_change(principal: Principal, workspace: Workspace, made_by: str | None) -> None:
+    """Whoever may not is told what they would have to be."""
     require_role(workspace, "member" if made_by == principal.user_id else "editor")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from keepstone.model.memory import Memory
 
 OVERHEAD = 8 * 1024  # bytes that a capsule counts for beside its text
+USUAL_KIND = "note"
 LARGEST = 1024 * 1024
 LARGEST_CONTENT = 800 * 1024
 
@@ -34,7 +35,7 @@ class NewCapsule:
 
     content_md: str
     title: str | None = None
-    kind: str = "note"
+    kind: str = USUAL_KIND
     tags: list[str] = field(default_factory=list[str])
     project_id: str | None = None
     chat_id: str | None = None

@@ -48,6 +48,11 @@ class ChatMemory(Memory):
         return self.place
 
     @property
+    def worded_by(self) -> str | None:
+        """Whose own words it is: who saved it, unless a model did, or they kept or changed what another had said."""
+        return self.metadata.get("worded_by", self.user_id if self.source_type == "user" else None)
+
+    @property
     def verbatim(self) -> str:
         """What it was made from, where that is not its content."""
         return self.metadata.get("verbatim") or self.content

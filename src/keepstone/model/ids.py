@@ -12,12 +12,18 @@ Kind = Literal[
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _ALPHABET = string.ascii_lowercase + string.digits
+# The letter that each random byte stands for. Those beyond the last whole alphabet would make some letters likelier.
+_BEYOND = bytes(range(256 - 256 % len(_ALPHABET), 256))
+_LETTERS = bytes(ord(_ALPHABET[byte % len(_ALPHABET)]) for byte in range(256))
 _BODY = r"[a-z0-9]{24}"
 
 
 def random_text(length: int) -> str:
     """Unguessable text of the alphabet that ids and secrets share: 5.17 bits a character."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+    letters = b""
+    while len(letters) < length:  # once, but for one time in millions
+        letters += secrets.token_bytes(length + 8).translate(_LETTERS, _BEYOND)
+    return letters[:length].decode()
 
 
 def new_id(kind: Kind) -> str:

@@ -1,6 +1,6 @@
 """Who is calling, and what they may see now."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -64,6 +64,7 @@ class Principal:
     credential_id: str | None = None
     rate: Rate = Rate()
     reach: Reach = Reach()
+    timezone: str = "UTC"  # of the account: in which dates are told
     credential_expires_at: datetime | None = None  # of a key, or of a token that was minted with one
 
 
@@ -80,3 +81,8 @@ class ReadScope:
     spaces: tuple[int, ...] = ()
     visibilities: tuple[Visibility, ...] = ()
     within: frozenset[int] | None = None
+
+    @property
+    def whole(self) -> "ReadScope":
+        """All that is in these spaces, whoever may see it: to read their numbers, never their texts."""
+        return replace(self, visibilities=get_args(Visibility), within=None)

@@ -241,7 +241,7 @@ def _through_handle(handle: int, folder: Path) -> str:
 
 def _spawn(cluster: Cluster, seen_folder: str, handle: int) -> subprocess.Popen[bytes]:
     """A process group of its own, so that Ctrl-C reaches Keepstone alone and Keepstone stops Postgres last."""
-    die_with_us = _die_with_parent() if sys.platform == "linux" else None
+    die_with_us = die_with_parent(signal.SIGINT) if sys.platform == "linux" else None
     with warnings.catch_warnings(), os.fdopen(_open_log(cluster), "ab") as output:
         warnings.simplefilter("ignore", DeprecationWarning)  # preexec_fn makes one system call and no more
         return subprocess.Popen(  # noqa: S603
@@ -261,13 +261,15 @@ def _spawn(cluster: Cluster, seen_folder: str, handle: int) -> subprocess.Popen[
         )
 
 
-def _die_with_parent() -> Callable[[], None]:
-    """Runs in the child after its uid was changed, which would clear the setting: SIGINT when the parent ends."""
+def die_with_parent(number: signal.Signals) -> Callable[[], None]:
+    """To be run in the child after its uid was changed, which would clear the setting: the signal that it gets when the
+    parent ends.
+    """
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
     def arrange() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGINT))
+        prctl(_PR_SET_PDEATHSIG, int(number))
         if os.getppid() != parent:
             os._exit(1)
 

@@ -28,6 +28,7 @@ class Embedders:
         self.active = active
         self.former = former
         self.status = "ok" if active else "none: search is by terms"
+        self.changed: Callable[[], None] = lambda: None  # called whenever any of these is another
         self._needed = asyncio.Event()
 
     def need(self) -> None:
@@ -52,6 +53,7 @@ class Embedders:
         """The former ones that serve nowhere any more; from now on they are not asked."""
         gone = tuple(embedder for embedder in self.former if embedder.name not in serving)
         self.former = tuple(embedder for embedder in self.former if embedder not in gone)
+        self.changed()
         return gone
 
     async def load(
@@ -75,6 +77,7 @@ class Embedders:
             async def tell(part: str, state: str) -> None:
                 states[part] = state
                 self.status = _status(states)
+                self.changed()
                 if state == "ready" and joined is not None:
                     async with telling:
                         await joined()
@@ -92,7 +95,7 @@ class Embedders:
             await tell(_ENCODER, "waiting")
             await self._needed.wait()
             await tell(_ENCODER, "loading")
-            encoder = await asyncio.to_thread(open_encoder, folder)
+            encoder = await asyncio.to_thread(open_encoder, folder, mapped_folder(settings))
             if not encoder.multilingual:
                 others = set(serving) - {encoder.name}
                 self.former = await asyncio.to_thread(_load_former, models_folder(settings), others)
@@ -119,7 +122,10 @@ class Embedders:
             if chosen is None or not chosen.multilingual:
                 await self._needed.wait()
                 await tell(_MULTILINGUAL, "loading")
-                self.active = (*self.active, await asyncio.to_thread(_open_multilingual, folder))
+                self.active = (
+                    *self.active,
+                    await asyncio.to_thread(_open_multilingual, folder, mapped_folder(settings)),
+                )
         except KeepstoneError as fault:
             log.warning("no multilingual model", extra={"error": fault.code})
             await tell(_MULTILINGUAL, "missing")
@@ -134,6 +140,11 @@ class Embedders:
 
 def models_folder(settings: Settings) -> Path:
     return settings.home / "models"
+
+
+def mapped_folder(settings: Settings) -> Path:
+    """Where graphs are kept that were derived from others, and take less memory."""
+    return settings.home / "mapped"
 
 
 def encoder_folder(settings: Settings, report: Report = lambda _: None) -> Path:
@@ -167,19 +178,19 @@ def _status(states: Mapping[str, str]) -> str:
     return "; ".join([f"search is by {_MULTILINGUAL if states[_MULTILINGUAL] == 'ready' else 'terms'}", *rest])
 
 
-def open_encoder(folder: Path) -> Embedder:
-    """Loads it, and so finds out whether it can be used."""
+def open_encoder(folder: Path, mapped: Path | None = None) -> Embedder:
+    """Loads it, and so finds out whether it can be used. `mapped`: where a graph may be kept that takes less memory."""
     from keepstone.providers.encoder import Encoder
 
-    encoder = Encoder(folder)
+    encoder = Encoder(folder, mapped=mapped)
     give_back()
     return encoder
 
 
-def _open_multilingual(folder: Path) -> Embedder:
+def _open_multilingual(folder: Path, mapped: Path) -> Embedder:
     from keepstone.providers.use import Use
 
-    multilingual = Use(folder)
+    multilingual = Use(folder, mapped)
     give_back()
     return multilingual
 

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keepstone.errors import Misconfigured
-from keepstone.providers.embedder import Cutter, Embedding, Floats, Tokens
+from keepstone.providers.embedder import Embedding, Floats, Tokens
 from keepstone.providers.manifest import INPUTS, Manifest, check_folder
+from keepstone.providers.mapped import open_mapped
 from keepstone.providers.reading import Pieces, Reader
-from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
+from keepstone.providers.session import by_length, in_background, in_batches, in_front
+from keepstone.providers.windows import Cutter
 from keepstone.providers.wordpieces import cut
 
 BATCH_TEXTS, BATCH_TOKENS = 32, 256  # more is more padding and memory, lets others wait, and is no faster
@@ -36,7 +38,10 @@ FORMER_PROJECTION = Path(__file__).with_name("minilm_projection.npy")
 class Encoder:
     """Loads in the constructor, and reads there a passage as long as may come: not in the event loop."""
 
-    def __init__(self, folder: Path, manifest: Manifest | None = None, projection: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest | None = None, projection: Path | None = None, mapped: Path | None = None
+    ) -> None:
+        """`mapped` is where a graph may be kept that takes less memory."""
         manifest = manifest or check_folder(folder)
         self.name, self.multilingual, self.context = manifest.name, manifest.multilingual, manifest.context
         self._graph = folder / manifest.graph
@@ -44,7 +49,7 @@ class Encoder:
             projection = folder / manifest.projection
         self._reader = Reader(folder, manifest)
         self._projection = _load_projection(projection) if projection else None
-        self._open(manifest)
+        self._open(manifest, mapped)
         tokenizer = (folder / manifest.tokenizer).absolute()
         self.cut: Cutter = partial(cut, tokenizer, manifest.lowercase, manifest.window, manifest.overlap)
         self.dimension = self._probe(manifest)
@@ -104,10 +109,10 @@ class Encoder:
         made = [output.astype(np.float32, copy=False) for output in self._session.run(self._outputs, feed)]
         return (made[1] if len(made) > 1 else None), made[0]
 
-    def _open(self, manifest: Manifest) -> None:
+    def _open(self, manifest: Manifest, mapped: Path | None) -> None:
         """The session, and what it is fed and gives, by the names that the graph has for it."""
         try:
-            self._session = open_session(self._graph)
+            self._session = open_mapped(self._graph, mapped)
         except Exception as fault:  # onnxruntime has one for each status
             raise self._unusable(f"can't be loaded ({_first_line(fault)})") from None
         names = {manifest.inputs.get(ours, ours): ours for ours in INPUTS}

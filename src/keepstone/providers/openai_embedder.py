@@ -12,9 +12,10 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from keepstone.errors import UpstreamError
-from keepstone.providers.embedder import Cutter, Embedding, Floats, cut_by_characters, well_formed
+from keepstone.providers.embedder import Embedding, Floats
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.patience import post
+from keepstone.providers.windows import Cutter, cut_by_characters, well_formed
 
 WINDOW, OVERLAP = 1_500, 150  # characters: under 512 tokens in most scripts, which every such model reads
 BATCH = 128

@@ -1,4 +1,4 @@
-"""Requests a minute: counted in this process, or in Redis where several servers share what they count.
+"""Requests a minute: counted by the processes of this server, or in Redis where several servers share what they count.
 
 A Redis that is away or slow is left alone for a while; meanwhile each server counts for itself.
 """
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from keepstone.tallies import SharedMemory
 from keepstone.throttle import Buckets, Limit
 
 log = logging.getLogger(__name__)
@@ -37,8 +38,8 @@ return 0
 
 
 class Rates:
-    def __init__(self, redis_url: str | None = None) -> None:
-        self._own = Buckets()
+    def __init__(self, redis_url: str | None = None, memory: SharedMemory | None = None) -> None:
+        self._own = Buckets(memory=memory)
         self._redis: Any = None
         self._alone_until = 0.0
         if redis_url is not None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from keepstone.errors import Misconfigured
-from keepstone.providers.embedder import Span, well_formed
 from keepstone.providers.manifest import Manifest
+from keepstone.providers.windows import Span, well_formed
 from keepstone.providers.wordpieces import load_tokenizer, whole_words
 
 _LONGEST_PIECE = 40  # characters: no need to look further back for a piece of what was said before

@@ -21,8 +21,10 @@ Made = TypeVar("Made")
 _BACKGROUND = 5  # niceness
 
 
-def open_session(path: Path, extensions: str | None = None) -> Any:
-    """An `InferenceSession`; `extensions` is a library of custom operations that the graph needs."""
+def open_session(graph: Path | bytes, extensions: str | None = None, *, save_as: Path | None = None) -> Any:
+    """An `InferenceSession` of a file or of its bytes; `extensions` is a library of operations that the graph needs. It
+    can be saved as it is run, with the weights in a file beside it.
+    """
     options = _runtime.SessionOptions()
     # Two that share one run wait for each other at each of its steps: two runs at once take a seventh less.
     options.intra_op_num_threads = 1
@@ -34,8 +36,13 @@ def open_session(path: Path, extensions: str | None = None) -> Any:
     options.enable_mem_pattern = False
     if extensions:
         options.register_custom_ops_library(extensions)
+    if save_as is not None:
+        options.optimized_model_filepath = str(save_as)
+        options.add_session_config_entry(
+            "session.optimized_model_external_initializers_file_name", f"{save_as.stem}.weights"
+        )
     return _runtime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"],
+        graph if isinstance(graph, bytes) else str(graph), options, providers=["CPUExecutionProvider"],
         disabled_optimizers=["SkipLayerNormFusion"],  # the fused one is not vectorised: a sixth of the time
     )  # fmt: skip
 
@@ -66,9 +73,9 @@ def by_length(lengths: Sequence[int], most: int, budget: int) -> Iterator[list[i
         yield batch
 
 
-def in_front(name: str) -> ThreadPoolExecutor:
-    """A thread for questions: somebody is waiting."""
-    return ThreadPoolExecutor(1, thread_name_prefix=name)
+def in_front(name: str, threads: int = 1) -> ThreadPoolExecutor:
+    """For questions: somebody is waiting."""
+    return ThreadPoolExecutor(min(threads, os.cpu_count() or 1), thread_name_prefix=name)
 
 
 def in_background(name: str, threads: int = 1) -> ThreadPoolExecutor:

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from keepstone.errors import Misconfigured
-from keepstone.providers.embedder import Cutter, Embedding, Floats, cut_by_characters, well_formed
+from keepstone.providers.embedder import Embedding, Floats
+from keepstone.providers.mapped import open_mapped
 from keepstone.providers.models import USE_GRAPH
-from keepstone.providers.session import by_length, in_background, in_batches, in_front, open_session
+from keepstone.providers.session import by_length, in_background, in_batches, in_front
+from keepstone.providers.windows import Cutter, cut_by_characters, well_formed
 
 WINDOW, OVERLAP = 1_000, 120  # characters: a mean over much more says little
 BATCH, BATCH_CHARACTERS = 32, 4_000  # its memory grows with their product
@@ -40,10 +42,11 @@ class Use:
     multilingual = True
     context = 0
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mapped: Path | None = None) -> None:
+        """`mapped` is where a graph may be kept that takes less memory."""
         if not (folder / USE_GRAPH).exists():
             raise Misconfigured(f"{folder / USE_GRAPH} is missing: run `keepstone models` to fetch it.")
-        self._session = open_session(folder / USE_GRAPH, _operations())
+        self._session = open_mapped(folder / USE_GRAPH, mapped, _operations())
         self._backlog = in_background("use")
         self._quick = in_front("use")
         self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)

@@ -4,23 +4,24 @@ can be cut in a process that has none.
 
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-from tokenizers import Tokenizer, normalizers
+from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import Misconfigured
-from keepstone.providers.embedder import Span, well_formed
+from keepstone.providers.windows import Span, well_formed
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 UNIT = 16
 
-_normalizers: Any = normalizers  # tells the type checker nothing of what it has
-
 
 @cache
-def load_tokenizer(path: Path, *, lowercase: bool = False) -> Tokenizer:
+def load_tokenizer(path: Path, *, lowercase: bool = False) -> "Tokenizer":
+    library: Any = import_module("tokenizers")  # large, and of no use to a process that cuts short texts alone
     try:
-        tokenizer: Any = Tokenizer.from_file(str(path))
+        tokenizer: Any = library.Tokenizer.from_file(str(path))
     except Exception:  # the package raises no other
         problem = "is no tokenizer that can be read" if path.exists() else "is missing"
         raise Misconfigured(f"{path} {problem}: put the model's tokenizer.json there.") from None
@@ -29,16 +30,26 @@ def load_tokenizer(path: Path, *, lowercase: bool = False) -> Tokenizer:
     tokenizer.encode_special_tokens = True  # what somebody writes is text, also `[SEP]`
     if lowercase:
         before = [tokenizer.normalizer] if tokenizer.normalizer else []
-        tokenizer.normalizer = _normalizers.Sequence([_normalizers.Lowercase(), *before])
+        tokenizer.normalizer = library.normalizers.Sequence([library.normalizers.Lowercase(), *before])
     return tokenizer
 
 
 def cut(path: Path, lowercase: bool, window: int, overlap: int, text: str) -> list[Span]:
-    """By the tokenizer in this file."""
-    encoding: Any = load_tokenizer(path, lowercase=lowercase).encode(well_formed(text), add_special_tokens=False)
+    """By the tokenizer in this file. It is not asked of a text that has no more letters than a window has pieces."""
+    if len(text) < window and text.isascii():
+        return [(0, len(text))]
+    tokenizer = load_tokenizer(path, lowercase=lowercase)
+    if text.isascii() and len(text) - text.count(" ") <= window and _passes_over_spaces(tokenizer):
+        return [(0, len(text))]
+    encoding: Any = tokenizer.encode(well_formed(text), add_special_tokens=False)
     if len(encoding.ids) <= window:
         return [(0, len(text))]
     return windows(*whole_words(encoding), len(text), window, overlap)
+
+
+def _passes_over_spaces(tokenizer: "Tokenizer") -> bool:
+    """Whether a piece has a letter at least: of those that tell how words are parted, this one says so."""
+    return type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
 
 
 def whole_words(encoding: Any) -> tuple[list[int], list[Span]]:

@@ -25,7 +25,7 @@ from keepstone.relay.dialects.values import Json, as_text, dumped, loaded, objec
 from keepstone.relay.refusals import UpstreamRefusal, visible_body
 from keepstone.relay.rounds import Rounds
 from keepstone.relay.tools import kept_calls
-from keepstone.relay.turn import ModelTurn, open_turn
+from keepstone.relay.turn import ModelTurn, open_turn, settle
 from keepstone.services import Services
 
 Dialect = Literal["chat", "responses"]
@@ -78,6 +78,9 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
     try:
         if request.memory != "off":
             rounds.turn = await _open(services, principal, request, exchange)
+            ids = [name for name in exchange.ids() if name == storable(name)]
+            if ids:
+                exchange.splice(await kept_calls(services, principal, rounds.turn, ids))
             rounds.prepare(tools=request.memory in {"on", "tools"})
         injected = tuple(memory["id"] for memory in exchange.note.injected)
         answer = await rounds.ask()
@@ -85,8 +88,10 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
             return Relayed(answer=answer, rounds=rounds, injected=injected)
         answer, shown = await rounds.whole()
         return Relayed(answer=answer, body=shown, injected=injected)
-    except BaseException:
+    except BaseException as fault:
         await rounds.close()
+        if rounds.turn is not None and rounds.turn.keeping is not None:
+            await settle(rounds.turn.keeping, fault)
         raise
 
 
@@ -150,15 +155,12 @@ async def speaker(services: Services, principal: Principal, user: Any) -> Princi
 
 
 async def _open(services: Services, principal: Principal, request: ClientRequest, exchange: Exchange) -> ModelTurn:
-    said = "" if exchange.continues else exchange.said
-    turn = await open_turn(
-        services, principal, workspace_id=request.workspace_id, chat_id=request.chat_id, said=storable(said),
-        inject=request.memory in {"on", "inject"},
+    results_of = exchange.results_of
+    return await open_turn(
+        services, principal, workspace_id=request.workspace_id, chat_id=request.chat_id, said=storable(exchange.said),
+        inject=request.memory in {"on", "inject"}, stored=False,
+        results_of=None if results_of is None else [name for name in results_of if name == storable(name)],
     )  # fmt: skip
-    ids = [name for name in exchange.ids() if name == storable(name)]
-    if ids:
-        exchange.splice(await kept_calls(services, principal, turn, ids))
-    return turn
 
 
 def may_name(services: Services, model: str, own: str | None) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
-from keepstone.access.meter import note_tokens, require_tokens
+from keepstone.access.meter import note_tokens, refuse_without_tokens, require_tokens
 from keepstone.engine.pack import tokens
 from keepstone.errors import KeepstoneError, Unavailable, UpstreamError
 from keepstone.model.principal import Principal
@@ -21,7 +21,7 @@ from keepstone.relay.dialects.values import tokens_of
 from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible_body
 from keepstone.relay.sse import Event, Events
 from keepstone.relay.tools import TOOLS, run_tool
-from keepstone.relay.turn import ModelTurn, close_turn, keep_calls
+from keepstone.relay.turn import ModelTurn, close_turn, keep_calls, keep_injected
 from keepstone.services import Services
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ class Rounds:
     _answer: UpstreamAnswer | None = None
     _tools_run: list[str] = field(default_factory=list[str])
     _closing: "asyncio.Task[None] | None" = None
+    _asked: bool = False
     _sent: int = 0  # bytes, of all rounds that the model has answered
     _noting: "asyncio.Task[None] | None" = None
 
@@ -63,14 +64,38 @@ class Rounds:
             self.exchange.offer(TOOLS)
 
     async def ask(self) -> UpstreamAnswer:
-        """Send this round's request; returns when the headers of the answer are there."""
+        """Send this round's request; returns when the headers of the answer are there and what was said is kept."""
         await self._let_go()
-        await require_tokens(self.services, self.principal)
+        if self.turn is None or self._asked:
+            await require_tokens(self.services, self.principal)
+        else:  # it was looked up a moment ago, with the rest of the turn
+            refuse_without_tokens(self.services, self.turn.tokens_left)
+        self._asked = True
         payload = self.exchange.payload
-        self._answer = await self.upstream.send("POST", self.exchange.path, payload)
+        self._answer = await self._send(payload)
         if self._answer.succeeded:
             self._sent += len(payload)
         return self._answer
+
+    async def _send(self, payload: bytes) -> UpstreamAnswer:
+        """While the model is asked, what the user said may still be on its way to the disk. If it does not get there,
+        no answer is wanted.
+        """
+        keeping = self.turn.keeping if self.turn is not None else None
+        if keeping is None or keeping.done():
+            if keeping is not None:
+                keeping.result()
+            return await self.upstream.send("POST", self.exchange.path, payload)
+        sending = asyncio.create_task(self.upstream.send("POST", self.exchange.path, payload), name="ask the upstream")
+        try:
+            await keeping
+            return await sending
+        except BaseException:
+            sending.cancel()
+            [answer] = await asyncio.gather(sending, return_exceptions=True)
+            if isinstance(answer, UpstreamAnswer):
+                await answer.close()
+            raise
 
     async def whole(self) -> tuple[UpstreamAnswer, bytes]:
         """All rounds, where the upstream does not stream: the last one's answer, with the body for the client."""
@@ -156,6 +181,9 @@ class Rounds:
             if self.turn is not None:
                 calls = [replace(call, id=storable(call.id), arguments=storable(call.arguments)) for call in kept.calls]
                 await keep_calls(self.services, self.principal, self.turn, [*map(storable, kept.ids)], calls)
+        if self.turn is not None and exchange.client_calls:
+            client_calls = [storable(call) for call in exchange.client_calls if call]
+            await keep_injected(self.services, self.principal, self.turn, client_calls)
         if exchange.complete:
             await self._close_turn()
         return False

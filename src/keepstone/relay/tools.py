@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keepstone.engine.quotation import one_line
+from keepstone.engine.standing import asked_for
 from keepstone.errors import KeepstoneError, Unavailable
+from keepstone.memory.again import told_as
 from keepstone.memory.chat_memories import NewMemory, save
 from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, WorkspaceResult, find, recall
 from keepstone.model.chat import ChatMemory
@@ -182,10 +184,11 @@ async def _save(services: Services, principal: Principal, turn: ModelTurn, given
     new = NewMemory(
         content=storable(content), category=label if label.strip() else None, source_type="model",
         source_message_id=turn.message_id,
+        worded_by=principal.user_id if asked_for(content, turn.said) else None,
     )  # fmt: skip
     saved = await save(services, principal, new, workspace_id=turn.workspace_id, chat_id=turn.chat_id)
     return ToolResult(
-        text=_saved(saved.memory.id, existing=saved.existing),
+        text=_saved(saved.memory.id, existing=saved.existing) + told_as(saved.added),
         memory_id=saved.memory.id if not saved.existing else None,
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
+from keepstone.store.arrays import bigints
 from keepstone.store.db import Connection, fetch_column, fetch_dict, fetch_rows, fetch_value
 from keepstone.store.vectors import literal
 
@@ -20,6 +21,14 @@ Vector = NDArray[np.float32]
 
 WIDEST = 1_000  # that pgvector searches an index
 EF_SEARCH = 200  # how widely an index of meanings is searched: four times what is taken, so that little is missed
+
+
+class SpaceVersion(NamedTuple):
+    """A space as it was surveyed: what is kept of it in memory must be no older."""
+
+    space: int
+    version: int
+    passages: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +40,7 @@ class Survey:
     foreign_text: bool
     sets: dict[str, int]  # by model
     indexed: frozenset[tuple[int, int]]  # space and set
+    versions: tuple["SpaceVersion", ...] = ()
 
     @property
     def average(self) -> float:
@@ -72,43 +82,45 @@ class PlacedPassage(NamedTuple):
     speaker: str | None
     at: datetime
     session: str | None
-    text: str
+    chars: int
     answers: str | None
     foreign_text: bool
-    place: dict[str, Any] | None
     before: int | None
     after: int | None
 
 
 async def survey(conn: Connection, spaces: Sequence[int]) -> Survey:
-    return _surveyed(await fetch_rows(conn, _SURVEY.format(where=_THESE), {"spaces": list(spaces)}))
+    return surveyed(await fetch_rows(conn, _SURVEY.format(where=_THESE), {"spaces": list(spaces)}))
 
 
 async def find_and_survey(conn: Connection, *, kind: str, name: str, owner: str | None) -> tuple[int, Survey] | None:
     """One space by its name, if it is there."""
-    rows = await fetch_rows(conn, _SURVEY.format(where=_THIS), {"kind": kind, "name": name, "owner": owner})
-    return (rows[0][0], _surveyed(rows)) if rows else None
+    # Any owner or none is no condition that an index serves.
+    where = _THIS.format(owned=sql.SQL("owner IS NULL" if owner is None else "owner = %(owner)s"))
+    rows = await fetch_rows(conn, _SURVEY.format(where=where), {"kind": kind, "name": name, "owner": owner})
+    return (rows[0][0], surveyed(rows)) if rows else None
 
 
 _SURVEY = sql.SQL(
     """
-    SELECT space, passages, term_total, foreign_text, indexed_sets,
+    SELECT space, passages, term_total, foreign_text, indexed_sets, version,
            (SELECT coalesce(jsonb_object_agg(model, vector_set), '{{}}') FROM vector_sets
              WHERE account = %(account)s AND state = 'serving')
       FROM spaces WHERE account = %(account)s AND {where} AND deleted_at IS NULL
     """
 )
 _THESE = sql.SQL("space = ANY(%(spaces)s)")
-_THIS = sql.SQL("kind = %(kind)s AND name = %(name)s AND owner IS NOT DISTINCT FROM %(owner)s")
+_THIS = sql.SQL("kind = %(kind)s AND name = %(name)s AND {owned}")
 
 
-def _surveyed(rows: Sequence[tuple[int, int, int, bool, list[int], dict[str, int]]]) -> Survey:
+def surveyed(rows: Sequence[tuple[int, int, int, bool, list[int], int, dict[str, int]]]) -> Survey:
     return Survey(
         passages=sum(row[1] for row in rows),
         term_total=sum(row[2] for row in rows),
         foreign_text=any(row[3] for row in rows),
-        sets=rows[0][5] if rows else {},
+        sets=rows[0][6] if rows else {},
         indexed=frozenset((row[0], number) for row in rows for number in row[4]),
+        versions=tuple(SpaceVersion(row[0], row[5], row[1]) for row in rows),
     )
 
 
@@ -311,8 +323,8 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
               JOIN passages p ON p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.answers = c.source_id
                              AND p.part = 0
         )
-        SELECT p.passage, p.space, p.source_kind, p.source_id, p.part, p.speaker, p.at, p.session, p.text,
-               p.answers, p.foreign_text, p.place, c.before, c.after
+        SELECT p.passage, p.space, p.source_kind, p.source_id, p.part, p.speaker, p.at, p.session,
+               char_length(p.text), p.answers, p.foreign_text, c.before, c.after
           FROM passages p LEFT JOIN chosen c USING (passage)
          -- As an array, so that each is looked up and the space is not read through.
          WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s)
@@ -329,14 +341,40 @@ async def alone(conn: Connection, spaces: Sequence[int], passages: Sequence[int]
     rows = await fetch_rows(
         conn,
         """
-        SELECT passage, space, source_kind, source_id, part, speaker, at, session, text, answers, foreign_text,
-               place, NULL, NULL
+        SELECT passage, space, source_kind, source_id, part, speaker, at, session, char_length(text), answers,
+               foreign_text, NULL, NULL
           FROM passages WHERE account = %(account)s AND space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
          ORDER BY space, at, passage
         """,
         {"spaces": list(spaces), "passages": list(passages)},
     )
     return [PlacedPassage._make(row) for row in rows]
+
+
+class ReadPassage(NamedTuple):
+    """A passage with its text."""
+
+    passage: int
+    source_kind: str
+    source_id: str
+    speaker: str | None
+    at: datetime
+    session: str | None
+    text: str
+    place: dict[str, Any] | None
+
+
+async def read(conn: Connection, spaces: Sequence[int], passages: Sequence[int]) -> dict[int, ReadPassage]:
+    """Those of these that the caller may see, by their numbers."""
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT passage, source_kind, source_id, speaker, at, session, text, place FROM passages
+         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
+        """,
+        {"spaces": bigints(spaces), "passages": bigints(passages)},
+    )
+    return {row[0]: ReadPassage._make(row) for row in rows}
 
 
 async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[str]) -> list[int]:
@@ -348,6 +386,23 @@ async def of_sources(conn: Connection, spaces: Sequence[int], sources: Sequence[
          WHERE account = %(account)s AND space = ANY(%(spaces)s) AND source_id = ANY(%(sources)s)
         """,
         {"spaces": list(spaces), "sources": list(sources)},
+        binary=True,
+    )
+
+
+async def said_between(
+    conn: Connection, spaces: Sequence[int], start: datetime, end: datetime, *, limit: int, among: list[int] | None
+) -> list[int]:
+    """The passages of this time, without its end; the latest if there are more. `among`: only of these."""
+    return await fetch_column(
+        conn,
+        """
+        SELECT passage FROM passages
+         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND at >= %(start)s AND at < %(end)s
+           AND (%(among)s::bigint[] IS NULL OR passage = ANY(%(among)s))
+         ORDER BY at DESC, passage DESC LIMIT %(limit)s
+        """,
+        {"spaces": list(spaces), "start": start, "end": end, "limit": limit, "among": among},
         binary=True,
     )
 

@@ -1,16 +1,20 @@
 """What is asked of capsules alone: by tag, kind, project and date; their vault, tags and timeline."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import LiteralString
+from typing import Any, LiteralString
+
+from psycopg import sql
 
 from keepstone.model.capsule import Capsule
 from keepstone.model.page import Page, PageRequest
-from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_rows, select_row
+from keepstone.store import leftovers, memories
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_one, fetch_rows
 
 SHAPE = memories.Shape(kind="capsule", row=Capsule)
+_LOOKED_UP = 3  # capsules are read through in the time in which one is looked up by a term
 _LIVE: LiteralString = f"""
     m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
 """
@@ -40,6 +44,9 @@ _WANTED: LiteralString = """
 """
 
 
+_MEANT: LiteralString = f"AND m.space = %(space)s {memories.LIVE} {_WANTED}"
+
+
 async def page(
     conn: Connection, space: int, wanted: CapsuleFilter, page: PageRequest, *, ids: Sequence[str] | None = None
 ) -> Page[Capsule]:
@@ -47,6 +54,18 @@ async def page(
     where: LiteralString = f"{memories.LIVE} {_WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))"
     params = asdict(wanted) | {"ids": None if ids is None else list(ids)}
     return await memories.page(conn, SHAPE, [space], page, where=where, params=params)
+
+
+async def passages_of(conn: Connection, space: int, wanted: CapsuleFilter, *, most: int) -> tuple[int, ...] | None:
+    """The passages of all capsules that are meant; None when those are more capsules than that."""
+    params = {**asdict(wanted), "space": space}
+    return await memories.passages_of(conn, SHAPE, _MEANT, params, most=most)
+
+
+async def which_pass(conn: Connection, space: int, wanted: CapsuleFilter, passages: Sequence[int]) -> set[int]:
+    """Those of these passages that are of capsules that are meant."""
+    params = {**asdict(wanted), "space": space}
+    return await memories.which_pass(conn, SHAPE, _MEANT, params, spaces=[space], passages=passages)
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
@@ -93,16 +112,36 @@ async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vault:
-    """Where a user's capsules lie, and what it holds."""
+    """Where a user's capsules lie, and what it holds. The revision is another with every change of a capsule."""
 
     space: int
     size_bytes: int
     memory_count: int
+    revision: int
+    leftover: bool
 
 
-async def vault(conn: Connection, user_id: str) -> Vault | None:
-    where = {"kind": "vault", "owner": user_id, "name": user_id}
-    return await select_row(conn, Vault, "spaces", where)
+async def enter_vault(conn: Connection, user_id: str, *, hold: bool = False) -> Vault | None:
+    """From here on the transaction reaches what is in it, in the same statement. With `hold` nobody else changes it
+    until the transaction ends; what is left of what was in it is gone then.
+    """
+    # Found first, then entered: neither is mixed with the other.
+    apart: LiteralString = "FOR NO KEY UPDATE" if hold else "OFFSET 0"
+    vault = await fetch_one(
+        conn,
+        Vault,
+        f"""
+        SELECT v.* FROM (
+            SELECT space, size_bytes, memory_count, revision, leftover FROM spaces
+             WHERE account = %(account)s AND kind = 'vault' AND owner = %(user)s AND name = %(user)s {apart}) v
+         WHERE set_config('keepstone.spaces', '{{' || v.space || '}}', true) IS NOT NULL
+           AND set_config('keepstone.visibilities', '{{public,shared,private}}', true) IS NOT NULL
+        """,
+        {"user": user_id},
+    )
+    if hold and vault is not None and vault.leftover:
+        await leftovers.clear(conn, vault.space)
+    return vault
 
 
 async def count_put_away(conn: Connection, space: int) -> tuple[int, int]:
@@ -128,45 +167,83 @@ class Dated:
     tags: list[str]
 
 
-async def by_date(conn: Connection, space: int, bucket: str, timezone: str) -> list[Dated]:
-    """Capsules by day, week or month of their making in this time zone, with their titles and most used tags."""
+async def by_date(conn: Connection, space: int, bucket: str, timezone: str, *, titles: int) -> list[Dated]:
+    """Capsules by day, week or month of their making in this time zone, with their most used tags, and the titles of so
+    many in all.
+    """
     return await fetch_all(
         conn,
         Dated,
         f"""
-        WITH dated AS (
-            SELECT to_char(date_trunc(%(bucket)s, m.created_at AT TIME ZONE %(zone)s), 'YYYY-MM-DD') AS start,
-                   m.title AS title, m.tags
+        WITH dated AS MATERIALIZED (
+            SELECT date_trunc(%(bucket)s, m.created_at AT TIME ZONE %(zone)s) AS start, m.title, m.tags
               FROM memories m WHERE {_LIVE}
+        ), spans AS MATERIALIZED (
+            SELECT start, count(*) AS count, array_agg(title) AS titles FROM dated GROUP BY start
         ), tagged AS (
-            SELECT d.start, tag, row_number() OVER (PARTITION BY d.start ORDER BY count(*) DESC, tag) AS place
-              FROM dated d, unnest(d.tags) AS tag GROUP BY d.start, tag
+            SELECT start, tag, count(*) AS number FROM dated, unnest(tags) AS tag GROUP BY start, tag
         ), used AS (
-            SELECT t.start, array_agg(t.tag ORDER BY t.place) AS tags FROM tagged t WHERE t.place <= 5 GROUP BY t.start
+            SELECT start, (array_agg(tag ORDER BY number DESC, tag))[1:5] AS tags FROM tagged GROUP BY start
         )
-        SELECT d.start, count(*) AS count, array_agg(d.title) AS titles, coalesce(min(u.tags), '{{}}') AS tags
-          FROM dated d LEFT JOIN used u USING (start) GROUP BY d.start ORDER BY d.start
+        SELECT to_char(s.start, 'YYYY-MM-DD') AS start, s.count,
+               s.titles[1:greatest(1, %(titles)s / (SELECT count(*) FROM spans)::int)] AS titles,
+               coalesce(u.tags, '{{}}') AS tags
+          FROM spans s LEFT JOIN used u USING (start) ORDER BY s.start
         """,
-        {"space": space, "bucket": bucket, "zone": timezone},
+        {"space": space, "bucket": bucket, "zone": timezone, "titles": titles},
     )
 
 
-async def with_all_terms(conn: Connection, space: int, terms: Sequence[str], *, limit: int) -> dict[str, int]:
-    """The capsules in which every one of these terms stands, each with the passage that has most of them."""
-    if not terms:
-        return {}
-    return await fetch_dict(
-        conn,
-        """
-        SELECT source_id, (array_agg(passage ORDER BY matched DESC, passage))[1]
-          FROM (SELECT p.source_id, p.passage, array_agg(t.term) AS found, count(*) AS matched
-                  FROM terms t JOIN passages p USING (account, space, passage)
-                 WHERE t.account = %(account)s AND t.space = %(space)s AND t.term = ANY(%(terms)s)
-                 GROUP BY p.source_id, p.passage) AS each
-          CROSS JOIN LATERAL unnest(found) AS term
-         GROUP BY source_id
-        HAVING count(DISTINCT term) = %(number)s
-         LIMIT %(limit)s
-        """,
-        {"space": space, "terms": list(terms), "number": len(set(terms)), "limit": limit},
-    )
+# Capsules that may have every term, by `candidates`, the newest first; of each that has, the passage with most of them.
+_LITERAL = sql.SQL(
+    f"""
+    SELECT m.id, best.passage
+      FROM (SELECT m.id, m.created_at FROM memories m
+             WHERE {_LIVE} {_WANTED} AND {{candidates}}
+               AND (%(at)s::timestamptz IS NULL OR (m.created_at, m.id) < (%(at)s, %(last)s))
+             ORDER BY m.created_at DESC, m.id DESC LIMIT %(most)s) AS m
+     CROSS JOIN LATERAL (
+        SELECT count(DISTINCT x.term) AS matched,
+               (array_agg(x.passage ORDER BY x.matched DESC, x.passage))[1] AS passage
+          FROM (SELECT p.passage, word.term, count(*) OVER (PARTITION BY p.passage) AS matched
+                  FROM passages p CROSS JOIN LATERAL unnest(p.terms) AS word (term)
+                 WHERE p.account = %(account)s AND p.space = %(space)s AND p.source_kind = 'memory'
+                   AND p.source_id = m.id AND word.term = ANY(%(terms)s)) AS x
+        OFFSET 0) AS best
+     WHERE best.matched = %(number)s
+     ORDER BY m.created_at DESC, m.id DESC LIMIT %(limit)s
+    """
+)
+_NEWEST = sql.SQL("true")
+_WITH_RAREST = sql.SQL(
+    """
+    m.id = ANY (ARRAY(SELECT p.source_id FROM terms t JOIN passages p USING (account, space, passage)
+                       WHERE t.account = %(account)s AND t.space = %(space)s AND t.term = %(rarest)s))
+    """
+)
+
+
+async def with_all_terms(
+    conn: Connection, space: int, wanted: CapsuleFilter, page: PageRequest, frequencies: Mapping[str, int], total: int
+) -> dict[str, int]:
+    """The newest capsules beyond the page's beginning in which every one of these terms stands, one more than are on a
+    page, each with the passage that has most of them. `frequencies` is in how many of so many passages each term is.
+
+    Of common words the first page is full after a look at the newest capsules; what has a rare one is looked up by it.
+    """
+    rarest = min(frequencies, key=lambda term: (frequencies[term], term))
+    limit = page.limit + 1
+    # So many hold enough, if each term stood anywhere as likely as anywhere else.
+    newest = limit / math.prod(number / max(total, 1) for number in frequencies.values())
+    params: dict[str, Any] = {
+        **asdict(wanted), "space": space, "terms": list(frequencies), "number": len(frequencies), "rarest": rarest,
+        "limit": limit, "at": None, "last": None,
+    }  # fmt: skip
+    if page.after is not None:
+        params["at"], params["last"] = page.after
+    if newest * _LOOKED_UP < frequencies[rarest]:
+        most = int(4 * newest) + 100
+        matched = await fetch_dict(conn, _LITERAL.format(candidates=_NEWEST), params | {"most": most})
+        if len(matched) == limit:
+            return matched
+    return await fetch_dict(conn, _LITERAL.format(candidates=_WITH_RAREST), params | {"most": None})

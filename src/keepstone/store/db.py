@@ -6,7 +6,9 @@ statement also names its account itself, as `%(account)s`, which the connection 
 """
 
 import asyncio
+import math
 import os
+import select
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -27,12 +29,14 @@ from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.nesting import load_stored
 from keepstone.store.faults import named_faults
+from keepstone.store.pipelines import SendingConnection
 from keepstone.store.turns import AccountTurns
 
 APP_ROLE = "keepstone_app"
 WORKER_ROLE = "keepstone_worker"
 
 _RESTART_SECONDS = 2
+_UNHEARD_SECONDS = 5  # of a connection; a network that lost it would not have said so
 
 # Where the tables are; the rest is where an operator may have put the vector extension.
 SEARCH_PATH = "keepstone, public, extensions"
@@ -70,10 +74,11 @@ class ScopedCursor(psycopg.AsyncCursor[Any]):
         return {**(params or {}), "account": account}
 
 
-class Connection(psycopg.AsyncConnection[Any]):
+class Connection(SendingConnection):
     """`account` is that of the running transaction; None outside of one, where a statement that names it fails."""
 
     account: int | None = None
+    checked_at = -math.inf
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -126,6 +131,15 @@ class Database:
                 ) from None
 
     @asynccontextmanager
+    async def entering(self, scope: ReadScope) -> AsyncGenerator[tuple[Connection, dict[str, str]]]:
+        """For one statement that enters the scope by itself, and the settings that it needs for that: one message to
+        the database where a transaction takes three more.
+        """
+        async with self._turns.of(scope.account), self.unscoped() as conn:
+            conn.account = scope.account
+            yield conn, {"within": _array(scope.within), "visibilities": _visible(scope)}
+
+    @asynccontextmanager
     async def unscoped(self) -> AsyncGenerator[Connection]:
         """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
         with named_faults(lambda: self._lent >= self._size):
@@ -167,15 +181,20 @@ async def take_time(conn: Connection) -> None:
 
 def _set(scope: ReadScope) -> bytes:
     """Numbers and three known words, so nothing has to be quoted."""
-    spaces = ",".join(str(int(space)) for space in scope.spaces)
-    visibilities = ",".join(_VISIBILITIES.intersection(scope.visibilities))
-    within = "" if scope.within is None else f"{{{','.join(str(int(space)) for space in scope.within)}}}"
     return (
         f"SET LOCAL keepstone.account = '{int(scope.account)}';"
-        f"SET LOCAL keepstone.within = '{within}';"
-        f"SET LOCAL keepstone.spaces = '{{{spaces}}}';"
-        f"SET LOCAL keepstone.visibilities = '{{{visibilities}}}'"
+        f"SET LOCAL keepstone.within = '{_array(scope.within)}';"
+        f"SET LOCAL keepstone.spaces = '{_array(scope.spaces)}';"
+        f"SET LOCAL keepstone.visibilities = '{_visible(scope)}'"
     ).encode()
+
+
+def _array(spaces: Iterable[int] | None) -> str:
+    return "" if spaces is None else f"{{{','.join(str(int(space)) for space in spaces)}}}"
+
+
+def _visible(scope: ReadScope) -> str:
+    return f"{{{','.join(_VISIBILITIES.intersection(scope.visibilities))}}}"
 
 
 class _Persistent(Connection):
@@ -203,11 +222,13 @@ def make_pool(conninfo: str, *, size: int, wait_seconds: float = 5) -> AsyncConn
 
     async def check(conn: Connection) -> None:
         """Where one is dead, all are: the pool would find them one by one, and wait 1 s, 2 s, 4 s in between."""
-        try:
-            await AsyncConnectionPool.check_connection(conn)
-        except psycopg.OperationalError:
-            await pool.drain()
-            raise
+        if time.monotonic() - conn.checked_at > _UNHEARD_SECONDS or _has_news(conn):
+            try:
+                await AsyncConnectionPool.check_connection(conn)
+            except psycopg.OperationalError:
+                await pool.drain()
+                raise
+        conn.checked_at = time.monotonic()
 
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         conninfo,
@@ -222,6 +243,14 @@ def make_pool(conninfo: str, *, size: int, wait_seconds: float = 5) -> AsyncConn
         kwargs={"connect_timeout": 5, "application_name": "keepstone"},
     )
     return pool
+
+
+def _has_news(conn: Connection) -> bool:
+    """Whether something came that nobody asked for. A server that ends a connection says so: seen without asking it."""
+    try:
+        return bool(select.select([conn.fileno()], [], [], 0)[0])
+    except (OSError, ValueError, psycopg.OperationalError):  # closed here, or a number that `select` does not take
+        return True
 
 
 async def fetch_all(
@@ -285,11 +314,6 @@ async def fetch_dict(
 ) -> dict[Any, Any]:
     """The first column of every row to its second."""
     return dict(await fetch_rows(conn, query, params, binary=binary))
-
-
-def columns_of(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
-    """These fields of all rows, each as an array for `unnest`."""
-    return {name: [getattr(row, name) for row in rows] for name in names}
 
 
 # In the functions below, None stands for a column that is NULL, and a list for one of several values.

@@ -68,7 +68,7 @@ async def any_expire(conn: Connection, spaces: Sequence[int]) -> bool:
 
 async def passages_of(
     conn: Connection, spaces: Sequence[int], wanted: EntityFilter, now: datetime, *, most: int
-) -> list[int] | None:
+) -> tuple[int, ...] | None:
     """The passages of all memories that are meant; None when those are more memories than that."""
     params: Params = {"spaces": list(spaces), "now": now}
     where = sql.SQL("AND m.space = ANY(%(spaces)s) AND {}").format(meant(wanted, params))

@@ -95,13 +95,13 @@ async def nodes(conn: Connection, space: int, wanted: NodeFilter, page: PageRequ
     return await memories.page(conn, SHAPE, [space], page, where=_WANTED, params=_conditions(wanted))
 
 
-async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most: int) -> list[int] | None:
+async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most: int) -> tuple[int, ...] | None:
     """The passages of all nodes that are meant; None when those are more nodes than that."""
     query: LiteralString = (
         "SELECT passing_nodes(%(space)s, %(type)s, %(metadata)s, %(start)s, %(end)s, %(as_of)s, %(most)s)"
     )
     [passages] = await fetch_column(conn, query, _conditions(wanted) | {"space": space, "most": most}, binary=True)
-    return passages
+    return None if passages is None else tuple(passages)
 
 
 async def which_pass(

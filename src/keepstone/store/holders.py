@@ -18,6 +18,7 @@ class Holder:
     is_admin: bool
     key_per_minute: int | None
     account_per_minute: int | None
+    timezone: str
     permission: Permission = "write"
     surfaces: list[KeySurface] | None = None
     spaces: list[int] | None = None

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from keepstone.model.item import Item, ListNamespaces, Store, joined
@@ -19,10 +20,13 @@ SHAPE = memories.Shape(kind="item", row=Item)
 _HERE: LiteralString = "AND m.space = %(space)s"
 _LIVE: LiteralString = "AND m.deleted_at IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)"
 # A range of texts instead of a comparison of arrays: row-level security lets only that use the index.
-_WANTED: LiteralString = f"""
-    {_HERE} {_LIVE} AND m.path >= %(prefix)s AND m.path < %(prefix)s || chr(1114111)
-    AND (%(conditions)s::jsonb IS NULL OR passes(m.content::jsonb, %(conditions)s::jsonb))
-"""
+_BELOW: LiteralString = f"{_HERE} {_LIVE} AND m.path >= %(prefix)s AND m.path < %(prefix)s || chr(1114111)"
+# A field that is not there counts as null, and what is of another type than the operand is neither more nor less.
+_ALIKE: LiteralString = "jsonb_typeof({found}) = jsonb_typeof({operand}) AND {found}"
+_COMPARED: dict[str, LiteralString] = {
+    "$eq": "{found} = {operand}", "$ne": "{found} <> {operand}", "$gt": f"{_ALIKE} > {{operand}}",
+    "$gte": f"{_ALIKE} >= {{operand}}", "$lt": f"{_ALIKE} < {{operand}}", "$lte": f"{_ALIKE} <= {{operand}}",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +38,24 @@ class ItemFilter:
     conditions: Sequence[Mapping[str, Any]]
     now: datetime
 
-    @property
-    def params(self) -> dict[str, Any]:
-        conditions = Jsonb(list(self.conditions)) if self.conditions else None
-        return {"space": self.space, "prefix": joined(self.prefix), "conditions": conditions, "now": self.now}
+    def condition(self) -> tuple[sql.Composable, dict[str, Any]]:
+        """As a condition in SQL, and its parameters: the names of fields and what they are compared with among them."""
+        params: dict[str, Any] = {"space": self.space, "prefix": joined(self.prefix), "now": self.now}
+
+        def given(value: Any) -> sql.Placeholder:
+            name = f"value_{len(params)}"
+            params[name] = value
+            return sql.Placeholder(name)
+
+        parts: list[sql.Composable] = [sql.SQL(_BELOW)]
+        for condition in self.conditions:
+            found: sql.Composable = sql.SQL("m.content::jsonb")
+            for name in condition["path"]:
+                found = sql.SQL("({} -> {}::text)").format(found, given(name))
+            found = sql.SQL("coalesce({}, 'null')").format(found)
+            operand = sql.SQL("{}::jsonb").format(given(Jsonb(condition["operand"])))
+            parts.append(sql.SQL(_COMPARED[condition["comparison"]]).format(found=found, operand=operand))
+        return sql.SQL(" AND ").join(parts), params
 
 
 async def stores(conn: Connection, owner: str | None, page: PageRequest) -> Page[Store]:
@@ -63,12 +81,10 @@ async def by_ids(conn: Connection, ids: Sequence[str], now: datetime) -> dict[st
 
 async def listed(conn: Connection, wanted: ItemFilter, *, limit: int, offset: int) -> list[Item]:
     """What passes, changed last first."""
-    return await fetch_all(
-        conn,
-        Item,
-        f"{SHAPE.select} {_WANTED} ORDER BY m.updated_at DESC, m.id LIMIT %(limit)s OFFSET %(offset)s",
-        wanted.params | {"limit": limit, "offset": offset},
-    )
+    where, params = wanted.condition()
+    ordered: LiteralString = "ORDER BY m.updated_at DESC, m.id LIMIT %(limit)s OFFSET %(offset)s"
+    query = sql.SQL(" ").join([sql.SQL(SHAPE.select), where, sql.SQL(ordered)])
+    return await fetch_all(conn, Item, query, params | {"limit": limit, "offset": offset})
 
 
 async def any_expired(conn: Connection, space: int, now: datetime) -> bool:
@@ -79,14 +95,14 @@ async def any_expired(conn: Connection, space: int, now: datetime) -> bool:
     )
 
 
-async def passages_of(conn: Connection, wanted: ItemFilter, *, most: int) -> list[int] | None:
+async def passages_of(conn: Connection, wanted: ItemFilter, *, most: int) -> tuple[int, ...] | None:
     """The passages of all items that pass; None when those are more items than that."""
-    return await memories.passages_of(conn, SHAPE, _WANTED, wanted.params, most=most)
+    return await memories.passages_of(conn, SHAPE, *wanted.condition(), most=most)
 
 
 async def which_pass(conn: Connection, wanted: ItemFilter, passages: Sequence[int]) -> set[int]:
     """Those of these passages that are of items that pass."""
-    return await memories.which_pass(conn, SHAPE, _WANTED, wanted.params, spaces=[wanted.space], passages=passages)
+    return await memories.which_pass(conn, SHAPE, *wanted.condition(), spaces=[wanted.space], passages=passages)
 
 
 _LABELS: LiteralString = "coalesce(string_to_array(nullif(rtrim(m.path, chr(31)), ''), chr(31)), '{}')"

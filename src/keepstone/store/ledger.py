@@ -1,7 +1,7 @@
 """The usage ledger with its sums by month, and the credits of the transaction's account."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any
 
@@ -26,6 +26,9 @@ class LedgerLine:
     tokens_in: int
     tokens_out: int
     details: dict[str, Any]
+
+
+_LINE = tuple(field.name for field in fields(LedgerLine))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +66,7 @@ async def standing(conn: Connection, month: date, call_ids: Sequence[str] = ()) 
     return await fetch_one(
         conn,
         AccountStanding,
-        """
-        SELECT a.credits, p.monthly_queries, p.monthly_credits, p.monthly_tokens,
-               p.monthly_credits IS NOT NULL AND coalesce(a.refilled_for < %(month)s, true) AS refill_due,
-               coalesce(m.queries, 0) AS queries, coalesce(m.credits, 0) AS spent,
-               coalesce(m.tokens_in, 0) AS tokens_in, coalesce(m.tokens_out, 0) AS tokens_out,
-               EXISTS (SELECT 1 FROM usage_ledger
-                        WHERE account = %(account)s AND call_id = ANY(%(calls)s)) AS known
-          FROM accounts a
-         CROSS JOIN LATERAL plan_named(a.plan) p
-          LEFT JOIN usage_months m ON m.account = a.account AND m.month = %(month)s
-         WHERE a.account = %(account)s
-        """,
+        "SELECT * FROM account_standing(%(account)s, %(month)s, %(calls)s)",
         {"month": month, "calls": list(call_ids)},
     )
 
@@ -134,7 +126,7 @@ async def take(conn: Connection, line: LedgerLine, *, unless: str = "") -> Taken
           FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p
          WHERE a.account = %(account)s
         """,
-        asdict(line) | {"details": Jsonb(line.details), "unless": unless},
+        {name: getattr(line, name) for name in _LINE} | {"details": Jsonb(line.details), "unless": unless},
     )
 
 

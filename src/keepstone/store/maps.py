@@ -13,9 +13,15 @@ from keepstone.store.db import Connection, fetch_one, fetch_rows, fetch_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Map:
+class MapState:
+    """When it was made, and of how many capsules."""
+
     made_at: datetime
     size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map(MapState):
     points: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
 
@@ -35,6 +41,16 @@ async def get(conn: Connection, space: int) -> Map | None:
         SELECT made_at, capsules AS size, points, clusters FROM constellations
          WHERE account = %(account)s AND space = %(space)s
         """,
+        {"space": space},
+    )
+
+
+async def state(conn: Connection, space: int) -> MapState | None:
+    """Of the map that there is."""
+    return await fetch_one(
+        conn,
+        MapState,
+        "SELECT made_at, capsules AS size FROM constellations WHERE account = %(account)s AND space = %(space)s",
         {"space": space},
     )
 
@@ -84,7 +100,7 @@ async def vectors(conn: Connection, space: int) -> list[Placed]:
             SELECT v.vector_set FROM vectors v JOIN vector_sets s USING (account, vector_set)
              WHERE v.account = %(account)s AND v.space = %(space)s AND s.state = 'serving'
              GROUP BY v.vector_set ORDER BY count(*) DESC, v.vector_set LIMIT 1)
-        SELECT m.id, coalesce(m.title, ''), v.embedding::real[]
+        SELECT m.id, coalesce(m.title, ''), halfvec_send(v.embedding)
           FROM memories m
           JOIN passages p ON p.account = m.account AND p.source_kind = 'memory' AND p.source_id = m.id AND p.part = 0
           JOIN vectors v ON v.account = p.account AND v.space = p.space AND v.passage = p.passage
@@ -94,5 +110,10 @@ async def vectors(conn: Connection, space: int) -> list[Placed]:
          ORDER BY m.created_at, m.id
         """,
         {"space": space},
+        binary=True,
     )
-    return [Placed(row[0], row[1], np.array(row[2], dtype=np.float32)) for row in await rows.fetchall()]
+    # As bytes, which begin with the number of dimensions: millions of numbers would keep the event loop for seconds.
+    return [
+        Placed(row[0], row[1], np.frombuffer(row[2], ">f2", offset=4).astype(np.float32))
+        for row in await rows.fetchall()
+    ]

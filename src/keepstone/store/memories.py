@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.memory import Memory, MemoryT, Version
 from keepstone.model.page import Page, PageRequest
+from keepstone.store.arrays import texts
 from keepstone.store.db import (
     Connection,
     delete_rows,
@@ -61,6 +62,7 @@ _COLUMNS: LiteralString = """
     m.valid_from, m.valid_to, m.created_at, m.updated_at, m.accessed_at, m.deleted_at, m.cold_at"""
 _OWN = tuple(one.name for one in fields(Memory) if one.name != "place")  # the columns of the table
 LIVE: LiteralString = "AND m.deleted_at IS NULL AND m.cold_at IS NULL"
+HOLDS: LiteralString = f"{LIVE} AND m.superseded_by IS NULL"
 IN_TRASH: LiteralString = "AND m.deleted_at IS NOT NULL"
 HERE: LiteralString = "AND m.space = ANY(%(spaces)s)"
 
@@ -104,8 +106,10 @@ async def page(
     params: Mapping[str, Any] | None = None,
 ) -> Page[MemoryT]:
     """Those of which `where` holds, by the column `when`, the latest first."""
-    given = {**(params or {}), "spaces": list(spaces)}
-    return await fetch_page(conn, shape.row, f"{shape.select} {HERE} {where}", given, page, when=when, key="m.id")
+    # Of one space they come out of the index in their order; of several all would have to be sorted first.
+    here: LiteralString = "AND m.space = %(space)s" if len(spaces) == 1 else HERE
+    given = {**(params or {}), "spaces": list(spaces), "space": spaces[0] if spaces else None}
+    return await fetch_page(conn, shape.row, f"{shape.select} {here} {where}", given, page, when=when, key="m.id")
 
 
 async def trash(conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], request: PageRequest) -> Page[MemoryT]:
@@ -143,22 +147,24 @@ async def bytes_of_versions(conn: Connection, memory_id: str) -> int:
 
 async def passages_of(
     conn: Connection, shape: Shape[Any], where: Where, params: Mapping[str, Any], *, most: int
-) -> list[int] | None:
+) -> tuple[int, ...] | None:
     """The passages of all memories of which `where` holds; None when those are more memories than that."""
-    query = _query("SELECT m.id {source} {where} LIMIT %(most)s", shape, where)
-    ids = await fetch_column(conn, query, {**params, "most": most + 1})
-    if len(ids) > most:
-        return None
-    # Apart from that query: together, a planner that knows nothing of the tables yet may compare each with each.
-    return await fetch_column(
-        conn,
+    # Each is looked up by its source (OFFSET 0 keeps it so): joined, a planner that knows nothing of the tables yet may
+    # compare each with each.
+    query = _query(
         """
-        SELECT passage FROM passages
-         WHERE account = %(account)s AND source_kind = 'memory' AND source_id = ANY(%(ids)s)
+        WITH passing AS MATERIALIZED (SELECT m.id {source} {where} LIMIT %(most)s + 1)
+        SELECT CASE WHEN (SELECT count(*) FROM passing) <= %(most)s THEN ARRAY(
+            SELECT p.passage FROM passing m
+             CROSS JOIN LATERAL (SELECT p.passage FROM passages p
+                                  WHERE p.account = %(account)s AND p.source_kind = 'memory' AND p.source_id = m.id
+                                 OFFSET 0) p) END
         """,
-        {"ids": ids},
-        binary=True,
+        shape,
+        where,
     )
+    [passages] = await fetch_column(conn, query, {**params, "most": most}, binary=True)
+    return None if passages is None else tuple(passages)
 
 
 async def which_pass(
@@ -171,19 +177,23 @@ async def which_pass(
     passages: Sequence[int],
 ) -> set[int]:
     """Those of these passages, which lie in these spaces, that are of memories of which `where` holds."""
-    rows = await fetch_rows(
-        conn,
+    query = _query(
         """
-        SELECT passage, source_id FROM passages
-         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND passage = ANY(%(passages)s)
-           AND source_kind = 'memory'
+        WITH sources AS MATERIALIZED (
+            SELECT p.passage, p.source_id FROM passages p
+             WHERE p.account = %(account)s AND p.space = ANY(%(spaces)s) AND p.passage = ANY(%(passages)s)
+               AND p.source_kind = 'memory'
+        ), passing AS MATERIALIZED (
+            SELECT m.id {source} AND m.id = ANY (ARRAY(SELECT source_id FROM sources)) {where}
+        )
+        SELECT coalesce(array_agg(s.passage), '{{}}') FROM sources s WHERE s.source_id IN (SELECT id FROM passing)
         """,
-        {"spaces": list(spaces), "passages": list(passages)},
+        shape,
+        where,
     )
-    sources: dict[int, str] = dict(rows)
-    query = _query("SELECT m.id {source} AND m.id = ANY(%(ids)s) {where}", shape, where)
-    passing = set(await fetch_column(conn, query, {**params, "ids": list(set(sources.values()))}))
-    return {passage for passage, source in sources.items() if source in passing}
+    given = {**params, "spaces": list(spaces), "passages": list(passages)}
+    [found] = await fetch_column(conn, query, given, binary=True)
+    return set(found)
 
 
 # -------------------------------------------------------------------------------------------------------- writing
@@ -204,13 +214,15 @@ async def update(conn: Connection, before: Memory, after: Memory) -> None:
 async def put_away(
     conn: Connection,
     ids: Sequence[str],
+    change: str,
+    changed_by: str | None,
     *,
     deleted_at: datetime | None = None,
     cold_at: datetime | None = None,
     superseded_by: str | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Another version each, to the trash or the cold tier. Returns of each space how many were in neither before, and
-    their bytes.
+    """To the trash or the cold tier, with another version of each, in one statement: there may be tens of thousands.
+    Returns of each space how many were in neither before, and their bytes.
     """
     return await fetch_rows(
         conn,
@@ -223,12 +235,24 @@ async def put_away(
                                   cold_at = coalesce(%(cold)s, m.cold_at),
                                   superseded_by = coalesce(%(by)s, m.superseded_by), version = m.version + 1,
                                   version_bytes = m.version_bytes + octet_length(m.title) + octet_length(m.content)
-              FROM was WHERE m.account = %(account)s AND m.id = was.id)
+              FROM was WHERE m.account = %(account)s AND m.id = was.id
+            RETURNING m.account, m.space, m.id, m.version, m.title, m.content, m.summary, m.tags, m.metadata,
+                      m.visibility
+        ), noted AS (
+            INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, tags,
+                                         metadata, visibility, changed_by)
+            SELECT account, space, id, version, %(change)s, title, content, summary, tags, metadata, visibility,
+                   %(changed_by)s
+              FROM done WHERE account = %(account)s
+            ON CONFLICT DO NOTHING)
         SELECT space, count(*) FILTER (WHERE live), coalesce(sum(kept_bytes) FILTER (WHERE live), 0)::bigint
           FROM was GROUP BY space
         """,
-        {"ids": list(ids), "deleted": deleted_at, "cold": cold_at, "by": superseded_by},
-    )
+        {
+            "ids": texts(ids), "deleted": deleted_at, "cold": cold_at, "by": superseded_by, "change": change,
+            "changed_by": changed_by,
+        },
+    )  # fmt: skip
 
 
 async def add_version(conn: Connection, ids: Sequence[str], change: str, changed_by: str | None) -> None:
@@ -293,7 +317,7 @@ async def count_in(conn: Connection, space: int, *, memories: int, size: int) ->
     await conn.execute(
         """
         UPDATE spaces SET memory_count = memory_count + %(memories)s, size_bytes = size_bytes + %(size)s,
-                          changed_at = now()
+                          changed_at = now(), revision = revision + 1
          WHERE account = %(account)s AND space = %(space)s
         """,
         {"memories": memories, "size": size, "space": space},

@@ -1,17 +1,19 @@
 """Passages: what can be found, with their terms, and which of them still wait for vectors."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import LiteralString
+from itertools import chain
+from typing import Any, LiteralString
 
-from psycopg.types.json import Jsonb
+import numpy as np
 
 from keepstone.model.message import NewPassage
-from keepstone.store.db import Connection, columns_of, fetch_all, fetch_rows, fetch_value, take_time, update_rows
+from keepstone.store.arrays import booleans, integers, jsons, repeated_texts, smallints, texts, times
+from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value, take_time, update_rows
 
-_AT_ONCE = 500  # passages in one statement
-_FEW = 100  # sources that are gone in no time
+AT_ONCE = 2_000  # passages in one statement: of a book neither we nor the database should have too much at once
+_FEW = 100  # passages that are ready in no time, and sources that are gone in no time
 TURN_BEFORE = 400  # characters of it: more than an embedder reads
 
 
@@ -19,59 +21,108 @@ TURN_BEFORE = 400  # characters of it: more than an embedder reads
 class Pending:
     space: int
     passage: int
+    source_kind: str
     speaker: str | None
     text: str
 
 
-async def insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -> None:
-    """Store them with their postings and count them in. The caller holds the space's row."""
-    # Of a book neither the event loop nor the database should have too much at once.
-    for start in range(0, len(passages), _AT_ONCE):
-        await _insert(conn, space, passages[start : start + _AT_ONCE])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageColumns:
+    """Passages as one statement takes them, with their postings in the order of the index over terms."""
+
+    number: int
+    columns: Mapping[str, Any]
 
 
-async def _insert(conn: Connection, space: int, passages: Sequence[NewPassage]) -> None:
-    counts = [sum(item.frequencies.values()) for item in passages]
+async def insert(
+    conn: Connection, space: int, passages: Sequence[NewPassage], *, size: int | None = None, scheduled: bool = False
+) -> None:
+    """Store them with their postings and count them in. The caller holds the space's row. With `size` the space grows
+    by so many bytes, and has changed; `scheduled`: a job that indexes what is new is on its way from now on.
+    """
+    for start in range(0, len(passages), AT_ONCE):
+        part = passages[start : start + AT_ONCE]
+        columns = columns_of(part) if len(part) <= _FEW else await asyncio.to_thread(columns_of, part)
+        await insert_columns(conn, space, columns, size=None if start else size, scheduled=scheduled)
+
+
+async def insert_columns(
+    conn: Connection, space: int, passages: PassageColumns, *, size: int | None = None, scheduled: bool = False
+) -> None:
+    """The same for passages that are ready for it. Their numbers grow in their order."""
     await conn.execute(
         """
-        WITH new AS MATERIALIZED (
-            SELECT * FROM unnest(%(source_kind)s::text[], %(source_id)s::text[], %(part)s::int[], %(speaker)s::text[],
-                                 %(at)s::timestamptz[], %(session)s::text[], %(visibility)s::text[],
-                                 %(text)s::text[], %(terms)s::text[], %(frequencies)s::text[], %(counts)s::int[],
-                                 %(answers)s::text[], %(foreign)s::boolean[], %(places)s::jsonb[])
-                     WITH ORDINALITY AS i (source_kind, source_id, part, speaker, at, session, visibility, text, terms,
-                                           frequencies, term_count, answers, foreign_text, place, number)
-        ), stored AS (
+        WITH stored AS (
             INSERT INTO passages (account, space, source_kind, source_id, part, speaker, at, session, visibility, text,
                                   terms, term_count, answers, foreign_text, place)
             SELECT %(account)s, %(space)s, source_kind, source_id, part, speaker, at, session, visibility, text,
                    string_to_array(terms, ' '), term_count, answers, foreign_text, place
-              FROM new ORDER BY number
-            RETURNING passage, source_kind, source_id, part, terms
+              FROM unnest(%(source_kind)s::text[], %(source_id)s::text[], %(part)s::int[], %(speaker)s::text[],
+                          %(at)s::timestamptz[], %(session)s::text[], %(visibility)s::text[], %(text)s::text[],
+                          %(terms)s::text[], %(counts)s::int[], %(answers)s::text[], %(foreign)s::boolean[],
+                          %(places)s::jsonb[])
+                     WITH ORDINALITY AS i (source_kind, source_id, part, speaker, at, session, visibility, text, terms,
+                                           term_count, answers, foreign_text, place, number)
+             ORDER BY number
+            RETURNING passage, term_count
+        ), numbered AS MATERIALIZED (
+            SELECT array_agg(passage ORDER BY passage) AS passages,
+                   array_agg(least(term_count, 32767)::smallint ORDER BY passage) AS lengths
+              FROM stored
         ), posted AS (
             INSERT INTO terms (account, space, term, passage, frequency, length)
-            SELECT %(account)s, %(space)s, posting.term, s.passage, posting.frequency, least(n.term_count, 32767)
-              FROM stored s JOIN new n USING (source_kind, source_id, part)
-                   CROSS JOIN LATERAL unnest(s.terms, string_to_array(n.frequencies, ' ')::smallint[])
-                                      AS posting (term, frequency)
+            SELECT %(account)s, %(space)s, posting.term, (SELECT passages FROM numbered)[posting.of_passage],
+                   posting.frequency, (SELECT lengths FROM numbered)[posting.of_passage]
+              FROM unnest(%(posted_terms)s::text[], %(posted_passages)s::int[], %(posted_frequencies)s::smallint[])
+                   AS posting (term, of_passage, frequency)
+        ), counted AS (
+            UPDATE spaces SET passages = passages + %(number)s, term_total = term_total + %(total)s,
+                              foreign_text = foreign_text OR %(any_foreign)s, version = version + 1,
+                              size_bytes = size_bytes + coalesce(%(size)s::bigint, 0),
+                              changed_at = CASE WHEN %(size)s::bigint IS NULL THEN changed_at ELSE now() END,
+                              indexing_scheduled = indexing_scheduled OR %(scheduled)s
+             WHERE account = %(account)s AND space = %(space)s RETURNING version
         )
-        UPDATE spaces SET passages = passages + %(number)s, term_total = term_total + %(total)s,
-                          foreign_text = foreign_text OR %(any_foreign)s
-         WHERE account = %(account)s AND space = %(space)s
+        INSERT INTO space_changes (account, space, version, passages)
+        SELECT %(account)s, %(space)s, version, (SELECT passages FROM numbered) FROM counted
         """,
-        columns_of(passages, "source_kind", "source_id", "part", "speaker", "at", "session", "visibility", "text")
-        | columns_of(passages, "answers", "foreign")
-        | {
-            "space": space,
-            "terms": [" ".join(item.frequencies) for item in passages],
-            "frequencies": [" ".join(str(min(n, 32767)) for n in item.frequencies.values()) for item in passages],
-            "counts": counts,
-            "number": len(passages),
-            "total": sum(counts),
-            "any_foreign": any(item.foreign for item in passages),
-            "places": [None if item.place is None else Jsonb(item.place) for item in passages],
-        },
+        {**passages.columns, "number": passages.number, "space": space, "size": size, "scheduled": scheduled},
     )
+
+
+def columns_of(passages: Sequence[NewPassage]) -> PassageColumns:
+    """Takes long for thousands of them: then not in the event loop."""
+    counts = [sum(item.frequencies.values()) for item in passages]
+    written = list(chain.from_iterable(item.frequencies for item in passages))
+    vocabulary = sorted(set(written))
+    numbers = {term: number for number, term in enumerate(vocabulary)}
+    posted = np.fromiter(map(numbers.__getitem__, written), np.int32, len(written))
+    order = np.argsort(posted, kind="stable")
+    of_passage = np.repeat(np.arange(1, len(passages) + 1), [len(item.frequencies) for item in passages])
+    frequencies = np.fromiter(
+        chain.from_iterable(item.frequencies.values() for item in passages), np.int64, len(written)
+    )
+    columns = {
+        "source_kind": texts(item.source_kind for item in passages),
+        "source_id": texts(item.source_id for item in passages),
+        "part": integers([item.part for item in passages]),
+        "speaker": texts(item.speaker for item in passages),
+        "at": times(item.at for item in passages),
+        "session": texts(item.session for item in passages),
+        "visibility": texts(item.visibility for item in passages),
+        "text": texts(item.text for item in passages),
+        "terms": texts(" ".join(item.frequencies) for item in passages),
+        "counts": integers(counts),
+        "answers": texts(item.answers for item in passages),
+        "foreign": booleans([item.foreign for item in passages]),
+        "places": jsons(item.place for item in passages),
+        "posted_terms": repeated_texts(vocabulary, np.bincount(posted, minlength=len(vocabulary)).tolist()),
+        "posted_passages": integers(of_passage[order]),
+        "posted_frequencies": smallints(np.minimum(frequencies[order], 32767)),
+        "total": sum(counts),
+        "any_foreign": any(item.foreign for item in passages),
+    }
+    return PassageColumns(number=len(passages), columns=columns)
 
 
 # Who spoke next, in the session of each of `these` and for the same readers, unless it is one of them itself: its
@@ -81,10 +132,13 @@ _BEHIND: LiteralString = """
         SELECT DISTINCT n.space, n.passage
           FROM these t
          CROSS JOIN LATERAL (
-            SELECT p.space, p.passage FROM passages p
-             WHERE p.account = %(account)s AND p.space = t.space AND p.session = t.session
-               AND p.visibility = t.visibility AND p.source_kind = 'message' AND (p.at, p.passage) > (t.at, t.passage)
-             ORDER BY p.at, p.passage LIMIT 1) n
+            SELECT s.space, s.passage FROM (
+                SELECT p.space, p.passage, p.source_kind FROM passages p
+                 WHERE p.account = %(account)s AND p.space = t.space AND p.session = t.session
+                   AND p.visibility = t.visibility AND (p.at, p.passage) > (t.at, t.passage)
+                 ORDER BY p.at, p.passage
+                OFFSET 0) s
+             WHERE s.source_kind = 'message' LIMIT 1) n
          WHERE t.session IS NOT NULL
            AND NOT EXISTS (SELECT FROM these o WHERE o.space = n.space AND o.passage = n.passage)
     ), waiting AS (
@@ -117,6 +171,13 @@ _WITHOUT_VECTORS: LiteralString = """
 """
 
 
+_NOTE_OUTDATED: LiteralString = """
+        INSERT INTO space_changes (account, space, version, passages)
+        SELECT %(account)s, c.space, c.version, ARRAY(SELECT o.passage FROM outdated o WHERE o.space = c.space)
+          FROM changed c
+"""
+
+
 async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) -> None:
     """Those of these sources, in whichever of the spaces that the transaction reaches they are; with their terms and
     vectors, and their spaces count them out. Who spoke next waits for vectors anew. Where messages go, the caller holds
@@ -140,10 +201,14 @@ async def delete(conn: Connection, source_kind: str, source_ids: Sequence[str]) 
                     OFFSET 0) posting))
         ), {_BEHIND}, outdated AS (
             SELECT space, passage FROM these UNION ALL SELECT space, passage FROM behind
-        ), {_WITHOUT_VECTORS}
-        UPDATE spaces s SET passages = s.passages - g.number, term_total = s.term_total - g.total
-          FROM (SELECT space, count(*) AS number, sum(term_count) AS total FROM these GROUP BY space) g
-         WHERE s.account = %(account)s AND s.space = g.space
+        ), {_WITHOUT_VECTORS}, changed AS (
+            UPDATE spaces s SET passages = s.passages - g.number, term_total = s.term_total - g.total,
+                                version = s.version + 1
+              FROM (SELECT space, count(*) AS number, sum(term_count) AS total FROM these GROUP BY space) g
+             WHERE s.account = %(account)s AND s.space = g.space
+            RETURNING s.space, s.version
+        )
+        {_NOTE_OUTDATED}
         """,
         {"kind": source_kind, "ids": list(source_ids)},
     )
@@ -156,8 +221,12 @@ async def await_vectors_behind(conn: Connection, message_ids: Sequence[str]) -> 
         WITH these AS MATERIALIZED (
             SELECT space, passage, at, session, visibility FROM passages
              WHERE account = %(account)s AND source_kind = 'message' AND source_id = ANY(%(ids)s)
-        ), {_BEHIND}, outdated AS (SELECT space, passage FROM behind), {_WITHOUT_VECTORS}
-        SELECT
+        ), {_BEHIND}, outdated AS (SELECT space, passage FROM behind), {_WITHOUT_VECTORS}, changed AS (
+            UPDATE spaces s SET version = s.version + 1
+             WHERE s.account = %(account)s AND s.space IN (SELECT space FROM outdated)
+            RETURNING s.space, s.version
+        )
+        {_NOTE_OUTDATED}
         """,
         {"ids": list(message_ids)},
     )
@@ -165,61 +234,44 @@ async def await_vectors_behind(conn: Connection, message_ids: Sequence[str]) -> 
 
 async def turns_before(conn: Connection, space: int, passages: Sequence[int]) -> dict[int, tuple[str | None, str]]:
     """What was said just before those of these that begin a turn, in their session and for the same readers: speaker
-    and the end of the text, by passage.
+    and the end of the text, by passage. Looked up by its key (OFFSET 0 keeps it so) and backwards in an index, without
+    sorting: of a table that was just filled the planner knows too little, and would read all of the space for each.
     """
+    await conn.execute("SET LOCAL enable_sort = off")
     rows = await fetch_rows(
         conn,
         """
         SELECT c.passage, b.speaker, right(b.text, %(most)s)
-          FROM passages c
+          FROM unnest(%(passages)s::bigint[]) AS i (passage)
          CROSS JOIN LATERAL (
-            SELECT p.speaker, p.text FROM passages p
-             WHERE p.account = %(account)s AND p.space = %(space)s AND p.session = c.session
-               AND p.visibility = c.visibility AND p.source_kind = 'message' AND (p.at, p.passage) < (c.at, c.passage)
-             ORDER BY p.at DESC, p.passage DESC LIMIT 1) b
-         WHERE c.account = %(account)s AND c.space = %(space)s AND c.passage = ANY(%(passages)s)
-           AND c.source_kind = 'message' AND c.part = 0
+            SELECT p.passage, p.source_kind, p.part, p.session, p.visibility, p.at FROM passages p
+             WHERE p.account = %(account)s AND p.space = %(space)s AND p.passage = i.passage
+            OFFSET 0) c
+         CROSS JOIN LATERAL (
+            SELECT t.speaker, t.text FROM (
+                SELECT p.speaker, p.text, p.source_kind FROM passages p
+                 WHERE p.account = %(account)s AND p.space = %(space)s AND p.session = c.session
+                   AND p.visibility = c.visibility AND (p.at, p.passage) < (c.at, c.passage)
+                 ORDER BY p.at DESC, p.passage DESC
+                OFFSET 0) t
+             WHERE t.source_kind = 'message' LIMIT 1) b
+         WHERE c.source_kind = 'message' AND c.part = 0
         """,
         {"space": space, "passages": list(passages), "most": TURN_BEFORE},
     )
+    await conn.execute("SET LOCAL enable_sort = on")
     return {passage: (speaker, text) for passage, speaker, text in rows}
 
 
-async def number(conn: Connection, space: int, source_kind: str, source_id: str) -> int:
-    """Of the first passage of something."""
-    return await fetch_value(
-        conn,
-        """
-        SELECT passage FROM passages
-         WHERE account = %(account)s AND space = %(space)s AND source_kind = %(kind)s AND source_id = %(id)s
-         ORDER BY part LIMIT 1
-        """,
-        {"space": space, "kind": source_kind, "id": source_id},
-    )
-
-
-async def last_session(conn: Connection, space: int) -> tuple[datetime, str] | None:
-    """When somebody last spoke in this space, and in which session."""
-    rows = await fetch_rows(
-        conn,
-        """
-        SELECT at, session FROM passages WHERE account = %(account)s AND space = %(space)s AND session IS NOT NULL
-         ORDER BY at DESC, passage DESC LIMIT 1
-        """,
-        {"space": space},
-    )
-    return rows[0] if rows else None
-
-
 _PASSAGE: LiteralString = """
-    SELECT space, passage, speaker, text FROM passages WHERE account = %(account)s AND space = %(space)s
+    SELECT space, passage, source_kind, speaker, text FROM passages WHERE account = %(account)s AND space = %(space)s
 """
 
 
-async def pending(conn: Connection, space: int, *, limit: int) -> list[Pending]:
-    """Passages that still lack a vector, the oldest first."""
-    query: LiteralString = f"{_PASSAGE} AND pending ORDER BY passage LIMIT %(limit)s"
-    return await fetch_all(conn, Pending, query, {"space": space, "limit": limit})
+async def pending(conn: Connection, space: int, *, limit: int, behind: int = 0) -> list[Pending]:
+    """Passages that still lack a vector, the oldest first, from behind that one on."""
+    query: LiteralString = f"{_PASSAGE} AND pending AND passage > %(passage)s ORDER BY passage LIMIT %(limit)s"
+    return await fetch_all(conn, Pending, query, {"space": space, "passage": behind, "limit": limit})
 
 
 async def after(conn: Connection, space: int, passage: int, *, limit: int) -> list[Pending]:

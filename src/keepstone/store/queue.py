@@ -136,6 +136,19 @@ class Queue:
             {"lock": lock, "queue": queue},
         )
 
+    async def anybody_waits(self, lane: Lane) -> bool:
+        """Whether a job of this lane could begin now."""
+        async with self._connection() as conn:
+            return await fetch_value(
+                conn,
+                """
+                SELECT EXISTS (SELECT FROM procrastinate_jobs
+                                WHERE status = 'todo' AND queue_name = %(queue)s AND priority >= %(priority)s
+                                  AND (scheduled_at IS NULL OR scheduled_at <= now()))
+                """,
+                {"queue": lane.name, "priority": lane.priority},
+            )
+
     async def add_anywhere(self, task: str, **args: Any) -> None:
         """Enqueue a task of the whole server, outside of any write."""
         await self.app.configure_task(task).defer_async(**args)

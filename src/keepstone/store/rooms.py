@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 from psycopg.types.json import Jsonb
 
 from keepstone.model.page import Page, PageRequest
-from keepstone.model.room import Room, Thread, Utterance
+from keepstone.model.room import Agent, Room, Thread, Utterance
 from keepstone.model.workspace import Member
 from keepstone.store.db import (
     Connection,
@@ -17,6 +17,7 @@ from keepstone.store.db import (
     fetch_column,
     fetch_one,
     fetch_page,
+    fetch_rows,
     fetch_value,
     insert_new_row,
     insert_returning,
@@ -137,6 +138,35 @@ async def agents(conn: Connection, space: int, *, when_said: str | None = None) 
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAmong:
+    """An agent of a room, and all that are in it."""
+
+    agent: Agent
+    slugs: list[str]
+
+
+async def agent_among(conn: Connection, space: int, slug: str) -> AgentAmong | None:
+    """None if it is not in the room."""
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT ARRAY(SELECT r.agent FROM room_agents r JOIN agents o ON o.account = r.account AND o.slug = r.agent
+                      WHERE r.account = %(account)s AND r.space = %(space)s AND o.deleted_at IS NULL
+                      ORDER BY r.added_at, r.agent),
+               a.slug, a.name, a.context_window, a.instructions, a.created_by, a.created_at, a.updated_at
+          FROM agents a
+         WHERE a.account = %(account)s AND a.slug = %(slug)s AND a.deleted_at IS NULL
+        """,
+        {"space": space, "slug": slug},
+    )
+    for slugs, *values in rows:
+        if slug in slugs:
+            names = ("slug", "name", "context_window", "instructions", "created_by", "created_at", "updated_at")
+            return AgentAmong(agent=Agent(**dict(zip(names, values, strict=True))), slugs=slugs)
+    return None
+
+
 async def part(conn: Connection, space: int, kind: str, agent: str) -> int:
     """Where this agent keeps what it remembers of the place; made when it was not there."""
     this = {"part_of": space, "name": f"{space}/{agent}"}
@@ -161,6 +191,36 @@ async def named(conn: Connection, kind: str, names: Sequence[str]) -> list[int]:
     """The spaces of these profiles, or projects."""
     where = {"kind": kind, "name": list(names), "part_of": None, "deleted_at": None}
     return await select_column(conn, "spaces", "space", where)
+
+
+async def read_by_agent(
+    conn: Connection, room: int, agent: str, *, profiles: Sequence[str], project: str | None, account_id: str
+) -> list[int]:
+    """The spaces beside the room's own that an agent reads there: these profiles, the project, its own parts of all of
+    them and of the room, and what is the account's.
+    """
+    named = [*(("profile", user) for user in profiles), *([("project", project)] if project else [])]
+    return await fetch_column(
+        conn,
+        """
+        WITH places AS MATERIALIZED (
+            SELECT s.space, s.kind FROM spaces s
+              JOIN unnest(%(kinds)s::text[], %(names)s::text[]) AS n (kind, name) ON n.kind = s.kind AND n.name = s.name
+             WHERE s.account = %(account)s AND s.part_of IS NULL AND s.deleted_at IS NULL)
+        SELECT space FROM places
+        UNION ALL
+        SELECT p.space FROM spaces p
+         WHERE p.account = %(account)s
+           AND p.part_of = ANY(%(room)s || ARRAY(SELECT space FROM places WHERE kind <> 'global'))
+           AND split_part(p.name, '/', 2) = %(agent)s AND p.deleted_at IS NULL
+        """,
+        {
+            "kinds": [*(kind for kind, _ in named), "global"],
+            "names": [*(name for _, name in named), account_id],
+            "room": room,
+            "agent": agent,
+        },
+    )
 
 
 async def say(

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection
 
-from keepstone.store.db import Connection, insert_new_row, select_value, update_rows
+from keepstone.store import leftovers
+from keepstone.store.db import Connection, fetch_rows, fetch_value, insert_new_row, select_value, update_rows
 
 
 async def ensure(
@@ -32,28 +33,38 @@ async def hold(conn: Connection, *, kind: str, name: str, owner: str | None) -> 
 
 async def lock(conn: Connection, spaces: Collection[int]) -> None:
     """Until the transaction ends, nobody else changes what is in them; always in one order, so that nobody waits for
-    somebody who waits for them.
+    somebody who waits for them. What is left of what was in one goes before anything is added.
     """
-    await conn.execute(
+    rows = await fetch_rows(
+        conn,
         """
-        SELECT FROM spaces WHERE account = %(account)s AND space = ANY(%(spaces)s)
+        SELECT space, leftover AND space = ANY (current_setting('keepstone.spaces')::bigint[]) FROM spaces
+         WHERE account = %(account)s AND space = ANY(%(spaces)s)
          ORDER BY space FOR NO KEY UPDATE
         """,
         {"spaces": list(spaces)},
     )
+    for space in [space for space, leftover in rows if leftover]:
+        await leftovers.clear(conn, space)
 
 
-async def keep_still(conn: Connection, space: int) -> None:
-    """Until the transaction ends, nobody changes what is in it; others may do the same beside this."""
-    await conn.execute(
-        "SELECT FROM spaces WHERE account = %(account)s AND space = %(space)s FOR SHARE", {"space": space}
-    )
+async def revision(conn: Connection, space: int) -> int:
+    """Another with every memory that is kept, changed or put away in it."""
+    return await select_value(conn, "spaces", "revision", {"space": space})
 
 
 async def mark_indexing_scheduled(conn: Connection, space: int) -> bool:
     """Whether no job was scheduled yet that indexes what is new; from now on one is."""
-    idle = {"space": space, "indexing_scheduled": False}
-    return await update_rows(conn, "spaces", idle, {"indexing_scheduled": True}) > 0
+    return bool(
+        await fetch_value(
+            conn,
+            """
+            UPDATE spaces SET indexing_scheduled = true
+             WHERE account = %(account)s AND space = %(space)s AND NOT indexing_scheduled RETURNING true
+            """,
+            {"space": space},
+        )
+    )
 
 
 async def mark_indexing_begun(conn: Connection, space: int) -> None:

@@ -13,6 +13,7 @@ from keepstone.store.db import (
     fetch_all,
     fetch_one,
     fetch_page,
+    fetch_rows,
     fetch_value,
     insert_row,
     select_row,
@@ -38,6 +39,7 @@ class Compaction:
     content: str
     beyond: int
     source_ids: list[str]
+    since: datetime  # of this one and of all that it took the place of: it stands for what they stood for
 
 
 async def insert_compaction(
@@ -60,7 +62,10 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
         """
         SELECT s.id, s.content,
                coalesce((SELECT max(m.seq) FROM messages m WHERE m.account = s.account AND m.id = ANY(s.source_ids)),
-                        0) AS beyond, s.source_ids
+                        0) AS beyond, s.source_ids,
+               (SELECT min(o.starts_at) FROM summaries o
+                 WHERE o.account = s.account AND o.space = s.space AND o.thread_id = s.thread_id
+                   AND o.tier = s.tier) AS since
           FROM summaries s
          WHERE s.account = %(account)s AND s.space = %(space)s AND s.thread_id = %(thread)s AND s.tier = 'compaction'
            AND s.superseded_at IS NULL
@@ -115,6 +120,32 @@ async def that_hold(
     return latest_first[::-1]
 
 
+async def before_now(conn: Connection, space: int) -> list[Summary]:
+    """What stands for the time before the last messages: the last week, the days after it, the sessions after those,
+    each in the order of time.
+    """
+    return await fetch_all(
+        conn,
+        Summary,
+        f"""
+        WITH week AS ({_SUMMARY} AND space = %(space)s AND tier = 'week' AND superseded_at IS NULL
+                       ORDER BY starts_at DESC, id DESC LIMIT 1),
+             -- Sub-selects of their own: only so is the time a condition on the index and not asked of every row.
+             day AS ({_SUMMARY} AND space = %(space)s AND tier = 'day' AND superseded_at IS NULL
+                        AND starts_at >= (SELECT coalesce(max(ends_at), '-infinity') FROM week)
+                      ORDER BY starts_at DESC, id DESC LIMIT 3),
+             last AS (SELECT ends_at FROM (SELECT * FROM week UNION ALL SELECT * FROM day) AS longer
+                       ORDER BY tier, starts_at DESC, id DESC LIMIT 1),
+             session AS ({_SUMMARY} AND space = %(space)s AND tier = 'session' AND superseded_at IS NULL
+                            AND starts_at >= (SELECT coalesce(max(ends_at), '-infinity') FROM last)
+                          ORDER BY starts_at DESC, id DESC LIMIT 3)
+        SELECT * FROM (SELECT * FROM week UNION ALL SELECT * FROM day UNION ALL SELECT * FROM session) AS summary
+         ORDER BY array_position(ARRAY['week', 'day', 'session'], tier), starts_at, id
+        """,
+        {"space": space},
+    )
+
+
 async def of_thread(conn: Connection, thread_id: str) -> Summary | None:
     where = {"thread_id": thread_id, "tier": "thread", "superseded_at": None}
     return await select_row(conn, Summary, "summaries", where)
@@ -130,6 +161,27 @@ async def page(conn: Connection, space: int, tier: str | None, page: PageRequest
 async def by_ids(conn: Connection, ids: Sequence[str]) -> dict[str, Summary]:
     summaries = await select_rows(conn, Summary, "summaries", {"id": list(ids), "superseded_at": None})
     return {summary.id: summary for summary in summaries}
+
+
+async def messages_behind(conn: Connection, ids: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The messages that each of these stands for, down through the tiers."""
+    rows = await fetch_rows(
+        conn,
+        """
+        WITH RECURSIVE parts AS (
+            SELECT s.id AS summary, s.tier, s.source_ids FROM summaries s
+             WHERE s.account = %(account)s AND s.id = ANY(%(ids)s)
+            UNION
+            SELECT p.summary, s.tier, s.source_ids
+              FROM parts p JOIN summaries s ON s.account = %(account)s AND s.id = ANY(p.source_ids)
+             WHERE p.tier IN ('day', 'week'))
+        SELECT summary, array_agg(message)
+          FROM parts CROSS JOIN LATERAL unnest(source_ids) AS message
+         WHERE tier NOT IN ('day', 'week') GROUP BY summary
+        """,
+        {"ids": list(ids)},
+    )
+    return {summary: frozenset(behind) for summary, behind in rows}
 
 
 async def first_since(conn: Connection, space: int, tier: str, since: datetime) -> datetime | None:

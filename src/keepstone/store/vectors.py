@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_value, select_rows, select_value
+from keepstone.store import changes
+from keepstone.store.arrays import bigints, byte_strings, reals
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_value, select_rows, select_value
 
 Vector = NDArray[np.float32]
 
@@ -72,20 +74,23 @@ async def vector_sets(conn: Connection) -> dict[str, VectorSet]:
 async def store_vectors(
     conn: Connection, space: int, vector_set: int, vectors: Mapping[int, Vector], tokens: Mapping[int, bytes]
 ) -> None:
-    """Of passages that are still there; done twice it changes nothing."""
+    """Of passages that are still there; done twice it changes nothing. The caller holds the space's row."""
+    await changes.note(conn, space, list(vectors))
     await conn.execute(
         """
         INSERT INTO vectors (account, space, vector_set, passage, embedding)
-        SELECT p.account, p.space, %(set)s, p.passage, i.value::halfvec
-          FROM unnest(%(passages)s::bigint[], %(values)s::text[]) AS i (passage, value)
+        SELECT p.account, p.space, %(set)s, p.passage,
+               (%(values)s::real[])[(i.number - 1) * %(dimension)s + 1 : i.number * %(dimension)s]::halfvec
+          FROM unnest(%(passages)s::bigint[]) WITH ORDINALITY AS i (passage, number)
           JOIN passages p ON p.account = %(account)s AND p.space = %(space)s AND p.passage = i.passage
         ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET embedding = excluded.embedding
         """,
         {
             "space": space,
             "set": vector_set,
-            "passages": list(vectors),
-            "values": [literal(v) for v in vectors.values()],
+            "passages": bigints(list(vectors)),
+            "values": reals(np.stack(list(vectors.values()))),
+            "dimension": len(next(iter(vectors.values()))),
         },
     )
     if tokens:
@@ -97,8 +102,86 @@ async def store_vectors(
               JOIN passages p ON p.account = %(account)s AND p.space = %(space)s AND p.passage = i.passage
             ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET tokens = excluded.tokens
             """,
-            {"space": space, "set": vector_set, "passages": list(tokens), "values": list(tokens.values())},
+            {
+                "space": space,
+                "set": vector_set,
+                "passages": bigints(list(tokens)),
+                "values": byte_strings(list(tokens.values())),
+            },
         )
+
+
+async def store_beginning(
+    conn: Connection, space: int, of_model: tuple[str, int], source: tuple[str, str], vector: Vector,
+    tokens: bytes | None,
+) -> bool:  # fmt: skip
+    """Of the first passage of something that was just stored: its kind and id. `of_model` is its name and dimension;
+    false, and nothing done, if that has no set in the account yet. The caller holds the space's row.
+    """
+    return bool(
+        await fetch_value(
+            conn,
+            """
+            WITH those AS MATERIALIZED (
+                SELECT p.passage, s.vector_set FROM passages p CROSS JOIN vector_sets s
+                 WHERE p.account = %(account)s AND p.space = %(space)s AND p.source_kind = %(kind)s
+                   AND p.source_id = %(id)s AND p.part = 0
+                   AND s.account = %(account)s AND s.model = %(model)s AND s.dimension = %(dimension)s
+            ), pooled AS (
+                INSERT INTO vectors (account, space, vector_set, passage, embedding)
+                SELECT %(account)s, %(space)s, vector_set, passage, %(vector)s::halfvec FROM those
+                ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET embedding = excluded.embedding
+            ), by_token AS (
+                INSERT INTO token_vectors (account, space, vector_set, passage, tokens)
+                SELECT %(account)s, %(space)s, vector_set, passage, %(tokens)s FROM those
+                 WHERE %(tokens)s::bytea IS NOT NULL
+                ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET tokens = excluded.tokens
+            ), counted AS (
+                UPDATE spaces SET version = version + 1
+                 WHERE account = %(account)s AND space = %(space)s AND EXISTS (SELECT FROM those) RETURNING version
+            )
+            INSERT INTO space_changes (account, space, version, passages)
+            SELECT %(account)s, %(space)s, version, ARRAY(SELECT passage FROM those) FROM counted
+            RETURNING true
+            """,
+            {
+                "space": space, "kind": source[0], "id": source[1], "model": of_model[0], "dimension": of_model[1],
+                "vector": literal(vector), "tokens": tokens,
+            },
+        )
+    )  # fmt: skip
+
+
+async def near_since(
+    conn: Connection, space: int, vector_set: int, vector: Vector, passages: Sequence[int], versions: tuple[int, int]
+) -> dict[int, float] | None:
+    """How near these passages are in meaning, and whatever changed in the space from the one version to the other; None
+    where that is forgotten.
+    """
+    near = await fetch_dict(
+        conn,
+        """
+        WITH changed AS MATERIALIZED (
+            SELECT passages FROM space_changes
+             WHERE account = %(account)s AND space = %(space)s AND version > %(since)s
+        )
+        SELECT 0, count(*)::real FROM changed
+        UNION ALL
+        SELECT v.passage, -(v.embedding <#> %(vector)s::halfvec)
+          FROM (SELECT unnest(%(passages)s::bigint[]) UNION SELECT unnest(passages) FROM changed) AS these (passage)
+          JOIN vectors v ON v.account = %(account)s AND v.space = %(space)s AND v.vector_set = %(set)s
+           AND v.passage = these.passage
+        """,
+        {
+            "passages": list(passages),
+            "since": versions[0],
+            "space": space,
+            "set": vector_set,
+            "vector": literal(vector),
+        },
+    )
+    complete = near.pop(0) == versions[1] - versions[0]
+    return dict(sorted(near.items(), key=lambda item: -item[1])) if complete else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ import {
   IconZoomQuestion,
 } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
-import { Suspense, useEffect } from 'react'
+import { Suspense } from 'react'
 import { Outlet, NavLink as RouterLink, useLocation } from 'react-router'
 import { api } from '@/api/client'
 import { Waiting } from '@/parts/Waiting'
@@ -61,8 +61,8 @@ export function Frame() {
   const me = useMe()
   const nobody = useSignedOut()
   const place = useLocation()
+  // Closed by whatever is chosen in it, not by the place that changes: a page may come late, and the menu be open again.
   const [opened, { toggle, close }] = useDisclosure()
-  useEffect(close, [place.pathname])
   const pages = [
     ...PAGES.filter((page) => !nobody || page.name === 'pricing'),
     ...(me?.user?.is_admin ? [{ name: 'console', to: '/x_console', icon: IconTool } as const] : []),
@@ -91,7 +91,10 @@ export function Frame() {
             color="gray"
             size="lg"
             aria-label={words('search')}
-            onClick={openSearch}
+            onClick={() => {
+              close()
+              openSearch()
+            }}
             display={nobody ? 'none' : undefined}
           >
             <IconSearch {...ICON} />

@@ -1,8 +1,8 @@
 import { useDebouncedValue } from '@mantine/hooks'
 import { createSpotlight, Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight'
 import '@mantine/spotlight/styles.css'
-import { IconSearch } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
+import { IconDots, IconSearch } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { useNavigate } from 'react-router'
 import { api, ok } from '@/api/client'
@@ -20,17 +20,27 @@ export function Search() {
   const go = useNavigate()
   const [asked, setAsked] = useState('')
   const [settled] = useDebouncedValue(asked.trim(), 200)
+  const [loose, setLoose] = useState('') // the question of which also less relevant results are wanted
+  const everything = loose !== '' && loose === settled
   const found = useQuery({
-    queryKey: ['capsules', 'everywhere', settled],
+    queryKey: ['capsules', 'everywhere', settled, everything],
     queryFn: () =>
-      ok(api.GET('/v1/memory/capsules', { params: { query: { q: settled, mode: 'hybrid', limit: 8 } } })),
+      ok(
+        api.GET('/v1/memory/capsules', {
+          params: {
+            query: { q: settled, mode: 'hybrid', limit: 8, min_relevance: everything ? 0 : undefined },
+          },
+        }),
+      ),
     enabled: settled !== '',
+    placeholderData: everything ? keepPreviousData : undefined,
   })
   useEffect(() => {
     if (found.data) chooseFirst()
   }, [found.data])
   const matches = (label: string) => label.toLowerCase().includes(asked.trim().toLowerCase())
   const pages = PAGES.filter((page) => matches(words(page.name)))
+  const more = settled !== '' && found.data && !everything && found.data.items.length < 8
   const groups: SpotlightActionGroupData[] = [
     {
       group: words('capsules'),
@@ -49,6 +59,21 @@ export function Search() {
         leftSection: <Icon size={18} stroke={1.6} aria-hidden />,
         onClick: () => go(to),
       })),
+    },
+    {
+      group: words('notEnough'),
+      actions: more
+        ? [
+            {
+              id: 'less-relevant',
+              label: words('lessRelevant'),
+              description: found.data?.items.length ? undefined : words('nothing'),
+              leftSection: <IconDots size={18} stroke={1.6} aria-hidden />,
+              closeSpotlightOnTrigger: false,
+              onClick: () => setLoose(settled),
+            },
+          ]
+        : [],
     },
   ]
   return (

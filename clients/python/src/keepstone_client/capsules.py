@@ -45,6 +45,8 @@ class Similar:
 
 @dataclass(frozen=True, kw_only=True)
 class CreatedCapsule(Capsule):
+    existing: bool = False  # it was there already
+    added: dict[str, Any] | None = None  # with it: what came new and was added
     similar: tuple[Similar, ...]  # of the last week and nearly the same: merge them?
 
 
@@ -179,9 +181,12 @@ class Capsules(Resource[D]):
         until: datetime | None = None,
         limit: int = 20,
         cursor: str | None = None,
+        min_relevance: float | None = None,
     ) -> Request[Page[Hit]]:
-        """The best first. By words and by meaning, unless `mode` says otherwise."""
-        asked = filled(q=query, mode=mode, limit=limit, cursor=cursor)
+        """The best first. By words and by meaning, unless `mode` says otherwise. What hardly fits is left out, unless
+        `min_relevance` is 0.
+        """
+        asked = filled(q=query, mode=mode, limit=limit, cursor=cursor, min_relevance=min_relevance)
         return Request(
             method="GET",
             path=_CAPSULES,
@@ -276,9 +281,11 @@ class Capsules(Resource[D]):
         return Request(method="GET", path=f"{_CAPSULES}/constellation", parse=into(CapsuleMap))
 
     @operation
-    def related(self, text: str, *, project_id: str | None = None) -> Request[tuple[Hit, ...]]:
+    def related(
+        self, text: str, *, project_id: str | None = None, min_relevance: float | None = None
+    ) -> Request[tuple[Hit, ...]]:
         """What fits to a text that is being written."""
-        params = filled(text=text, project_id=project_id)
+        params = filled(text=text, project_id=project_id, min_relevance=min_relevance)
         return Request(method="GET", path=f"{_CAPSULES}/related", parse=items_of(Hit), params=params)
 
     @operation

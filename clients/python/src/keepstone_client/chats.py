@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Literal
 
 from keepstone_client.binding import D, Resource, operation, paged, streamed
-from keepstone_client.core import Page, Request, Upload, at, filled, into, items_of, nothing, page_of, raw
+from keepstone_client.core import Page, Request, Supersede, Upload, at, filled, into, items_of, nothing, page_of, raw
 from keepstone_client.decode import decode
 from keepstone_client.streams import Streamed
 
@@ -80,11 +80,15 @@ class Memory:
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
+    superseded_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedMemory(Memory):
     deduplicated: bool  # it was known already: this is the memory that says so
+    added: dict[str, Any] | None = None  # with it: what came new and was added
+    superseded: tuple[str, ...] = ()  # older memories that no longer hold
+    may_supersede: tuple[str, ...] = ()  # older ones that it may take the place of, and that still hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,9 +366,12 @@ class Chats(Resource[D]):
         message_id: str | None = None,
         category: str | None = None,
         synthesize: bool = False,
+        supersede: Supersede | None = None,
     ) -> Request[SavedMemory]:
         """A text, or a message of the chat. With `synthesize` the essence of it, and the text beside it."""
-        body = filled(content=content, messageId=message_id, category=category, synthesize=synthesize)
+        body = filled(
+            content=content, messageId=message_id, category=category, synthesize=synthesize, supersede=supersede
+        )
         return Request(method="POST", path=f"{_chat(chat_id)}/memory", parse=into(SavedMemory), json=body, timeout=180)
 
     @operation
@@ -394,13 +401,17 @@ class Memories(Resource[D]):
     """What is remembered of the chats of a workspace."""
 
     @operation
-    def create(self, workspace_id: str, content: str, *, category: str | None = None) -> Request[SavedMemory]:
-        body = filled(content=content, category=category)
+    def create(
+        self, workspace_id: str, content: str, *, category: str | None = None, supersede: Supersede | None = None
+    ) -> Request[SavedMemory]:
+        body = filled(content=content, category=category, supersede=supersede)
         return Request(method="POST", path=_memories(workspace_id), parse=into(SavedMemory), json=body)
 
     @paged
-    def list(self, workspace_id: str, *, deleted: bool = False, page_size: int | None = None) -> Request[Page[Memory]]:
-        params = filled(deleted=deleted or None, limit=page_size)
+    def list(
+        self, workspace_id: str, *, deleted: bool = False, superseded: bool = False, page_size: int | None = None
+    ) -> Request[Page[Memory]]:
+        params = filled(deleted=deleted or None, superseded=superseded or None, limit=page_size)
         return Request(method="GET", path=_memories(workspace_id), parse=page_of(Memory), params=params)
 
     @operation
@@ -419,6 +430,12 @@ class Memories(Resource[D]):
     @operation
     def restore(self, workspace_id: str, memory_id: str) -> Request[Memory]:
         return Request(method="POST", path=f"{_memory(workspace_id, memory_id)}/restore", parse=into(Memory))
+
+    @operation
+    def revive(self, workspace_id: str, memory_id: str) -> Request[Memory]:
+        """Superseded, it holds again, beside what had taken its place."""
+        path = f"{_memory(workspace_id, memory_id)}/revive"
+        return Request(method="POST", path=path, parse=into(Memory), repeatable=True)
 
     @operation
     def history(self, workspace_id: str, memory_id: str) -> Request[tuple[MemoryVersion, ...]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from keepstone_client.decode import decode, decode_all
@@ -186,6 +186,11 @@ def at(part: str) -> str:
     if part in {"", ".", ".."}:
         raise ValueError(f"{part!r} is not an id")
     return quote(part, safe="")
+
+
+# What a new memory does to older ones: supersede what it surely takes the place of, only name it, or look for nothing.
+# A list of ids means these and no others.
+Supersede = Literal["auto", "suggest", "off"] | Sequence[str]
 
 
 def filled(**values: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from keepstone_client.binding import D, Resource, operation, paged
-from keepstone_client.core import Page, Request, at, filled, into, items_of, nothing, page_of
+from keepstone_client.core import Page, Request, Supersede, at, filled, into, items_of, nothing, page_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,8 @@ class Node:
 class StoredNode(Node):
     existing: bool  # it was there already
     superseded: tuple[str, ...]  # older nodes that no longer hold
+    added: dict[str, Any] | None = None  # with it: what came new and was added
+    may_supersede: tuple[str, ...] = ()  # older nodes that it may take the place of, and that still hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,12 +148,16 @@ class Graphs(Resource[D]):
         node_type: str = "note",
         metadata: Mapping[str, Any] | None = None,
         supersedes: Sequence[str] = (),
+        supersede: Supersede | None = None,
         valid_from: datetime | None = None,
     ) -> Request[StoredNode]:
-        """What is there already is not stored again. `supersedes` are nodes that no longer hold now that this does."""
+        """What is there already is not stored again. `supersedes` are nodes that no longer hold now that this does;
+        `supersede` says what becomes of others: `auto` unless you say otherwise.
+        """
         body = filled(
-            content=content, node_type=node_type, metadata=metadata, supersedes=supersedes, valid_from=valid_from
-        )
+            content=content, node_type=node_type, metadata=metadata, supersedes=supersedes, supersede=supersede,
+            valid_from=valid_from,
+        )  # fmt: skip
         return Request(method="POST", path=f"{_graph(graph_id)}/nodes", parse=into(StoredNode), json=body)
 
     @paged
@@ -199,6 +205,11 @@ class Graphs(Resource[D]):
     @operation
     def restore_node(self, graph_id: str, node_id: str) -> Request[Node]:
         return Request(method="POST", path=f"{_node(graph_id, node_id)}/restore", parse=into(Node))
+
+    @operation
+    def revive_node(self, graph_id: str, node_id: str) -> Request[Node]:
+        """Superseded, it holds again, beside what had taken its place."""
+        return Request(method="POST", path=f"{_node(graph_id, node_id)}/revive", parse=into(Node), repeatable=True)
 
     @operation
     def node_history(self, graph_id: str, node_id: str) -> Request[tuple[NodeVersion, ...]]:

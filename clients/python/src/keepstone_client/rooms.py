@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from keepstone_client.binding import D, Resource, operation, paged
-from keepstone_client.core import Page, Request, at, filled, into, items_of, nothing, page_of
+from keepstone_client.core import Page, Request, Supersede, at, filled, into, items_of, nothing, page_of
 
 Tier = Literal["thread", "session", "day", "week", "compaction"]
 FactScope = Literal["user", "project", "room", "global"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,15 @@ class RoomMemory:
     metadata: dict[str, Any]
     source_message_id: str | None
     created_at: datetime
+    superseded_by: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RememberedInRoom(RoomMemory):
+    existing: bool = False  # it was there already
+    added: dict[str, Any] | None = None  # with it: what came new and was added
+    superseded: tuple[str, ...] = ()  # older ones that no longer hold
+    may_supersede: tuple[str, ...] = ()  # older ones that it may take the place of, and that still hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +111,12 @@ class Landmark:
     superseded_by: str | None
     superseded_at: datetime | None
     created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedLandmark(Landmark):
+    superseded: tuple[str, ...] = ()  # older ones that no longer hold
+    may_supersede: tuple[str, ...] = ()  # older ones that it may take the place of, and that still hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,15 +320,27 @@ class Rooms(Resource[D]):
 
     @paged
     def memories(
-        self, room_id: str, *, agent: str | None = None, page_size: int | None = None
+        self, room_id: str, *, agent: str | None = None, superseded: bool = False, page_size: int | None = None
     ) -> Request[Page[RoomMemory]]:
-        params = filled(agent=agent, limit=page_size)
+        params = filled(agent=agent, superseded=superseded or None, limit=page_size)
         return Request(method="GET", path=f"{_room(room_id)}/memories", parse=page_of(RoomMemory), params=params)
 
     @operation
-    def add_landmark(self, room_id: str, text: str, *, supersedes: Sequence[str] = ()) -> Request[Landmark]:
+    def revive_memory(self, room_id: str, memory_id: str) -> Request[RoomMemory]:
+        """Superseded, it holds again, beside what had taken its place."""
+        return _revived(f"{_room(room_id)}/memories/{at(memory_id)}", RoomMemory)
+
+    @operation
+    def add_landmark(
+        self, room_id: str, text: str, *, supersedes: Sequence[str] = (), supersede: Supersede | None = None
+    ) -> Request[PinnedLandmark]:
         """Pinned in every prompt. `supersedes` are landmarks that it takes the place of."""
-        return _pinned(_room(room_id), text, supersedes)
+        return _pinned(_room(room_id), text, supersedes, supersede)
+
+    @operation
+    def revive_landmark(self, room_id: str, landmark_id: str) -> Request[Landmark]:
+        """Superseded, it holds again, beside what had taken its place."""
+        return _revived(f"{_room(room_id)}/landmarks/{at(landmark_id)}", Landmark)
 
     @operation
     def landmarks(self, room_id: str, *, superseded: bool = False) -> Request[tuple[Landmark, ...]]:
@@ -364,13 +392,25 @@ class Directs(Resource[D]):
         return Request(method="GET", path=f"{_direct(agent)}/summaries", parse=page_of(Summary), params=params)
 
     @paged
-    def memories(self, agent: str, *, page_size: int | None = None) -> Request[Page[RoomMemory]]:
-        params = filled(limit=page_size)
+    def memories(
+        self, agent: str, *, superseded: bool = False, page_size: int | None = None
+    ) -> Request[Page[RoomMemory]]:
+        params = filled(superseded=superseded or None, limit=page_size)
         return Request(method="GET", path=f"{_direct(agent)}/memories", parse=page_of(RoomMemory), params=params)
 
     @operation
-    def add_landmark(self, agent: str, text: str, *, supersedes: Sequence[str] = ()) -> Request[Landmark]:
-        return _pinned(_direct(agent), text, supersedes)
+    def revive_memory(self, agent: str, memory_id: str) -> Request[RoomMemory]:
+        return _revived(f"{_direct(agent)}/memories/{at(memory_id)}", RoomMemory)
+
+    @operation
+    def add_landmark(
+        self, agent: str, text: str, *, supersedes: Sequence[str] = (), supersede: Supersede | None = None
+    ) -> Request[PinnedLandmark]:
+        return _pinned(_direct(agent), text, supersedes, supersede)
+
+    @operation
+    def revive_landmark(self, agent: str, landmark_id: str) -> Request[Landmark]:
+        return _revived(f"{_direct(agent)}/landmarks/{at(landmark_id)}", Landmark)
 
     @operation
     def landmarks(self, agent: str, *, superseded: bool = False) -> Request[tuple[Landmark, ...]]:
@@ -396,19 +436,23 @@ class Profiles(Resource[D]):
         *,
         type: str = "fact",
         agent: str | None = None,
-    ) -> Request[RoomMemory]:
+        supersede: Supersede | None = None,
+    ) -> Request[RememberedInRoom]:
         """For all agents, unless one is named."""
-        body = filled(text=text, type=type, agent=agent)
-        return Request(method="POST", path=f"/v1/profiles/{at(user_id)}/memories", parse=into(RoomMemory), json=body)
+        body = filled(text=text, type=type, agent=agent, supersede=supersede)
+        return Request(method="POST", path=_known_of("profiles", user_id), parse=into(RememberedInRoom), json=body)
 
     @paged
-    def memories(self, user_id: str, *, page_size: int | None = None) -> Request[Page[RoomMemory]]:
-        return Request(
-            method="GET",
-            path=f"/v1/profiles/{at(user_id)}/memories",
-            parse=page_of(RoomMemory),
-            params=filled(limit=page_size),
-        )
+    def memories(
+        self, user_id: str, *, superseded: bool = False, page_size: int | None = None
+    ) -> Request[Page[RoomMemory]]:
+        params = filled(superseded=superseded or None, limit=page_size)
+        return Request(method="GET", path=_known_of("profiles", user_id), parse=page_of(RoomMemory), params=params)
+
+    @operation
+    def revive_memory(self, user_id: str, memory_id: str) -> Request[RoomMemory]:
+        """Superseded, it holds again, beside what had taken its place."""
+        return _revived(f"{_known_of('profiles', user_id)}/{at(memory_id)}", RoomMemory)
 
 
 class Projects(Resource[D]):
@@ -428,18 +472,22 @@ class Projects(Resource[D]):
         *,
         type: str = "fact",
         agent: str | None = None,
-    ) -> Request[RoomMemory]:
-        body = filled(text=text, type=type, agent=agent)
-        return Request(method="POST", path=f"/v1/projects/{at(project_id)}/memories", parse=into(RoomMemory), json=body)
+        supersede: Supersede | None = None,
+    ) -> Request[RememberedInRoom]:
+        body = filled(text=text, type=type, agent=agent, supersede=supersede)
+        return Request(method="POST", path=_known_of("projects", project_id), parse=into(RememberedInRoom), json=body)
 
     @paged
-    def memories(self, project_id: str, *, page_size: int | None = None) -> Request[Page[RoomMemory]]:
-        return Request(
-            method="GET",
-            path=f"/v1/projects/{at(project_id)}/memories",
-            parse=page_of(RoomMemory),
-            params=filled(limit=page_size),
-        )
+    def memories(
+        self, project_id: str, *, superseded: bool = False, page_size: int | None = None
+    ) -> Request[Page[RoomMemory]]:
+        params = filled(superseded=superseded or None, limit=page_size)
+        return Request(method="GET", path=_known_of("projects", project_id), parse=page_of(RoomMemory), params=params)
+
+    @operation
+    def revive_memory(self, project_id: str, memory_id: str) -> Request[RoomMemory]:
+        """Superseded, it holds again, beside what had taken its place."""
+        return _revived(f"{_known_of('projects', project_id)}/{at(memory_id)}", RoomMemory)
 
 
 class Facts(Resource[D]):
@@ -489,6 +537,10 @@ def _direct(agent: str) -> str:
     return f"/v1/dms/{at(agent)}"
 
 
+def _known_of(kind: str, name: str) -> str:
+    return f"/v1/{kind}/{at(name)}/memories"
+
+
 def _fact(scope_kind: str, scope_id: str, key: str) -> str:
     return f"/v1/facts/{at(scope_kind)}/{at(scope_id)}/{at(key)}"
 
@@ -511,6 +563,12 @@ def _said(
     )
 
 
-def _pinned(place: str, text: str, supersedes: Sequence[str]) -> Request[Landmark]:
-    body = {"text": text, "supersedes": supersedes}
-    return Request(method="POST", path=f"{place}/landmarks", parse=into(Landmark), json=body)
+def _pinned(
+    place: str, text: str, supersedes: Sequence[str], supersede: Supersede | None
+) -> Request[PinnedLandmark]:  # fmt: skip
+    body = filled(text=text, supersedes=supersedes, supersede=supersede)
+    return Request(method="POST", path=f"{place}/landmarks", parse=into(PinnedLandmark), json=body)
+
+
+def _revived(path: str, kind: type[T]) -> Request[T]:
+    return Request(method="POST", path=f"{path}/revive", parse=into(kind), repeatable=True)

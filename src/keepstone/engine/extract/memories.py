@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from keepstone.engine import titles
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list, refuses
 from keepstone.engine.extract import passed_over, report
+from keepstone.engine.extract.heard import SURER, Worth, heard
 from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.extract.turn import said
 from keepstone.engine.language.scripts import unspaced
 from keepstone.engine.language.sentences import lowered
 from keepstone.engine.quotation import own_words, quote_as
+from keepstone.engine.rank import normalised
 from keepstone.providers.llm import LanguageModel
 
 CATEGORIES = ("preference", "fact", "instruction", "decision")
@@ -53,9 +55,19 @@ class Extracted:
     summary: str | None
 
 
-def extract_said(text: str) -> list[Extracted]:
-    """What a user said in one turn that holds beyond it, in its order."""
-    return _memories(said(own_words(text)), MOST_SAID)
+def extract_said(text: str, worth: Worth | None = None) -> list[Extracted]:
+    """What a user said in one turn that holds beyond it, in its order: by rules, and where a judge says what is `worth`
+    keeping of the user's own words, by that too. Most turns are for an answer, so it has to be surer there.
+    """
+    own = own_words(text)
+    contents = said(own)
+    for passage in heard(own, worth, least=SURER) if worth else ():
+        plain = f" {normalised(passage.text)} "
+        known = (f" {normalised(content)} " for content, _ in contents)
+        if not any(plain in other or other in plain for other in known):
+            contents.append((passage.text, "fact"))
+    place = normalised(own)
+    return _memories(sorted(contents, key=lambda content: place.find(normalised(content[0]))), MOST_SAID)
 
 
 def extract_written(text: str, kind: report.Kind) -> list[Extracted]:

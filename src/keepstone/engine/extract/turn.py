@@ -44,7 +44,10 @@ _AGAIN = _TABLES.pattern("new_sentence")
 
 def said(text: str) -> list[tuple[str, str]]:
     """What is to be kept, each with its category, in the order of the text."""
-    own, quotations = _own_sentences(text)
+    own, quotations = own_sentences(text)
+    low = text.lower()
+    if JOKE.search(low) or passed_over.RIDDLE.search(low):
+        return []
     everything = lowered(" ".join(own))
     cues = _INSTRUCTIONS.near(everything), _STATEMENTS.near(everything)
     pasted = len(everything) + 2 > PASTED
@@ -58,16 +61,16 @@ def said(text: str) -> list[tuple[str, str]]:
         sentence.category = _category(sentence, before, *cues, pasted=pasted)
         if sentence.category and sentence.leans():
             if before is not None and before.category:
-                before.content = _joined(before.content, sentence.content)
+                before.content = joined(before.content, sentence.content)
                 continue
             if before is None or before.asks():
                 sentence.category = None
             else:
-                sentence.content = _joined(before.content, sentence.content)
+                sentence.content = joined(before.content, sentence.content)
         if sentence.category:
             kept.append(sentence)
         before = sentence
-    return [(_unmasked(sentence.content, quotations), sentence.category or "") for sentence in kept]
+    return [(unmasked(sentence.content, quotations), sentence.category or "") for sentence in kept]
 
 
 class _OwnSentence:
@@ -99,12 +102,11 @@ class _OwnSentence:
         return self.category != "instruction" and len(self.low) < 60 and bool(passed_over.OBJECT.search(self.low))
 
 
-def _own_sentences(text: str) -> tuple[list[str], list[str]]:
+def own_sentences(text: str) -> tuple[list[str], list[str]]:
     """The sentences that are the user's own, and what is quoted in them."""
     plain = FENCE.sub("\n", text)
     plain = _ASIDE.sub("", without_blocks(plain if len(plain) <= VERY_LONG else plain[:PASTED]))
-    low = plain.lower()
-    if not plain.strip() or JOKE.search(low) or passed_over.RIDDLE.search(low):
+    if not plain.strip():
         return [], []
     quotations: list[str] = []
 
@@ -115,18 +117,20 @@ def _own_sentences(text: str) -> tuple[list[str], list[str]]:
     return list(_until_handed_in(lines(_QUOTED.sub(mask, plain)))), quotations
 
 
-def _unmasked(text: str, quotations: Sequence[str]) -> str:
+def unmasked(text: str, quotations: Sequence[str]) -> str:
     return _PRIVATE.sub(lambda match: quotations[ord(match.group()) - _MASK], text)
 
 
 def _until_handed_in(given: Sequence[Line]) -> Iterator[str]:
     """Sentences up to where a play begins or another's text. Code, logs and lines of a chat are passed over."""
+    spoken = {line.text for line in given if passed_over.SPOKEN.match(line.text)}
+    # "Parking: behind the hall" names a matter; two such lines in which somebody says "I" are a chat.
+    chat = len(spoken) > 1 and any(passed_over.WE.search(lowered(text)) for text in spoken)
     for line in given:
         low = lowered(line.text)
         if passed_over.LETTER.match(low):
             return
-        spoken = passed_over.SPOKEN.match(line.text) and not passed_over.LABEL.match(low)
-        if spoken or passed_over.MACHINE.search(low):
+        if (chat and line.text in spoken and not passed_over.LABEL.match(low)) or passed_over.MACHINE.search(low):
             continue
         for sentence in (part for parts in sentences(line.text) for part in _AGAIN.split(parts)):
             low = lowered(sentence)
@@ -135,7 +139,7 @@ def _until_handed_in(given: Sequence[Line]) -> Iterator[str]:
             yield sentence
 
 
-def _joined(before: str, after: str) -> str:
+def joined(before: str, after: str) -> str:
     return before + after if scripts.DENSE.search(before[-2:]) else f"{before} {after}"
 
 

@@ -4,6 +4,7 @@ Owns the reading of `rules/calendar.toml`. Names are in small letters; months an
 """
 
 from collections.abc import Iterator
+from datetime import date
 
 from keepstone.engine.language.tables import LANGUAGES, load
 
@@ -23,13 +24,15 @@ MONTHS = {name: place + 1 for name, place in _named("months")}
 DOUBTFUL_MONTHS = frozenset(_CALENDAR.words("doubtful_months"))
 WEEKDAYS = dict(_named("weekdays"))
 NUMBERS = {name: place + 1 for name, place in _named("numbers")}
-# A season by its first month.
+UNCOUNTED = frozenset(_CALENDAR.words("uncounted"))
+# A season and a quarter by their first month.
 SEASONS = {name: 3 + 3 * place for name, place in _named("seasons")}
+QUARTERS = {name: 1 + 3 * place for name, place in _named("quarters")}
 UNITS = {
-    **{name: ("day", "week", "month", "year")[place] for name, place in _named("units")},
+    **{name: ("day", "week", "month", "year", "quarter")[place] for name, place in _named("units")},
     **dict.fromkeys(_CALENDAR.words("weekend"), "weekend"),
 }
-DAYS_OF = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
+DAYS_OF = {"day": 1, "week": 7, "weekend": 7, "month": 30, "quarter": 91, "year": 365}
 ENGLISH_MONTHS = tuple(names.split("|")[0].capitalize() for names in _CALENDAR.words("months", "en"))
 ENGLISH_WEEKDAYS = tuple(names.split("|")[0].capitalize() for names in _CALENDAR.words("weekdays", "en"))
 
@@ -45,3 +48,8 @@ def number(word: str) -> int:
     if not ten or max(digits) > 9:
         raise ValueError(f"{word} is no number")
     return 10 * digits[0] + digits[1]
+
+
+def date_words(at: date) -> str:
+    """The words of a date that a question may use for it, to be indexed with the text: "Sunday 7 May 2023"."""
+    return f"{ENGLISH_WEEKDAYS[at.weekday()]} {at.day} {ENGLISH_MONTHS[at.month - 1]} {at.year}"

@@ -51,7 +51,7 @@ def tokens(text: str) -> list[str]:
     """The words of a text as written; of a script without spaces the runs of its letters."""
     pattern, part = (_ASCII, _ASCII_PART) if text.isascii() else (_UNICODE, _UNICODE_PART)
     whole: list[str] = pattern.findall(text)
-    if all(len(token) <= LONGEST_TOKEN for token in whole):
+    if max(map(len, whole), default=0) <= LONGEST_TOKEN:
         return whole
     return [piece for token in whole for piece in ([token] if _stays(token) else part.findall(token))]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from keepstone.engine.language.calendar import MONTHS
 from keepstone.engine.language.scripts import DENSE
 from keepstone.engine.language.stopwords import guess, is_stop
 from keepstone.engine.language.tables import load
@@ -19,7 +20,7 @@ BARRIER = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 HEADING = re.compile(r"^(?:\s{0,3}#{1,6}\s+(?P<text>.*)|\s*+(?:\*\*|__)(?P<bold>[^*_]+?)[:：]?(?:\*\*|__)[:：]?\s*)$")
 UNDERLINE = re.compile(r"^\s*+(?:={3,}+|-{3,}+)\s*$")
 # What stands before the words of a line: a quote, a bullet, a number, a box to tick.
-LEAD = re.compile(r"^(?:\s*+(?:>++|[-*+•·](?=\s)|\d{1,3}[.)、](?=\s|[^\d\s])|\[[ xX]\](?=\s)))++\s*")
+LEAD = re.compile(r"^(?:\s*+(?:>++|[-*+•·](?=\s)|\d{1,3}[.)、](?=\s|[^\d\s,;])|\[[ xX]\](?=\s)))++\s*")
 # No bracket stands in another but for one pair in an address: a text of nothing but brackets is read once.
 _ADDRESS = r"\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*"
 PICTURE = re.compile(rf"!\[([^\[\]]*)\]{_ADDRESS}\)")
@@ -27,13 +28,21 @@ LINK = re.compile(rf"\[([^\[\]]+)\]{_ADDRESS}(?:\s+\"[^\"]*\")?\)")
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 MARK = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~|`+")
 RULE = re.compile(r"[\s|:=*_#>+.-]*")
-# A full stop ends a sentence when a space and no small letter follows, and no short form or short number stands before.
-_NOT_BEHIND = "".join(rf"(?<!\b{re.escape(form)})" for form in load("sentences").words("short_forms"))
+# A full stop ends a sentence when a space and no small letter follows, and no short form, lone letter or short number
+# stands before; of those who write no capitals, behind a whole word. The minutes of a time are no short number.
+_FORMS = load("sentences")
+_NOT_BEHIND = "".join(rf"(?<!\b{re.escape(form)})" for form in _FORMS.words("short_forms"))
+_NOT_COUNTED = "".join(rf"(?<!{re.escape(form)})" for form in _FORMS.words("before_numbers"))
 END = re.compile(
-    rf"[。！？…]+[”」』）)]{{0,3}}|(?=[.!?])(?<!\b[A-Z\d])(?<!\b\d\d){_NOT_BEHIND}"
+    r"[。！？…]+[”」』）)]{0,3}|(?=[.!?])(?<!(?<!°)\b[A-Z\d])(?<!(?<![.\w])[a-z])(?<!(?<![:.,])\b\d\d)"
+    rf"{_NOT_BEHIND}(?:(?!\.\s+\d)|(?i:{_NOT_COUNTED}))"
     r"[.!?]{1,9}[\"'”’)\]]{0,3}(?=\s+[^\sa-z]|\s*$)"
+    rf"|[!?]{{1,9}}(?=\s+[a-z])|(?<=[a-zäöüß]{{3}}){_NOT_BEHIND}\.(?=\s+[a-z])"
 )
-CLAUSE = re.compile(r"[,;:，；：、]|\s[–—-]\s|—|\s\(|（")
+# In English no full stop makes an ordinal of a number: "below 7. Otherwise".
+_NUMBER_END = re.compile(r"(?<=\w\s)\d{1,2}\.(?=\s+(\w+))")
+# A mark between digits belongs to a number or a time.
+CLAUSE = re.compile(r"[;，；：、]|(?<!\d)[,:]|[,:](?!\d)|\s[–—-]\s|—|\s\(|（")
 STOP = re.compile(r"[\n。！？]|(?<!\b\d)(?<!\b\d\d)[.!?](?=\s|$)")
 SPACES = re.compile(r"\s+")
 LAST_WORD = re.compile(r"(?<![^\s\u3000-\u9fff])[^\s\u3000-\u9fff]+$")
@@ -71,9 +80,18 @@ def lines(markdown: str) -> list[Line]:
 
 def sentences(line: str) -> list[str]:
     """The sentences of a plain line, each with its closing mark."""
-    ends = [0, *(match.end() for match in END.finditer(line)), len(line)]
+    ends = [0, *sorted({*(match.end() for match in END.finditer(line)), *_after_numbers(line)}), len(line)]
     pieces = (line[start:end].strip() for start, end in pairwise(ends))
     return [sentence for sentence in pieces if sentence]
+
+
+def _after_numbers(line: str) -> Iterator[int]:
+    english = None
+    for match in _NUMBER_END.finditer(line):
+        if match[1][0].isupper() and match[1].lower() not in MONTHS:
+            english = guess(line) == "en" and sum(map(is_stop, line.split()[:200])) > 1 if english is None else english
+            if english:
+                yield match.end()
 
 
 def around(text: str, place: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ Owns the lists of `rules/stopwords.toml` and the guess of a text's language.
 import re
 from collections import Counter
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, islice
 
 from keepstone.engine.language.scripts import language_of_script, tokens
 from keepstone.engine.language.tables import load
@@ -46,20 +46,20 @@ def guess(text: str) -> str:
 def guess_from(words: Iterable[str]) -> str:
     """The same for a text that is cut into its tokens."""
     counts: Counter[str] = Counter()
-    for _, word in zip(range(_SAMPLE), words, strict=False):
-        if not word.isascii():
-            language = language_of_script(word)
-            if language:
-                # A run of characters without spaces is many words.
-                counts[language] += 2 + len(word) // 2
-                continue
-        counts.update(_LANGUAGES_OF.get(word.lower(), ()))
+    sample = list(islice(words, _SAMPLE))
+    if "".join(sample).isascii():
+        counts.update(chain.from_iterable(filter(None, map(_LANGUAGES_OF.get, map(str.lower, sample)))))
+    else:
+        for word in sample:
+            language = None if word.isascii() else language_of_script(word)
+            # A run of characters without spaces is many words.
+            counts.update({language: 2 + len(word) // 2} if language else _LANGUAGES_OF.get(word.lower(), ()))
     if not counts:
         return "en"
-    best, hits = counts.most_common(1)[0]
-    if best in LATIN_LANGUAGES and (hits < 2 or hits <= counts["en"]):
+    best = max(counts, key=counts.__getitem__)
+    if best in LATIN_LANGUAGES and (counts[best] < 2 or counts[best] <= counts.get("en", 0)):
         return "en"
     if best in {"zh", "ja"}:
         # Japanese is written with Han as well; Chinese never with kana.
-        return "ja" if counts["ja"] else "zh"
+        return "ja" if "ja" in counts else "zh"
     return best

@@ -33,10 +33,10 @@ class LatePattern:
     """
 
     def __init__(self, make: Callable[[], re.Pattern[str]]) -> None:
-        self._make = make
+        self._made = cache(make)
 
     def __getattr__(self, name: str) -> Any:
-        made = self._make()
+        made = self._made()
         self.pattern, self.search, self.match, self.fullmatch = made.pattern, made.search, made.match, made.fullmatch
         self.finditer, self.findall, self.sub, self.split = made.finditer, made.findall, made.sub, made.split
         return getattr(made, name)  # from now on those above are found without coming by here

@@ -1,10 +1,15 @@
-"""Until when something has to be done, in the words of the sentence that says it."""
+"""Until when something has to be done, in the words of the sentence that says it; and which day such words mean."""
+
+from datetime import date, timedelta
 
 from keepstone.engine.language import tables
+from keepstone.engine.language.dates import days_in
 
 _TABLES = tables.load("takeaways")
 _DUE = _TABLES.pattern("due")
 _DUE_ZH = _TABLES.pattern("due_zh")
+_DAY_WORDS = _TABLES.pattern("day_words")
+_WEEK = timedelta(days=7)
 
 
 def due_of(sentence: str) -> str | None:
@@ -15,6 +20,33 @@ def due_of(sentence: str) -> str | None:
         return sentence[match.start("before" if match["before"] else "when") : match.end()].strip()
     chinese = _DUE_ZH.search(sentence)
     return chinese.group().strip() if chinese else None
+
+
+def due_day(due: str, said: date) -> date | None:
+    """The day that such words mean in something said on a day: the next one, or the last of several."""
+    when = _DUE.search(due)
+    days = days_in(due[when.start("when") :] if when else due.rstrip("之以前"), said)
+    if not days:
+        return None
+    day = days[-1].last
+    if day >= said:
+        return day
+    return day + _WEEK if said - day <= _WEEK else _next_year(day, said)
+
+
+def days_meant(sentence: str, said: date) -> dict[str, date]:
+    """What "tomorrow" and its like mean in something said on a day, by the words."""
+    meant = {sentence[slice(*days.span)]: days for days in days_in(sentence, said) if days.first == days.last}
+    return {words: days.first for words, days in meant.items() if _DAY_WORDS.fullmatch(words.lower())}
+
+
+def _next_year(day: date, said: date) -> date | None:
+    """The same day of a year to come. What names its own year, and is over, was not meant as a day until when."""
+    try:
+        later = day.replace(year=day.year + 1)
+    except ValueError:
+        return None
+    return later if later >= said else None
 
 
 def is_timed(sentence: str) -> bool:

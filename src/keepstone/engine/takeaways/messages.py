@@ -7,12 +7,14 @@ and no clock: the due words stay as they were said. A language model finds more,
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal, cast
 
 from keepstone.engine.ask_model import DATA_ONLY, borne_out, json_list
 from keepstone.engine.cues import NOISE, NUMBER, RECALLED, own_prose
 from keepstone.engine.extract import passed_over
+from keepstone.engine.extract.heard import Worth, heard
 from keepstone.engine.extract.memories import extract_said
 from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.language import tables
@@ -22,6 +24,7 @@ from keepstone.engine.quotation import quote_as
 from keepstone.engine.rank import normalised
 from keepstone.engine.takeaways.decisions import decides, is_firm, is_open, is_proposed, is_said
 from keepstone.engine.takeaways.due import due_of
+from keepstone.engine.takeaways.lists import items
 from keepstone.engine.takeaways.participants import Participants
 from keepstone.engine.terms import terms
 from keepstone.providers.llm import LanguageModel
@@ -29,6 +32,7 @@ from keepstone.providers.llm import LanguageModel
 Type = Literal["fact", "decision", "action_item"]
 
 MOST = 8
+MOST_LISTED = 24
 MOST_BY_MODEL = 5
 READ = 5_000
 # A longer sentence is prose, a log or a table.
@@ -36,11 +40,14 @@ SENTENCE = 400
 FACT = 200
 # Of the telling words of what a model gives, so many must stand in the message.
 SUPPORT = 0.6
+# What rules take for a fact, and a judge finds as little in, is none.
+DISBELIEVED = 0.1
 
 _TABLES = tables.load("takeaways")
 _LABEL = _TABLES.pattern("label")
 # What something is, has, costs or does for long; about what; and what takes it away again.
 _STATES = _TABLES.pattern("states")
+_CHANGES = _TABLES.pattern("changes")
 _ABOUT = _TABLES.pattern("about")
 _LEANS = _TABLES.pattern("leans")
 _FEELS = _TABLES.pattern("feels")
@@ -69,19 +76,54 @@ class Takeaway:
     due: str | None = None
 
 
-def takeaways(speaker: str, text: str, participants: Sequence[str] = ()) -> list[Takeaway]:
-    """What one message holds, in its order; mostly nothing."""
-    plain = own_prose(text[:READ])
-    if not plain.strip() or _is_aside(plain.lower()):
+def judged_part(text: str) -> str:
+    """What of a message is read, and a judge asked about: its sender's own prose."""
+    return own_prose(text[:READ])
+
+
+def takeaways(
+    speaker: str, text: str, participants: Sequence[str] = (), worth: Worth | None = None
+) -> list[Takeaway]:  # fmt: skip
+    """What one message holds, in its order; mostly nothing. `worth` is what a judge says of its `judged_part` and the
+    sentences of that.
+    """
+    plain = judged_part(text)
+    low = plain.lower()
+    if not plain.strip() or NOISE.match(low) or RECALLED.search(low) or (worth is None and JOKE.search(low)):
         return []
-    extracted = {normalised(memory.content): memory.category or "" for memory in extract_said(plain)}
     people = Participants(speaker, participants)
-    kept: dict[str, Takeaway] = {}
+    todo = [item for item in items(plain, participants) if not has_secret(item)][:MOST_LISTED]
+    listed = [_action(item, people.named(item)) for item in todo]
+    kept = {normalised(takeaway.text): takeaway for takeaway in listed}
+    single = () if JOKE.search(low) else _by_rules(plain, people, worth or {})
+    for takeaway in chain(single, _by_judge(plain, worth or {})):
+        if len(kept) < MOST + len(listed) and not has_secret(takeaway.text):
+            _add(kept, takeaway)
+    order = normalised(plain)
+    return sorted(kept.values(), key=lambda takeaway: order.find(normalised(takeaway.text)))
+
+
+def _by_rules(plain: str, people: Participants, worth: Worth) -> Iterator[Takeaway]:
+    extracted = {normalised(memory.content): memory.category or "" for memory in extract_said(plain)}
     for sentence, boxed in _sentences(plain):
         takeaway = _of_sentence(sentence, people, extracted, boxed=boxed)
-        if takeaway is not None and not has_secret(sentence):
-            kept.setdefault(normalised(sentence), takeaway)
-    return list(kept.values())[:MOST]
+        if takeaway is not None and (worth.get(sentence, 1.0) >= DISBELIEVED or takeaway.type != "fact"):
+            yield takeaway
+
+
+def _by_judge(plain: str, worth: Worth) -> Iterator[Takeaway]:
+    for passage in heard(plain, worth):
+        yield Takeaway(type="fact", text=passage.text)
+
+
+def _add(kept: dict[str, Takeaway], new: Takeaway) -> None:
+    """Each once. What takes along the sentence that it leans on takes its place; several things in one stay apart."""
+    key = normalised(new.text)
+    if any(f" {key} " in f" {known} " for known in kept):
+        return
+    within = [known for known in kept if f" {known} " in f" {key} "]
+    if len(within) < 2:
+        kept[key] = replace(kept.pop(within[0]), text=new.text) if within else new
 
 
 def is_landmark(takeaway: Takeaway, text: str) -> bool:
@@ -93,7 +135,7 @@ async def takeaways_by_model(
     model: LanguageModel, speaker: str, text: str, participants: Sequence[str] = ()
 ) -> list[Takeaway]:
     """What a model finds in a message, as far as the message bears it out. A reply that is no JSON is UpstreamError."""
-    plain = own_prose(text[:READ])
+    plain = judged_part(text)
     if not plain.strip():
         return []
     people = " ".join(", ".join(dict.fromkeys([speaker, *participants])).split())
@@ -106,11 +148,6 @@ async def takeaways_by_model(
         if takeaway is not None:
             kept.setdefault(normalised(takeaway.text), takeaway)
     return list(kept.values())[:MOST_BY_MODEL]
-
-
-def _is_aside(low: str) -> bool:
-    """Whether a message is a joke, a program's output, or tells what a memory holds."""
-    return bool(JOKE.search(low) or NOISE.match(low) or RECALLED.search(low))
 
 
 def _sentences(plain: str) -> Iterator[tuple[str, bool]]:
@@ -137,7 +174,8 @@ def _of_sentence(sentence: str, people: Participants, extracted: dict[str, str],
     assigned = people.promised(sentence)
     if assigned:
         return _action(sentence, *assigned)
-    return Takeaway(type="fact", text=sentence) if category or _tells(sentence, low, people) else None
+    tells = category or is_said(low, _CHANGES.search(low)) or _tells(sentence, low, people)
+    return Takeaway(type="fact", text=sentence) if tells else None
 
 
 def _category(sentence: str, extracted: dict[str, str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep, Tool
 from keepstone.relay.dialects.exchange import BETWEEN, Exchange, Piece
-from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, dumped, objects_in, texts_of
+from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, behind_user, dumped, objects_in, texts_of
 from keepstone.relay.sse import Event
 
 # A model that was stopped did not finish what it was about to call.
@@ -47,6 +47,9 @@ class ChatExchange(Exchange):
         self._finish: str | None = None
         self._held: list[Json] = []
         self._end: list[bytes] = []
+        self._unsure: list[tuple[Json, Event]] = []  # text that may become a call of ours
+        self._is_text = False  # and so none
+        self._wrote_calls = False
 
     # --------------------------------------------------------------------------------------------- the request
 
@@ -60,9 +63,10 @@ class ChatExchange(Exchange):
         return texts_of(users[-1].get("content")) if users else ""
 
     @property
-    def continues(self) -> bool:
-        messages = objects_in(self.body.get("messages"))
-        return bool(messages) and messages[-1].get("role") in ("tool", "function")
+    def results_of(self) -> list[str] | None:
+        messages = behind_user(objects_in(self.body.get("messages")))
+        results = [message for message in messages if message.get("role") in ("tool", "function")]
+        return [as_text(message.get("tool_call_id")) for message in results] if results else None
 
     def ids(self) -> list[str]:
         return [
@@ -103,6 +107,9 @@ class ChatExchange(Exchange):
     def _takes_tools(self) -> bool:
         return not self.body.get("functions") and self.body.get("n") in (None, 1)
 
+    def _reads_calls(self) -> bool:
+        return as_object(self.body.get("response_format")).get("type") in (None, "text")
+
     def _declared(self, tool: Tool) -> Json:
         asked = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         return {"type": "function", "function": asked}
@@ -121,7 +128,7 @@ class ChatExchange(Exchange):
 
     def _continue(self, answered: Sequence[AnsweredCall]) -> None:
         said = "".join(self._content)
-        if self._answer:
+        if self._answer and not self._wrote_calls:
             message = as_object(_choice(self._answer).get("message"))
         else:
             message = {
@@ -162,14 +169,23 @@ class ChatExchange(Exchange):
             self._calls.append(
                 _GrowingCall(as_text(call.get("id")), as_text(asked.get("name")), as_text(asked.get("arguments")))
             )
+        self._take_written()
+
+    def _take_written(self) -> None:
+        """Calls of ours that the model wrote as its whole text are calls, and no text."""
+        calls = [] if self._calls or self._was_stopped() else self._written("".join(self._content))
+        if calls:
+            self._wrote_calls = True
+            self._content = []
+            self._calls = [_GrowingCall(call.id, call.name, call.arguments) for call in calls]
 
     def _visible_parts(self) -> Json:
         if self.rounds == 1 and not self._ours():
             return {}
         choice = _choice(self._answer)
         message = dict(as_object(choice.get("message")))
-        if self.text:
-            message["content"] = self.text
+        if self.text or self._wrote_calls:
+            message["content"] = self.text or None
         calls = objects_in(message.pop("tool_calls", None))
         theirs = [call for call in calls if as_text(as_object(call.get("function")).get("name")) not in self.names]
         if theirs:
@@ -186,17 +202,47 @@ class ChatExchange(Exchange):
             self.error = as_object(payload["error"])
             return [Piece(raw=event.raw)]
         self._take_chunk(payload)
+        if self._may_be_written():
+            self._unsure.append((payload, event))
+            return [] if self._finish is None else self._release()
+        return [*self._release(), *self._shown(payload, event)]
+
+    def _may_be_written(self) -> bool:
+        """Whether all that the model has said so far may be a call of ours. Asked until it can't."""
+        if self._is_text or not self._content:
+            return False
+        self._is_text = bool(self._calls) or not self._may_write("".join(self._content))
+        return not self._is_text
+
+    def _release(self) -> list[Piece]:
+        """What was held back: without its text if that is calls, otherwise as it came."""
+        if self._unsure and (self._finish is not None or self.over):
+            self._take_written()
+        unsure, self._unsure = self._unsure, []
+        pieces: list[Piece] = []
+        for payload, event in unsure:
+            if not self._wrote_calls:
+                pieces += self._shown(payload, event)
+                continue
+            choice = _choice(payload)
+            delta = {name: value for name, value in as_object(choice.get("delta")).items() if name != "content"}
+            if not _says_nothing(payload, delta):
+                pieces += self._shown(_with_choice(payload, {**choice, "delta": delta}), event)
+        return pieces
+
+    def _shown(self, payload: Json, event: Event) -> list[Piece]:
         shown = self._filtered(payload)
         if shown is None:
             return []
         delta = as_object(_choice(shown).get("delta"))
         self._role_told = self._role_told or "role" in delta
-        return [Piece(raw=event.raw if shown is payload else _event(shown), text=as_text(delta.get("content")))]
+        same = shown is payload and not self._wrote_calls
+        return [Piece(raw=event.raw if same else _event(shown), text=as_text(delta.get("content")))]
 
     def _feed_end(self, event: Event) -> list[Piece]:
         self._end.append(event.raw)
         self.over = self.complete = True
-        return []
+        return self._release()
 
     def tail(self) -> list[bytes]:
         return [] if self.failed else [*(_event(self._with_note(chunk)) for chunk in self._held), *self._end]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep, Tool
 from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, dumped, loaded, sum_of
+from keepstone.relay.dialects.written_calls import may_be_calls, written_calls
 from keepstone.relay.sse import Event
 
 BETWEEN = "\n\n"  # what was said in one round and in the next
@@ -89,8 +90,10 @@ class Exchange(ABC):
 
     @property
     @abstractmethod
-    def continues(self) -> bool:
-        """The request brings results of tools: the user has said nothing new."""
+    def results_of(self) -> list[str] | None:
+        """The calls of which the request brings results, behind the user's last message: then the turn goes on, and the
+        user has said nothing new. None where it brings none.
+        """
 
     @abstractmethod
     def ids(self) -> list[str]:
@@ -120,6 +123,18 @@ class Exchange(ABC):
     @abstractmethod
     def _takes_tools(self) -> bool:
         """Nothing in the request forbids tools beside the client's."""
+
+    @abstractmethod
+    def _reads_calls(self) -> bool:
+        """Nothing in the request wants JSON as the answer, which then is no call."""
+
+    def _written(self, text: str) -> list[Call]:
+        """Calls of ours that a model wrote as its whole text."""
+        return written_calls(text, self.names) if self._reads_calls() else []
+
+    def _may_write(self, text: str) -> bool:
+        """Whether that may become of a text that is still coming."""
+        return self._reads_calls() and may_be_calls(text, self.names)
 
     @abstractmethod
     def _declared(self, tool: Tool) -> Json: ...

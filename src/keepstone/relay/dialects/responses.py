@@ -9,7 +9,7 @@ from typing import Any
 
 from keepstone.relay.calls import AnsweredCall, Call, CallsToKeep, Tool
 from keepstone.relay.dialects.exchange import BETWEEN, Exchange, Piece
-from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, dumped, objects_in, texts_of
+from keepstone.relay.dialects.values import Json, as_list, as_object, as_text, behind_user, dumped, objects_in, texts_of
 from keepstone.relay.sse import Event
 
 _BEGIN = frozenset({"response.created", "response.in_progress", "response.queued"})
@@ -46,6 +46,8 @@ class ResponsesExchange(Exchange):
         self._end_event: Json | None = None
         self._end_raw = b""
         self._streamed = False
+        self._unsure: list[tuple[Json, str, Event]] = []  # of a message that may become a call of ours
+        self._unsure_text = ""
 
     # --------------------------------------------------------------------------------------------- the request
 
@@ -62,9 +64,10 @@ class ResponsesExchange(Exchange):
         return texts_of(users[-1].get("content")) if users else ""
 
     @property
-    def continues(self) -> bool:
-        items = objects_in(self.body.get("input"))
-        return bool(items) and as_text(items[-1].get("type")).endswith(("_output", "_response"))
+    def results_of(self) -> list[str] | None:
+        items = behind_user(objects_in(self.body.get("input")))
+        results = [item for item in items if as_text(item.get("type")).endswith(("_output", "_response"))]
+        return [_call_id(item) for item in results] if results else None
 
     def ids(self) -> list[str]:
         ids = [as_text(self.body.get("previous_response_id"))]
@@ -116,6 +119,11 @@ class ResponsesExchange(Exchange):
 
     def _takes_tools(self) -> bool:
         return not self.body.get("background")
+
+    def _reads_calls(self) -> bool:
+        """In a conversation that the upstream keeps there is no call to which a result could belong."""
+        wanted = as_object(as_object(self.body.get("text")).get("format")).get("type")
+        return wanted in (None, "text") and not self.body.get("conversation")
 
     def _declared(self, tool: Tool) -> Json:
         # Strict is what is not said, and asks more of a schema than ours promise.
@@ -203,7 +211,14 @@ class ResponsesExchange(Exchange):
 
     def _take_answer(self, answer: Json) -> None:
         super()._take_answer(answer)
-        self._items = objects_in(answer.get("output")) or self._items
+        given = objects_in(answer.get("output")) or self._items
+        self._items = [part for item in given for part in self._as_calls(item)]
+
+    def _as_calls(self, item: Json) -> list[Json]:
+        """A message that is nothing but calls of ours, as these."""
+        calls = [] if self._was_stopped() else self._written(_text(item))
+        asked = [{"call_id": call.id, "name": call.name, "arguments": call.arguments} for call in calls]
+        return [{"type": "function_call", **one} for one in asked] or [item]
 
     def _visible_parts(self) -> Json:
         """Of several rounds the answer has the last one's id: from there the upstream can go on."""
@@ -227,6 +242,35 @@ class ResponsesExchange(Exchange):
         if kind == "error" or payload.get("error"):
             self.failed = self.over = True
             self.error = as_object(payload.get("error")) or payload
+        if self._is_unsure(payload, kind):
+            self._unsure.append((payload, kind, event))
+            return []
+        return [*self._release(payload, kind), *self._shown(payload, kind, event)]
+
+    def _is_unsure(self, payload: Json, kind: str) -> bool:
+        """Whether an event is of a message that may be nothing but calls of ours."""
+        begins = kind == "response.output_item.added" and as_object(payload.get("item")).get("type") == "message"
+        if begins and not self._unsure:
+            self._unsure_text = ""
+            return self._may_write("") and not any(map(_text, self._items))
+        if kind == "response.output_text.delta":
+            self._unsure_text += as_text(payload.get("delta"))
+        ends = kind == "response.output_item.done"
+        return bool(self._unsure) and not ends and (not self._unsure_text.strip() or self._may_write(self._unsure_text))
+
+    def _release(self, payload: Json, kind: str) -> list[Piece]:
+        """What was held back: nothing of a message that is calls, otherwise all of it."""
+        unsure, self._unsure = self._unsure, []
+        item = as_object(payload.get("item"))
+        if unsure and kind == "response.output_item.done" and self._written(_text(item)):
+            names = (payload.get("output_index"), item.get("id"))
+            self._hidden |= {name for name in names if isinstance(name, int | str) and name != ""}
+            for held, _, _ in unsure:
+                self._pass_over(held)
+            return []
+        return [piece for held in unsure for piece in self._shown(*held)]
+
+    def _shown(self, payload: Json, kind: str, event: Event) -> list[Piece]:
         shown = self._filtered(payload, kind)
         if shown is None:
             return []

@@ -61,6 +61,12 @@ def texts_of(content: Any) -> str:
     return "\n".join(part["text"] for part in objects_in(content) if isinstance(part.get("text"), str))
 
 
+def behind_user(messages: list[Json]) -> list[Json]:
+    """What stands behind the last message of the user's; all of it where there is none."""
+    last = max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=-1)
+    return messages[last + 1 :]
+
+
 def sum_of(first: Json | None, second: Json | None) -> Json | None:
     """Usage of two rounds together: numbers are added, at any depth."""
     if first is None or second is None:

@@ -36,13 +36,14 @@ $$;
 CREATE OR REPLACE FUNCTION credential_holder(kind text, wanted text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, secret_hash bytea, stale boolean,
-                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz, lacks_factor boolean)
+                   permission text, surfaces text[], spaces bigint[], expires_at timestamptz, lacks_factor boolean,
+                   timezone text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, k.id, u.id, coalesce(u.role, 'member'), coalesce(u.is_admin, false),
            p.key_per_minute, p.account_per_minute, k.secret_hash,
            coalesce(k.last_used_at < now() - interval '1 minute', true),
-           k.permission, k.surfaces, key_spaces(k), k.expires_at, false
+           k.permission, k.surfaces, key_spaces(k), k.expires_at, false, a.timezone
       FROM keys k
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -52,7 +53,8 @@ AS $$
        AND (k.user_id IS NULL OR u.erased_at IS NULL)
     UNION ALL
     SELECT a.account, a.id, s.id, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute, s.secret_hash,
-           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL, lacks_factor(u)
+           s.last_used_at < now() - interval '1 minute', 'write', NULL, NULL, NULL, lacks_factor(u),
+           a.timezone
       FROM sessions s
       JOIN accounts a USING (account)
      CROSS JOIN LATERAL plan_named(a.plan) p
@@ -65,11 +67,11 @@ $$;
 CREATE OR REPLACE FUNCTION token_holder(wanted_user text, minted_with text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
                    key_per_minute int, account_per_minute int, permission text, surfaces text[], spaces bigint[],
-                   expires_at timestamptz, lacks_factor boolean, acting boolean)
+                   expires_at timestamptz, lacks_factor boolean, acting boolean, timezone text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, minted_with, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
-           c.permission, c.surfaces, c.spaces, c.expires_at, c.lacks_factor, c.acting
+           c.permission, c.surfaces, c.spaces, c.expires_at, c.lacks_factor, c.acting, a.timezone
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      CROSS JOIN LATERAL (
         SELECT k.permission, k.surfaces, key_spaces(k) AS spaces, k.expires_at, false AS lacks_factor,
@@ -86,11 +88,12 @@ $$;
 -- Somebody whom a foreign issuer vouches for: by the subject that is noted; else, as long as none is, by their address.
 CREATE OR REPLACE FUNCTION subject_holder(issuer text, wanted text, address text)
     RETURNS TABLE (account int, account_id text, credential_id text, user_id text, role text, is_admin boolean,
-                   key_per_minute int, account_per_minute int, by_subject boolean, bound boolean, accepted boolean)
+                   key_per_minute int, account_per_minute int, by_subject boolean, bound boolean, accepted boolean,
+                   timezone text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     SELECT a.account, a.id, NULL::text, u.id, u.role, u.is_admin, p.key_per_minute, p.account_per_minute,
-           u.subject IS NOT NULL, u.subject_issuer IS NOT NULL, u.accepted_at IS NOT NULL
+           u.subject IS NOT NULL, u.subject_issuer IS NOT NULL, u.accepted_at IS NOT NULL, a.timezone
       FROM users u JOIN accounts a USING (account) CROSS JOIN LATERAL plan_named(a.plan) p
      WHERE u.erased_at IS NULL
        AND (u.subject = wanted AND coalesce(u.subject_issuer, issuer) = issuer
@@ -148,6 +151,117 @@ BEGIN
     END IF;
     used := used_bytes(here, wanted);
     RETURN NEXT;
+END $$;
+
+-- Where an account stands in a month, and whether one of these calls was paid. Runs as whoever asks, in its own account.
+CREATE OR REPLACE FUNCTION account_standing(of_account int, of_month date, calls text[])
+    RETURNS TABLE (credits bigint, monthly_queries bigint, monthly_credits bigint, monthly_tokens bigint,
+                   refill_due boolean, queries bigint, spent bigint, tokens_in bigint, tokens_out bigint, known boolean)
+    LANGUAGE sql STABLE ROWS 1
+AS $$
+    SELECT a.credits, p.monthly_queries, p.monthly_credits, p.monthly_tokens,
+           p.monthly_credits IS NOT NULL AND coalesce(a.refilled_for < of_month, true),
+           coalesce(m.queries, 0), coalesce(m.credits, 0), coalesce(m.tokens_in, 0), coalesce(m.tokens_out, 0),
+           EXISTS (SELECT 1 FROM usage_ledger l WHERE l.account = of_account AND l.call_id = ANY (calls))
+      FROM accounts a
+     CROSS JOIN LATERAL plan_named(a.plan) p
+      LEFT JOIN usage_months m ON m.account = a.account AND m.month = of_month
+     WHERE a.account = of_account
+$$;
+
+-- Appends messages, in their order, to the space of that name; nothing where there is none. Nobody else adds to it until
+-- the transaction ends, which from here on reaches what is in it. Says which of them are new if not all are (a client's id
+-- that is there changes nothing), who last spoke before, and how much the user may keep. Runs as whoever asks.
+CREATE OR REPLACE FUNCTION append_talk(of_account int, seen text, of_kind text, named text, owned_by text, ids text[],
+                                       client_ids text[], speakers text[], texts text[], times timestamptz[],
+                                       replies text[], details jsonb[], readers text, of_user text)
+    RETURNS TABLE (space bigint, indexing_scheduled boolean, new_ids text[], last_at timestamptz, session text,
+                   allowed bigint, used bigint, cold_tier boolean)
+    LANGUAGE plpgsql ROWS 1
+AS $$
+#variable_conflict use_column
+DECLARE
+    here bigint;
+    scheduled boolean;
+BEGIN
+    -- Any owner or none is no condition that an index serves.
+    IF owned_by IS NULL THEN
+        SELECT s.space, s.indexing_scheduled INTO here, scheduled FROM spaces s
+         WHERE s.account = of_account AND s.kind = of_kind AND s.name = named AND s.owner IS NULL FOR NO KEY UPDATE;
+    ELSE
+        SELECT s.space, s.indexing_scheduled INTO here, scheduled FROM spaces s
+         WHERE s.account = of_account AND s.kind = of_kind AND s.name = named AND s.owner = owned_by FOR NO KEY UPDATE;
+    END IF;
+    IF here IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('keepstone.spaces', '{' || here || '}', true), set_config('keepstone.visibilities', seen, true);
+    RETURN QUERY
+        WITH stored AS (
+            INSERT INTO messages (account, space, id, client_id, speaker, text, at, reply_to, metadata, visibility)
+            SELECT of_account, here, *, readers
+              FROM unnest(ids, client_ids, speakers, texts, times, replies, details)
+            ON CONFLICT (account, space, client_id) DO NOTHING
+            RETURNING id
+        )
+        SELECT here, scheduled, n.ids, l.at, l.session, r.allowed, r.used, r.cold_tier
+          FROM (SELECT CASE WHEN count(*) < cardinality(ids) THEN coalesce(array_agg(id), '{}') END, count(*)
+                  FROM stored) AS n (ids, number)
+          LEFT JOIN LATERAL (
+            SELECT p.at, p.session FROM passages p
+             WHERE p.account = of_account AND p.space = here AND p.session IS NOT NULL
+             ORDER BY p.at DESC, p.passage DESC LIMIT 1) l ON true
+          LEFT JOIN LATERAL room_of(of_user) r ON n.number > 0;
+END $$;
+
+-- What has to be known before talk is searched, in one message instead of a transaction: the space of that name, how
+-- large it is and which vectors there are, of whom something is known there, and where the account stands. Nothing where
+-- there is no such space. Runs as whoever asks, and enters the scope that it is given until it ends: row-level security
+-- holds it to that.
+CREATE OR REPLACE FUNCTION survey_talk(of_account int, within text, seen text, of_kind text, named text, owned_by text,
+                                       of_month date, calls text[])
+    RETURNS TABLE (space bigint, passages bigint, term_total bigint, foreign_text boolean, indexed_sets smallint[],
+                   version bigint, sets jsonb, subjects text[], credits bigint, monthly_queries bigint,
+                   monthly_credits bigint, monthly_tokens bigint, refill_due boolean, queries bigint, spent bigint,
+                   tokens_in bigint, tokens_out bigint, known boolean)
+    LANGUAGE plpgsql ROWS 1 SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    here bigint;
+BEGIN
+    PERFORM set_config('keepstone.account', of_account::text, true), set_config('keepstone.within', within, true),
+            set_config('keepstone.visibilities', seen, true);
+    -- Any owner or none is no condition that an index serves.
+    IF owned_by IS NULL THEN
+        SELECT s.space INTO here FROM spaces s
+         WHERE s.account = of_account AND s.kind = of_kind AND s.name = named AND s.owner IS NULL;
+    ELSE
+        SELECT s.space INTO here FROM spaces s
+         WHERE s.account = of_account AND s.kind = of_kind AND s.name = named AND s.owner = owned_by;
+    END IF;
+    IF here IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('keepstone.spaces', '{' || here || '}', true);
+    RETURN QUERY
+        SELECT s.space, s.passages, s.term_total, s.foreign_text, s.indexed_sets, s.version,
+               (SELECT coalesce(jsonb_object_agg(v.model, v.vector_set), '{}') FROM vector_sets v
+                 WHERE v.account = of_account AND v.state = 'serving'),
+               -- From one to the next through the index: there may be many statements of each.
+               ARRAY(WITH RECURSIVE noted (subject) AS (
+                         (SELECT t.subject FROM statements t WHERE t.account = of_account AND t.space = here
+                           ORDER BY t.subject LIMIT 1)
+                         UNION ALL
+                         SELECT (SELECT t.subject FROM statements t
+                                  WHERE t.account = of_account AND t.space = here AND t.subject > noted.subject
+                                  ORDER BY t.subject LIMIT 1)
+                           FROM noted WHERE noted.subject IS NOT NULL)
+                     SELECT subject FROM noted WHERE subject IS NOT NULL LIMIT 1000),
+               a.credits, a.monthly_queries, a.monthly_credits, a.monthly_tokens, a.refill_due, a.queries, a.spent,
+               a.tokens_in, a.tokens_out, a.known
+          FROM spaces s CROSS JOIN account_standing(of_account, of_month, calls) a
+         WHERE s.account = of_account AND s.space = here AND s.deleted_at IS NULL;
 END $$;
 
 -- For the operator: who is here, in the order in which they came, and how much they keep. No memory, no secret. Null is
@@ -540,38 +654,16 @@ AS $$
     SELECT (SELECT count(*) FROM gone_sessions) + (SELECT count(*) FROM gone_links)
 $$;
 
--- Does a value pass a filter? Every one of the conditions holds: a field that is not there counts as null, and what is
--- of another type than the operand is neither more nor less. In plpgsql, which takes a tenth of the time of one query.
-CREATE OR REPLACE FUNCTION passes(value jsonb, conditions jsonb) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+-- Which passages changed, as far as it is long ago. Returns how many lines went.
+CREATE OR REPLACE FUNCTION forget_space_changes() RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
-DECLARE
-    one jsonb;
-    found jsonb;
-    operand jsonb;
-    good boolean;
-BEGIN
-    FOR place IN 0 .. jsonb_array_length(conditions) - 1 LOOP
-        one := conditions -> place;
-        operand := one -> 'operand';
-        found := value;
-        FOR step IN 0 .. jsonb_array_length(one -> 'path') - 1 LOOP
-            found := found -> (one -> 'path' ->> step);
-        END LOOP;
-        found := coalesce(found, 'null');
-        good := CASE one ->> 'comparison'
-                     WHEN '$eq' THEN found = operand
-                     WHEN '$ne' THEN found <> operand
-                     ELSE jsonb_typeof(found) = jsonb_typeof(operand)
-                          AND CASE one ->> 'comparison'
-                                   WHEN '$gt' THEN found > operand WHEN '$gte' THEN found >= operand
-                                   WHEN '$lt' THEN found < operand ELSE found <= operand END END;
-        IF NOT good THEN
-            RETURN false;
-        END IF;
-    END LOOP;
-    RETURN true;
-END $$;
+    WITH gone AS (DELETE FROM space_changes WHERE at < now() - interval '1 hour' RETURNING 1)
+    SELECT count(*) FROM gone
+$$;
+
+-- Filters are conditions of the statements that have them.
+DROP FUNCTION IF EXISTS passes(jsonb, jsonb);
 
 -- Where are items whose time is over? Numbers only.
 CREATE OR REPLACE FUNCTION expired_items(by_then timestamptz) RETURNS TABLE (account int, space bigint)

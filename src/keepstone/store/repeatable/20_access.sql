@@ -15,8 +15,8 @@ DO $$
 DECLARE
     one record;
     asked_by_requests constant text[] := ARRAY[
-        'scope_account', 'scope_spaces', 'scope_visibilities', 'plan_named', 'room_of', 'passes', 'passing_nodes',
-        'entity_places',
+        'scope_account', 'scope_spaces', 'scope_visibilities', 'plan_named', 'room_of', 'passing_nodes',
+        'entity_places', 'account_standing', 'survey_talk', 'append_talk',
         -- before an account is known
         'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
         -- a number or yes and no, for /readyz and the start
@@ -31,7 +31,7 @@ DECLARE
         'serving_models', 'accounts_served_by', 'delete_retired_vectors',
         -- the jobs'
         'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
-        'purge_workspaces', 'purge_entities', 'purge_audit', 'forget_expired_logins'];
+        'purge_workspaces', 'purge_entities', 'purge_audit', 'forget_expired_logins', 'forget_space_changes'];
 BEGIN
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
     FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,
@@ -73,7 +73,7 @@ DECLARE
         'passages', in_sight, 'chats', in_space, 'threads', in_space, 'distillations', in_space, 'tool_calls', in_space,
         -- numbers and words that mean something only together with a row above
         'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space,
-        'constellations', in_space
+        'constellations', in_space, 'revisions', in_space, 'space_changes', in_space
     );
 BEGIN
     FOR name IN SELECT jsonb_object_keys(rules) LOOP

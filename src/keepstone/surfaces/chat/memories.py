@@ -7,13 +7,14 @@ from pydantic import Field
 
 from keepstone.memory import chat_memories, workspace_search
 from keepstone.memory.chat_memories import NewMemory, Saved
+from keepstone.memory.superseding import SupersedeWish
 from keepstone.memory.workspace_search import WorkspaceResult
 from keepstone.model.chat import LARGEST, ChatMemory, Distillation
 from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
-from keepstone.surfaces.http.routes import InTrash, Routes
-from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse
+from keepstone.surfaces.http.routes import InTrash, Routes, Superseded
+from keepstone.surfaces.http.wire import Added, MaySupersede, Shown, Supersede, Time, Wire, fields_of, refuse
 
 # The routes of one chat, below its id; and those of a workspace.
 of_chat = Router(tags=["chat memory"])
@@ -30,11 +31,13 @@ class RememberIn(Wire):
     content: Content | None = None
     category: Category | None = None
     synthesize: bool = Field(default=False, description="Keep the essence, and the text itself beside it.")
+    supersede: Supersede = "auto"
 
 
 class MemoryIn(Wire):
     content: Content
     category: Category | None = None
+    supersede: Supersede = "auto"
 
 
 class MemoryChange(Wire):
@@ -44,15 +47,19 @@ class MemoryChange(Wire):
 class MemoryOut(
     fields_of(
         ChatMemory,
-        "id content summary category source_type source_chat_id source_message_id workspace_id version created_at "
-        "updated_at deleted_at",
+        "id content summary category source_type source_chat_id source_message_id workspace_id version superseded_by "
+        "created_at updated_at deleted_at",
     )
 ):
+    superseded_by: str | None = Field(default=None, description="What took its place.")
     deleted_at: Time | None = None
 
 
 class SavedOut(MemoryOut):
     deduplicated: bool = Field(description="It was known already: this is the memory that says so.")
+    added: Added = None
+    superseded: list[str] = Field(description="Older memories that no longer hold.")
+    may_supersede: MaySupersede
 
 
 class MemoryList(Shown):
@@ -79,7 +86,11 @@ class ResultList(Shown):
 
 def _saved(saved: Saved, response: Response) -> SavedOut:
     response.status_code = 200 if saved.existing else 201
-    return SavedOut.of(saved.memory, deduplicated=saved.existing)
+    return SavedOut.of(
+        saved.memory, deduplicated=saved.existing,
+        added=saved.added or None, superseded=list(saved.superseded),
+        may_supersede=list(saved.may_supersede),
+    )  # fmt: skip
 
 
 _NEW_OR_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": SavedOut, "description": "It was known already."}}
@@ -89,7 +100,7 @@ _NEW_OR_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": SavedOut, "desc
 async def remember(services: Used, principal: Caller, chat_id: str, body: RememberIn, response: Response) -> SavedOut:
     saved = await chat_memories.remember(
         services, principal, chat_id, message_id=body.messageId, content=body.content, category=body.category,
-        synthesize=body.synthesize,
+        synthesize=body.synthesize, wish=SupersedeWish.of(body.supersede),
     )  # fmt: skip
     return _saved(saved, response)
 
@@ -111,13 +122,13 @@ _chat_memories.all(
 async def create_workspace_memory(
     services: Used, principal: Caller, workspace_id: str, body: MemoryIn, response: Response
 ) -> SavedOut:
-    new = NewMemory(content=body.content, category=body.category)
+    new = NewMemory(content=body.content, category=body.category, wish=SupersedeWish.of(body.supersede))
     return _saved(await chat_memories.save(services, principal, new, workspace_id=workspace_id), response)
 
 
 _memories.page(
     "/memories", chat_memories.list_of_workspace, "list_workspace_memories",
-    "What a workspace remembers, the newest first", deleted=(InTrash, False),
+    "What a workspace remembers, the newest first", deleted=(InTrash, False), superseded=(Superseded, False),
 )  # fmt: skip
 # The same below a chat and below its workspace.
 for _routes, _below, _get, _change, _delete, _rerun in (
@@ -139,6 +150,10 @@ for _routes, _below, _get, _change, _delete, _rerun in (
 _memories.one(
     "POST", f"{_MEMORY}/restore", chat_memories.restore, "restore_workspace_memory", "A memory out of the trash"
 )
+_memories.one(
+    "POST", f"{_MEMORY}/revive", chat_memories.revive, "revive_workspace_memory",
+    "A superseded memory holds again, beside what had taken its place",
+)  # fmt: skip
 _versions.all(
     f"{_MEMORY}/history", chat_memories.history, "get_memory_history", "Every version of a memory, the latest first"
 )  # fmt: skip

@@ -1,12 +1,11 @@
 """The caller of a request as a principal, and the services of the app that answers it."""
 
 import ipaddress
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Request, Response, Security
-from fastapi.security import APIKeyCookie, HTTPBearer
+from fastapi import Depends, Request, Response
 
 from keepstone.access.devices import LIFETIME_DAYS
 from keepstone.access.principals import Credentials, authenticate
@@ -41,9 +40,28 @@ class LinkOver(NotFound):
     """A one-time link that is over, opened in a browser: shown what to do instead."""
 
 
-# These, and the arguments of `_described_caller`, only tell openapi.json what `caller` reads by itself.
-_bearer = HTTPBearer(auto_error=False, description="An API key (`ck_…`) or a JWT from `/auth/token`.")
-_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="Set by `/auth/login`.")
+# What `caller` reads by itself, as openapi.json tells it. Said to the framework, each would be looked up again with
+# every request.
+SECURITY_SCHEMES: Mapping[str, Any] = {
+    "HTTPBearer": {
+        "type": "http", "description": "An API key (`ck_…`) or a JWT from `/auth/token`.", "scheme": "bearer",
+    },
+    "APIKeyCookie": {"type": "apiKey", "description": "Set by `/auth/login`.", "in": "cookie", "name": COOKIE},
+}  # fmt: skip
+_SPEAKS_FOR = "With a service key: the user it speaks for, by id or e-mail address."
+CALLER_DESCRIBED: Mapping[str, Any] = {
+    "security": [{scheme: []} for scheme in SECURITY_SCHEMES],
+    "parameters": [
+        {
+            "name": "x-keepstone-user", "in": "header", "required": False,
+            "schema": {
+                "anyOf": [{"type": "string", "maxLength": _LONGEST_NAME}, {"type": "null"}],
+                "description": _SPEAKS_FOR, "title": "X-Keepstone-User",
+            },
+            "description": _SPEAKS_FOR,
+        }
+    ],
+}  # fmt: skip
 
 
 def services_of(request: Request) -> Services:
@@ -57,7 +75,7 @@ async def caller(request: Request) -> Principal:
         principal = await _authenticated(request)
         permit(request, principal.reach)
         require_disk(request, services_of(request).disk)
-        path = request.url.path
+        path = request.scope["path"]
         if path.startswith(_LIMITED) and path not in _MCP:
             await admit(services_of(request), principal)
         state["principal"] = principal
@@ -74,7 +92,7 @@ async def _authenticated(request: Request) -> Principal:
         raise Malformed(
             f"X-Keepstone-User {problem}.", details=[{"path": "header.x-keepstone-user", "message": problem}]
         )
-    if not request.url.path.startswith(f"{BROWSER}/"):
+    if not request.scope["path"].startswith(f"{BROWSER}/"):
         credentials = Credentials(
             authorization=headers.get("authorization"),
             sessions=sessions,
@@ -92,20 +110,6 @@ async def _authenticated(request: Request) -> Principal:
         raise SignIn(fault.message) from None
 
 
-async def _described_caller(
-    request: Request,
-    bearer: Annotated[Any, Security(_bearer)],  # noqa: ARG001
-    cookie: Annotated[Any, Security(_cookie)],  # noqa: ARG001
-    x_keepstone_user: Annotated[  # noqa: ARG001
-        str | None,
-        Header(
-            max_length=_LONGEST_NAME, description="With a service key: the user it speaks for, by id or e-mail address."
-        ),
-    ] = None,
-) -> Principal:
-    return await caller(request)
-
-
 async def measured(request: Request) -> None:
     """Lets in whoever is on this machine, and an admin from anywhere: for numbers that say nothing of anybody."""
     if not from_loopback(request):
@@ -121,15 +125,11 @@ async def is_operator(request: Request) -> bool:
     return True
 
 
-async def _admin(request: Request) -> Principal:
+async def operator(request: Request) -> Principal:
     """An admin, wherever they are: who else is on this machine is not the operator for that."""
     principal = await caller(request)
     require_admin(principal)
     return principal
-
-
-async def _operator(request: Request, described: Annotated[Principal, Depends(_described_caller)]) -> Principal:  # noqa: ARG001
-    return await _admin(request)
 
 
 def client_address(request: Request) -> str:
@@ -176,10 +176,8 @@ async def _services(request: Request) -> Services:
 
 
 Used = Annotated[Services, Depends(_services)]
-Caller = Annotated[Principal, Depends(_described_caller)]
-Operator = Annotated[Principal, Depends(_operator)]
+Caller = Annotated[Principal, Depends(caller)]
+Operator = Annotated[Principal, Depends(operator)]
 
 # What a route asks of its caller, settled by the headers alone, before anything else of the request is read.
-SETTLED_FIRST: Mapping[Any, Callable[[Request], Awaitable[Any]]] = {
-    _described_caller: caller, measured: measured, _operator: _admin,
-}  # fmt: skip
+SETTLED_FIRST: Collection[Callable[[Request], Awaitable[Any]]] = (caller, measured, operator)

@@ -6,6 +6,7 @@ longest for a client whom we don't know makes room.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -19,6 +20,7 @@ class Connections:
 
     def __init__(self, most: int, seconds: float) -> None:
         self.seconds = seconds
+        self.closed: Callable[[], None] = lambda: None  # called for each that has ended
         self._most = most
         self._open: dict[BoundedProtocol, None] = {}
 
@@ -68,6 +70,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.remove(self)
+        self._connections.closed()
         for timer in (self._deadline, self._stalled):
             if timer is not None:
                 timer.cancel()

@@ -25,6 +25,7 @@ _ID = re.compile(r"\{(\w+)")
 _REQUIRED = Parameter.empty
 
 InTrash = Annotated[bool, Query(description="What is in the trash instead.")]
+Superseded = Annotated[bool, Query(description="Also those that no longer hold.")]
 
 
 class Routes(Generic[Out]):

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import UnionType
-from typing import Annotated, Any, Generic, Self, TypeVar, Union, cast, get_args, get_type_hints
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, Union, cast, get_args, get_type_hints
 
 from fastapi import Depends, Query
 from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -41,6 +42,39 @@ Time = Annotated[
     Field(json_schema_extra={"format": "date-time"}),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+def check_supersede(value: Any) -> Any:
+    """One fault for what is neither a word nor a list, instead of one for each of the two."""
+    listed = cast("list[Any]", value) if isinstance(value, list) else None
+    if value in ("auto", "suggest", "off") or (
+        listed is not None and len(listed) <= 100 and all(isinstance(name, str) and len(name) <= 255 for name in listed)
+    ):
+        return cast("Any", value)
+    raise ValueError('must be "auto", "suggest", "off", or a list of at most 100 ids')
+
+
+Supersede = Annotated[
+    Literal["auto", "suggest", "off"] | Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=100)],
+    BeforeValidator(check_supersede),
+    Field(
+        description="What it does to older ones: `auto` supersedes what it surely takes the place of, `suggest` only "
+        "names that in `may_supersede`, `off` looks for nothing; a list of ids supersedes these and no others."
+    ),
+]
+MaySupersede = Annotated[
+    list[str],
+    Field(description="Older ones that it may take the place of. They still hold: name them to supersede them."),
+]
+# Both only where it was there already: what is new is shown as ever.
+Existing = Annotated[bool, Field(description="It was there already.", exclude_if=lambda existing: not existing)]
+Added = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description="With `existing`: what came new with it and was added, of tags, its kind, metadata, its source.",
+        exclude_if=lambda added: added is None,
+    ),
+]
 
 
 class Wire(BaseModel):

@@ -35,6 +35,7 @@ class ConductorArguments(Wire):
     ] = None
     query: Annotated[str | None, Field(max_length=2_000)] = None
     limit: Annotated[int, Field(ge=1, le=MOST)] = DEFAULT_LIMIT
+    min_relevance: Annotated[float | None, Field(ge=0, le=1)] = None
     project_id: Annotated[str | None, Field(pattern=f"^{pattern('proj')}$")] = None
 
     @property

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keepstone.access.rates import RATE_LIMITED, admit
+from keepstone.engine.dates import labelled_day, zone_named
 from keepstone.engine.quotation import quote
 from keepstone.errors import KeepstoneError
 from keepstone.memory import capsule_search, capsules
+from keepstone.memory.again import told_as
 from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.model.page import PageRequest
@@ -65,18 +67,18 @@ async def _do(services: Services, principal: Principal, asked: ConductorArgument
             return await _search(services, principal, asked)
         case "get_memory":
             capsule = await capsules.get(services, principal, capsule_id)
-            return quote(f"{_line(capsule)}\n\n{capsule.content_md}"), {"capsule": _shown(capsule)}
+            return quote(f"{_line(capsule, principal)}\n\n{capsule.content_md}"), {"capsule": _shown(capsule)}
         case "update_memory":
             after = await capsules.update(services, principal, capsule_id, asked.changes)
             said = f"Changed ({', '.join(asked.changes)}); what it was stays in its history."
-            return f"{said}\n{quote(_line(after))}", {"capsule": _shown(after)}
+            return f"{said}\n{quote(_line(after, principal))}", {"capsule": _shown(after)}
         case "forget_memory":
             await capsules.delete(services, principal, capsule_id)
             said = f"Forgotten. For {TRASH_DAYS} days restore_memory brings it back: keep the id {capsule_id} at hand."
             return said, {"forgotten": capsule_id}
         case "restore_memory":
             back = await capsules.restore(services, principal, capsule_id)
-            return f"Restored.\n{quote(_line(back))}", {"capsule": _shown(back)}
+            return f"Restored.\n{quote(_line(back, principal))}", {"capsule": _shown(back)}
 
 
 async def _save(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
@@ -85,7 +87,8 @@ async def _save(services: Services, principal: Principal, asked: ConductorArgume
         project_id=asked.project_id,
     )  # fmt: skip
     made = await capsules.create(services, principal, new)
-    text = f"Saved.\n{_line(made.capsule)}"
+    text = f"This was saved already.{told_as(made.added)}" if made.existing else "Saved."
+    text += f"\n{_line(made.capsule, principal)}"
     if made.similar:
         near = "\n".join(f"- {near.id} {near.title}" for near in made.similar)
         text += (
@@ -93,25 +96,30 @@ async def _save(services: Services, principal: Principal, asked: ConductorArgume
             "whether to put it into one with update_memory and remove the other with forget_memory."
         )
     similar = [{"id": near.id, "title": near.title, "similarity": near.similarity} for near in made.similar]
-    return text, {"capsule": _shown(made.capsule), "similar": similar}
+    return text, {
+        "capsule": _shown(made.capsule), "similar": similar, "existing": made.existing, "added": made.added,
+    }  # fmt: skip
 
 
 async def _search(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     tags = asked.tags or []
     wanted = CapsuleFilter(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
     page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)
-    results = await capsule_search.find(services, principal, asked.query or "", "hybrid", wanted, page)
+    results = await capsule_search.find(
+        services, principal, asked.query or "", "hybrid", wanted, page, asked.min_relevance
+    )
     hits = [hit for hit in results.page.items if set(tags) <= set(hit.capsule.tags)][: asked.limit]
     structured: dict[str, Any] = {"hits": [_hit(hit) for hit in hits]}
     if results.degraded:
         structured["degraded"] = results.degraded
     if not hits:
-        return _nothing(narrowed=not wanted.anything, degraded=results.degraded is not None), structured
-    return _listed(hits, degraded=results.degraded is not None), structured
+        shown_all = asked.min_relevance == 0
+        return _nothing(not wanted.anything, results.degraded is not None, shown_all), structured
+    return _listed(hits, principal, degraded=results.degraded is not None), structured
 
 
-def _nothing(*, narrowed: bool, degraded: bool) -> str:
-    tries = ["Try other words"]
+def _nothing(narrowed: bool, degraded: bool, shown_all: bool) -> str:
+    tries = ["Try other words"] if shown_all else ["Try other words", "set min_relevance to 0"]
     if degraded:
         tries = ["Only words can be looked for just now: try again with those that must stand in it"]
     if narrowed:
@@ -119,18 +127,19 @@ def _nothing(*, narrowed: bool, degraded: bool) -> str:
     return f"Nothing found. {', or '.join(tries)}. If it stays so, it was not saved."
 
 
-def _listed(hits: Sequence[FoundCapsule], *, degraded: bool) -> str:
+def _listed(hits: Sequence[FoundCapsule], principal: Principal, *, degraded: bool) -> str:
     by_words = " by words alone" if degraded else ""
-    lines = [f"{_line(hit.capsule)}\n  {_snippet(hit)}" for hit in hits]
+    lines = [f"{_line(hit.capsule, principal, f'relevance {hit.relevance:.2f}')}\n  {_snippet(hit)}" for hit in hits]
     return (
         f"{len(hits)} found{by_words}, the best first:\n{quote(chr(10).join(lines))}\n"
         "get_memory with an id gives the whole text."
     )
 
 
-def _line(capsule: Capsule) -> str:
-    about = "; ".join([capsule.kind, *([f"tags: {', '.join(capsule.tags)}"] if capsule.tags else [])])
-    return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({capsule.created_at:%Y-%m-%d}; {about})"
+def _line(capsule: Capsule, reader: Principal, *more: str) -> str:
+    about = "; ".join([capsule.kind, *([f"tags: {', '.join(capsule.tags)}"] if capsule.tags else []), *more])
+    kept = labelled_day(capsule.created_at, zone_named(reader.timezone))
+    return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({kept}; {about})"
 
 
 def _snippet(hit: FoundCapsule) -> str:

@@ -10,10 +10,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from keepstone.access.rates import admit
+from keepstone.engine.dates import labelled_day, zone_named
 from keepstone.engine.quotation import quote
 from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, QuotaExceeded, RateLimited
 from keepstone.memory import graph_recall, graphs
+from keepstone.memory.again import told_as
 from keepstone.memory.graph_recall import GraphRecall
+from keepstone.memory.superseding import SupersedeWish
 from keepstone.model.graph import Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import is_id
 from keepstone.model.memory import Recalled
@@ -79,16 +82,26 @@ async def _recall(services: Services, principal: Principal, asked: given.Recall)
     answer: Answer = {"results": results, "total": recalled.total, "query_id": recalled.query_id}
     if recalled.degraded:
         answer["degraded"] = recalled.degraded
-    return {**answer, **result(_listed(recalled, narrowed=bool(wanted.filters)), answer)}
+    return {**answer, **result(_listed(recalled, principal, narrowed=bool(wanted.filters)), answer)}
 
 
 async def _store(services: Services, principal: Principal, asked: given.StoreNode) -> Answer:
-    kept = await graphs.store_node(services, principal, _graph_id(asked.graph_id), **_beside_graph(asked))
-    said = f"This was stored already, as {kept.node.id}." if kept.existing else f"Stored as {kept.node.id}."
+    kept = await graphs.store_node(
+        services, principal, _graph_id(asked.graph_id), content=asked.content, node_type=asked.node_type,
+        metadata=asked.metadata, wish=SupersedeWish.of(asked.supersede, asked.supersedes), valid_from=asked.valid_from,
+    )  # fmt: skip
+    said = (
+        f"This was stored already, as {kept.node.id}.{told_as(kept.added)}"
+        if kept.existing
+        else f"Stored as {kept.node.id}."
+    )
     if kept.superseded:
         said += f" It supersedes {', '.join(kept.superseded)}, found from now on only with as_of."
+    if kept.may_supersede:
+        said += f" It may take the place of {', '.join(kept.may_supersede)}, which still hold."
+    answer = {"node": _shown(kept.node), "existing": kept.existing, "added": kept.added}
     return result(
-        said, {"node": _shown(kept.node), "existing": kept.existing, "superseded": list(kept.superseded)}
+        said, answer | {"superseded": list(kept.superseded), "may_supersede": list(kept.may_supersede)}
     )  # fmt: skip
 
 
@@ -99,7 +112,7 @@ async def _update(services: Services, principal: Principal, asked: given.Update)
         raise Malformed(f"memory_update needs at least one of content, node_type, metadata. For example: {example}")
     node = await graphs.update_node(services, principal, _graph_id(asked.graph_id), asked.id, **changes)
     said = f"Changed ({', '.join(changes)}); what it was stays in its history."
-    return result(f"{said}\n{quote(_line(node))}", {"node": _shown(node)})
+    return result(f"{said}\n{quote(_line(node, principal))}", {"node": _shown(node)})
 
 
 async def _forget(services: Services, principal: Principal, asked: given.Forget) -> Answer:
@@ -118,7 +131,7 @@ async def _neighbors(services: Services, principal: Principal, asked: given.Neig
         edge_type=asked.edge_type, as_of=asked.as_of,
     )  # fmt: skip
     lines = [
-        f"- {edge.from_id} {_flat(edge.type)} {edge.to_id} ({steps} away)\n{_line(node)}"
+        f"- {edge.from_id} {_flat(edge.type)} {edge.to_id} ({steps} away)\n{_line(node, principal)}"
         for node, edge, steps in neighbours
     ]
     said = f"{len(lines)} connected, the nearest first:\n{quote(chr(10).join(lines))}" if lines else "Nothing."
@@ -162,7 +175,7 @@ def _beside_graph(asked: BaseModel) -> dict[str, Any]:
     return {name: value for name, value in asked if name != "graph_id"}
 
 
-def _listed(recalled: GraphRecall, *, narrowed: bool) -> str:
+def _listed(recalled: GraphRecall, reader: Principal, *, narrowed: bool) -> str:
     if not recalled.results:
         tries = ["Ask a whole question", "set a lower min_relevance"]
         if narrowed:
@@ -170,20 +183,22 @@ def _listed(recalled: GraphRecall, *, narrowed: bool) -> str:
         return f"Nothing found. {', or '.join(tries)}. If it stays so, it is not known. Query {recalled.query_id}."
     more = f" of {recalled.total}" if recalled.total > len(recalled.results) else ""
     by_words = " by words alone" if recalled.degraded else ""
-    lines = _lines(recalled.results)
+    lines = _lines(recalled.results, reader)
     return f"{len(recalled.results)}{more} found{by_words}, the best first:\n{quote(lines)}\nQuery {recalled.query_id}."
 
 
-def _lines(results: Sequence[Recalled[Node]]) -> str:
-    return "\n".join(_line(result.memory, f"relevance {result.relevance:.2f}") for result in results)
+def _lines(results: Sequence[Recalled[Node]], reader: Principal) -> str:
+    return "\n".join(_line(result.memory, reader, f"relevance {result.relevance:.2f}") for result in results)
 
 
-def _line(node: Node, *more: str) -> str:
-    about = [_flat(node.node_type), f"{node.created_at:%Y-%m-%d}", *more]
+def _line(node: Node, reader: Principal, *more: str) -> str:
+    zone = zone_named(reader.timezone)
+    about = [_flat(node.node_type), labelled_day(node.created_at, zone), *more]
     if node.valid_to is not None:
-        about.append(f"held until {node.valid_to:%Y-%m-%d}")
+        about.append(f"held until {labelled_day(node.valid_to, zone)}")
     metadata = f" {json.dumps(node.metadata, ensure_ascii=False)}" if node.metadata else ""
-    return f"- {node.id} ({', '.join(about)}){metadata}\n  {node.content}"
+    content = node.content.replace("\n", "\n  ")
+    return f"- {node.id} ({', '.join(about)}){metadata}\n  {content}"
 
 
 def _named(graph: Graph) -> str:

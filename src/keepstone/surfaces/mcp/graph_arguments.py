@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from keepstone.engine.floors import GRAPH
 from keepstone.errors import Malformed
-from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
+from keepstone.memory.graph_recall import MOST_RESULTS, RESULTS
 from keepstone.model.ids import pattern
-from keepstone.surfaces.http.wire import Wire
+from keepstone.surfaces.http.wire import Supersede, Wire
 from keepstone.surfaces.mcp.answer import explained, given
 
 DEFAULT_TYPE = "note"
@@ -115,7 +116,7 @@ class Recall(GraphToolArguments):
         description="Filter by metadata key-value pairs. All specified pairs must match.",
     )
     min_relevance: float = Field(
-        default=RELEVANT,
+        default=GRAPH,
         ge=0,
         le=1,
         description="Leave out what is less relevant. 0 returns the nearest, whatever it is.",
@@ -134,6 +135,7 @@ class StoreNode(GraphToolArguments):
     supersedes: list[NodeId] = Field(
         default_factory=list[str], max_length=100, description="Ids of nodes that no longer hold now that this does."
     )
+    supersede: Supersede = "auto"
     valid_from: Since = None
 
 
@@ -250,6 +252,10 @@ def _plain(schema: Mapping[str, Any], models: Mapping[str, Any]) -> dict[str, An
     named = models.get(str(schema.get("$ref", "")).rpartition("/")[2], {})
     plain = {**named, **schema.get("anyOf", [{}])[0], **schema}
     shown = {name: value for name, value in plain.items() if name in _SHOWN and value is not None}
+    either = [option for option in schema.get("anyOf", []) if option.get("type") != "null"]
+    if len(either) > 1:
+        shown = {name: value for name, value in shown.items() if name in {"default", "description"}}
+        return {"anyOf": [_plain(option, models) for option in either], **shown}
     if "properties" in shown:
         shown["properties"] = {name: _plain(field, models) for name, field in shown["properties"].items()}
     return shown | ({"items": _plain(plain["items"], models)} if "items" in plain else {})

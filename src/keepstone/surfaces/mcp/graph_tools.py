@@ -102,11 +102,14 @@ TOOLS = [
         "Store",
         "Keep one thing as a node: a decision, fact, preference, event. Write it so that it can be understood without "
         "this conversation; put what you may filter by into metadata. The same again is not stored twice. What it "
-        "plainly revises is superseded by itself; name what else it replaces in supersedes.",
+        "surely takes the place of is superseded by itself; what it may take the place of comes back in may_supersede "
+        "and still holds: if it does not, relate the two by supersedes, or name it in supersedes from the start.",
         {
             "node": _object(NODE, ["id", "content", "node_type", "metadata"]),
             "existing": {"type": "boolean", "description": "It was there already."},
+            "added": {"type": "object", "description": "What was new beside it, and was added to the node."},
             "superseded": _list(_TEXT, "Older nodes that no longer hold."),
+            "may_supersede": _list(_TEXT, "Older nodes that this may take the place of, and that still hold."),
         },
         ["node", "existing", "superseded"],
     ),

@@ -52,7 +52,8 @@ DESCRIPTION = f"""\
 The user's long-term memory across chats. `mode` says what to do:
 
 - search_memory: before you answer what an earlier chat may have settled (decisions, preferences, names, plans), and \
-when the user asks what you remember. Needs `query`; `tags`, `kind`, `project_id` and `limit` narrow it.
+when the user asks what you remember. Needs `query`; `tags`, `kind`, `project_id` and `limit` narrow it; \
+`min_relevance: 0` also gives what hardly fits.
   {example("search_memory")}
 - save_memory: when the user asks to save or remember something. Needs `content_md`: what, why, who and when, \
 understandable without this chat. One subject a memory. Use the user's words for `tags`.
@@ -103,6 +104,12 @@ INPUT: dict[str, Any] = {
             "maximum": MOST,
             "default": DEFAULT_LIMIT,
             "description": "How many to find.",
+        },
+        "min_relevance": {
+            "type": "number",
+            "minimum": 0,
+            "maximum": 1,
+            "description": "On searching: leave out what is less relevant. 0 also gives what hardly fits.",
         },
         "project_id": {"type": "string", "description": "`proj_…`: keep it in, or search only, this project."},
     },

@@ -12,6 +12,7 @@ from keepstone.access.users import get_user
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import entity_memories, entity_search
 from keepstone.memory.entity_memories import Change, NewMemories
+from keepstone.memory.superseding import SupersedeWish
 from keepstone.model.entity import (
     ID_FIELDS,
     Comparison,
@@ -93,6 +94,7 @@ async def mem0_add(services: Used, principal: Caller, body: wire.Mem0AddIn) -> w
         metadata=body.metadata or {}, categories=list(dict.fromkeys(body.categories)), immutable=body.immutable,
         expires_on=body.expiration_date,
         at=None if body.timestamp is None else read_moment("timestamp", body.timestamp).start,
+        wish=SupersedeWish.of(body.supersede),
     )  # fmt: skip
     kept = await entity_memories.add(services, principal, new)
     return wire.Mem0AddOut(results=[wire.show_kept(memory) for memory in kept])
@@ -186,6 +188,10 @@ async def mem0_history(services: Used, principal: Caller, memory_id: str) -> lis
 
 
 _memories.one("POST", f"{_MEMORY}restore/", entity_memories.restore, "mem0_restore", "A memory out of the trash")
+_memories.one(
+    "POST", f"{_MEMORY}revive/", entity_memories.revive, "mem0_revive",
+    "What an update took the place of holds again, beside it",
+)  # fmt: skip
 
 
 @router.put("/v1/batch/", summary="Change several memories, all or none")

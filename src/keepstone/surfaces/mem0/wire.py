@@ -8,10 +8,13 @@ from pydantic import BaseModel, Field
 from keepstone.memory.entity_memories import KeptEntityMemory
 from keepstone.model.entity import EntityMemory
 from keepstone.model.memory import Version
-from keepstone.surfaces.http.wire import Shown, Time, Wire
+from keepstone.surfaces.http.wire import MaySupersede, Shown, Supersede, Time, Wire
 
 # What happened to a memory, in this client's words.
-EVENTS = {"created": "ADD", "updated": "UPDATE", "known": "NOOP", "deleted": "DELETE", "restored": "ADD"}
+EVENTS = {
+    "created": "ADD", "updated": "UPDATE", "revised": "UPDATE", "revived": "UPDATE", "known": "NOOP",
+    "deleted": "DELETE", "restored": "ADD",
+}  # fmt: skip
 Id = Annotated[str | None, Field(description="Whose memory it is. Any text but `*`, up to 255 characters.")]
 Filters = Annotated[
     dict[str, Any] | None,
@@ -56,6 +59,7 @@ class Mem0AddIn(Mem0Request):
     immutable: bool = False
     expiration_date: Annotated[date | None, Field(description="The last day on which it is found.")] = None
     timestamp: Annotated[int | float | None, Field(description="When it was said, in seconds since 1970.")] = None
+    supersede: Supersede = "auto"
     async_mode: Annotated[bool | None, Field(description="Makes no difference: what is answered is stored.")] = None
     # Not here. Each is refused with a word on what to do instead.
     custom_categories: Any = None
@@ -160,6 +164,7 @@ class Mem0FoundOut(Mem0MemoryOut):
 class Mem0EventOut(Mem0MemoryOut):
     event: str = Field(description="`ADD`, `UPDATE`, or `NOOP` for what is known already.")
     previous_memory: str | None = Field(description="What an updated memory said before.")
+    may_supersede: MaySupersede
 
 
 class Mem0AddOut(BaseModel):
@@ -220,7 +225,9 @@ class Mem0MessageOut(BaseModel):
 
 
 def show_kept(kept: KeptEntityMemory) -> Mem0EventOut:
-    return Mem0EventOut.of(kept.memory, event=EVENTS[kept.event], previous_memory=kept.previous)
+    return Mem0EventOut.of(
+        kept.memory, event=EVENTS[kept.event], previous_memory=kept.previous, may_supersede=list(kept.may_supersede)
+    )
 
 
 def show_version(memory: EntityMemory, before: Version | None, version: Version) -> Mem0VersionOut:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import Query
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -17,7 +17,7 @@ from keepstone.store.capsules import CapsuleFilter
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
-from keepstone.surfaces.http.wire import Paging, Shown, Time, Wire, fields_of, refuse, show_page
+from keepstone.surfaces.http.wire import Added, Existing, Paging, Shown, Time, Wire, fields_of, refuse, show_page
 
 router = Router(prefix="/v1/memory", tags=["capsules"])
 
@@ -78,6 +78,8 @@ class SimilarOut(fields_of(Similar, "id title similarity")):
 
 class CreatedOut(CapsuleOut):
     similar: list[SimilarOut] = Field(description="Kept in the last week and nearly the same: merge them?")
+    existing: Existing = False
+    added: Added = None
 
 
 class HitOut(CapsuleOut):
@@ -239,6 +241,9 @@ class ImportedOut(Shown):
     skipped: int = Field(description="Were there already.")
 
 
+_LEAST = "Leave out what is less relevant; 0 gives everything, in order. By words alone nothing is left out."
+
+
 def _hit(match: FoundCapsule) -> HitOut:
     return HitOut.of(match.capsule, relevance=match.relevance, snippet=match.snippet)
 
@@ -255,7 +260,9 @@ async def create_capsule(services: Used, principal: Caller, body: CapsuleIn) -> 
         chat_id=source.chat_id, message_id=source.message_id, metadata=body.metadata,
     )  # fmt: skip
     made = await capsules.create(services, principal, new)
-    return CreatedOut.of(made.capsule, similar=made.similar)
+    return CreatedOut.of(
+        made.capsule, similar=made.similar, existing=made.existing, added=made.added if made.existing else None
+    )
 
 
 @router.get("/capsules", summary="List and search")
@@ -270,13 +277,14 @@ async def list_capsules(
     project_id: Annotated[str | None, Query(pattern=r"^proj_[a-z0-9]{24}$")] = None,
     since: Annotated[Time | None, Query(alias="from", description="Made at this time or later.")] = None,
     until: Annotated[Time | None, Query(alias="to", description="Made before this time.")] = None,
+    min_relevance: Annotated[float | None, Query(ge=0, le=1, description=_LEAST)] = None,
 ) -> CapsulePage:
     for name, value in (("q", q), ("tag", tag), ("kind", kind)):
         refuse(name, value)
     wanted = CapsuleFilter(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
     if q is None or not q.strip():
         return _page(await capsules.list_capsules(services, principal, wanted, page))
-    results = await capsule_search.find(services, principal, q, mode, wanted, page)
+    results = await capsule_search.find(services, principal, q, mode, wanted, page, min_relevance)
     return _page(results.page, _hit, degraded=results.degraded)
 
 
@@ -292,9 +300,17 @@ async def timeline(services: Used, principal: Caller, bucket: capsule_views.Buck
     return Timeline(bucket=bucket, items=[SpanOut.model_validate(span) for span in spans])
 
 
-Routes(router, ConstellationOut).one(
-    "GET", "/capsules/constellation", capsule_views.constellation, "constellation", "The map, from 30 capsules on"
-)
+@router.get("/capsules/constellation", summary="The map, from 30 capsules on", response_model=ConstellationOut)
+async def constellation(services: Used, principal: Caller, request: Request) -> Response:
+    body, version = await capsule_views.constellation(services, principal, _map_bytes)
+    headers = {"ETag": f'"{version}"'}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def _map_bytes(drawn: capsule_views.Constellation) -> bytes:
+    return ConstellationOut.model_validate(drawn).model_dump_json().encode()
 
 
 @router.get("/capsules/related", summary="What fits to a text that is being written")
@@ -303,9 +319,10 @@ async def related(
     principal: Caller,
     text: Annotated[str, Query(min_length=1, max_length=8_000)],
     project_id: Annotated[str | None, Query(pattern=r"^proj_[a-z0-9]{24}$")] = None,
+    min_relevance: Annotated[float | None, Query(ge=0, le=1, description=_LEAST)] = None,
 ) -> RelatedList:
     refuse("text", text)
-    hits = await capsule_search.related(services, principal, text, project_id)
+    hits = await capsule_search.related(services, principal, text, project_id, min_relevance)
     return RelatedList(items=[_hit(hit) for hit in hits])
 
 

@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import Query, Response
 from pydantic import BaseModel, Field, model_validator
 
+from keepstone.engine.floors import GRAPH
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
-from keepstone.memory.graph_recall import MOST_RESULTS, RELEVANT, RESULTS
+from keepstone.memory.graph_recall import MOST_RESULTS, RESULTS
+from keepstone.memory.superseding import SupersedeWish
 from keepstone.model.graph import Graph, Node, NodeFilter
 from keepstone.model.ids import pattern
 from keepstone.model.memory import Version
@@ -16,10 +18,13 @@ from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import (
+    Added,
+    MaySupersede,
     Name,
     PageOut,
     Paging,
     Shown,
+    Supersede,
     Time,
     Wire,
     fields_of,
@@ -52,11 +57,12 @@ class GraphOut(fields_of(Graph, "id name is_default node_count created_at delete
 
 class NodeIn(Wire):
     content: Content
-    node_type: NodeType = "note"
+    node_type: NodeType = graphs.USUAL_TYPE
     metadata: Metadata = Field(default_factory=dict[str, Any])
     supersedes: Annotated[
         list[NodeId], Field(max_length=100, description="Nodes that no longer hold now that this does.")
     ] = Field(default_factory=list[str])
+    supersede: Supersede = "auto"
     valid_from: Annotated[Time | None, Field(description="Since when it holds, if not since now.")] = None
 
 
@@ -81,7 +87,9 @@ class NodeOut(
 
 class StoredOut(NodeOut):
     existing: bool = Field(description="It was there already.")
+    added: Added = None
     superseded: list[str] = Field(description="Older nodes that no longer hold.")
+    may_supersede: MaySupersede
 
 
 class NodeVersionOut(fields_of(Version, "version change content metadata changed_by changed_at")):
@@ -139,7 +147,7 @@ class GraphRecallIn(Wire):
     metadata_filter: Annotated[
         dict[str, Any] | None, Field(description="All pairs must match; a nested one matches what holds it.")
     ] = None
-    min_relevance: Annotated[float, Field(ge=0, le=1, description="Leave out what is less relevant.")] = RELEVANT
+    min_relevance: Annotated[float, Field(ge=0, le=1, description="Leave out what is less relevant.")] = GRAPH
     as_of: Annotated[Time | None, Field(description="What held at this time, instead of now.")] = None
 
     @model_validator(mode="after")
@@ -195,10 +203,20 @@ _graphs.one("POST", "/{graph_id:graph}/restore", graphs.restore_graph, "restore_
     responses={200: {"model": StoredOut, "description": "It was there already."}},
 )  # fmt: skip
 async def store_node(services: Used, principal: Caller, response: Response, graph_id: str, body: NodeIn) -> StoredOut:
-    kept = await graphs.store_node(services, principal, _named(graph_id), **dict(body))
+    wish = SupersedeWish.of(body.supersede, body.supersedes)
+    kept = await graphs.store_node(
+        services, principal, _named(graph_id), content=body.content, node_type=body.node_type, metadata=body.metadata,
+        wish=wish, valid_from=body.valid_from,
+    )  # fmt: skip
     if kept.existing:
         response.status_code = 200
-    return StoredOut.of(kept.node, existing=kept.existing, superseded=list(kept.superseded))
+    return StoredOut.of(
+        kept.node,
+        existing=kept.existing,
+        added=kept.added if kept.existing else None,
+        superseded=list(kept.superseded),
+        may_supersede=list(kept.may_supersede),
+    )
 
 
 @router.get("/{graph_id:graphname}/nodes", summary="The nodes of a graph, the newest first")
@@ -232,6 +250,10 @@ _nodes.one(
 )  # fmt: skip
 _nodes.remove(_NODE, graphs.forget_node, "forget_node", "A node into the trash, for 30 days")
 _nodes.one("POST", f"{_NODE}/restore", graphs.restore_node, "restore_node", "A node out of the trash")
+_nodes.one(
+    "POST", f"{_NODE}/revive", graphs.revive_node, "revive_node",
+    "A superseded node holds again, beside what had taken its place",
+)  # fmt: skip
 _versions.all(f"{_NODE}/history", graphs.node_history, "get_node_history", "Every version, the latest first")
 
 

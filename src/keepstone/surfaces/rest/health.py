@@ -1,13 +1,17 @@
 """Alive, ready, measured."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from fastapi import Depends, Request, Response
+from prometheus_client.metrics_core import Metric
 from pydantic import BaseModel, Field
 
 from keepstone import __version__
+from keepstone.observe.metrics import render
 from keepstone.services import Services
 from keepstone.store import health
 from keepstone.surfaces.http.caller import Used, from_loopback, is_operator, measured
@@ -57,6 +61,20 @@ async def readyz(request: Request, services: Used, response: Response) -> Ready:
 
 @router.get("/metrics", summary="Prometheus metrics", dependencies=[Depends(measured)], response_class=Response)
 async def metrics(request: Request, services: Used) -> Response:
+    """Of all processes of the server, whichever was asked."""
+    measure = request.app.state.measure or partial(measure_server, services)
+    return Response(await measure(), media_type="text/plain; version=0.0.4")
+
+
+async def measure_server(
+    services: Services,
+    others: Iterable[Sequence[Metric]] = (),
+    ended: Sequence[Metric] = (),
+    *,
+    processes: int = 1,
+    restarts: int = 0,
+) -> bytes:
+    """In the first process, or the only one: with what the `others` have counted and those that have `ended` had."""
     state = await health.look(services.db, services.queue)
     for status, count in state.jobs.items():
         services.metrics.queue.labels(status).set(count)
@@ -65,9 +83,9 @@ async def metrics(request: Request, services: Used) -> Response:
     if space is not None:
         services.metrics.disk_free.set(space.free)
         services.metrics.disk_reserve.set(space.reserve)
-    restarts = getattr(request.app.state, "postgres_restarts", None)
-    services.metrics.postgres_restarts.set(restarts() if restarts else 0)
-    return Response(services.metrics.render(), media_type="text/plain; version=0.0.4")
+    services.metrics.processes.set(processes)
+    services.metrics.postgres_restarts.set(restarts)
+    return render(services.metrics.collect(), others, ended)
 
 
 def _without_details(ready: Ready) -> Ready:

@@ -8,14 +8,16 @@ from pydantic import Field, model_validator
 
 from keepstone.memory import composer, room_memories, room_summaries, rooms
 from keepstone.memory.prompt import PromptSection
+from keepstone.memory.room_memories import KeptInRoom
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
+from keepstone.memory.superseding import SupersedeWish
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, RoomMemory, Summary, Thread, Tier, Utterance
 from keepstone.model.workspace import Member
 from keepstone.services import Services
 from keepstone.surfaces.http.router import Router
-from keepstone.surfaces.http.routes import InTrash, Operation, Routes
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
+from keepstone.surfaces.http.routes import InTrash, Operation, Routes, Superseded
+from keepstone.surfaces.http.wire import Added, Existing, MaySupersede, Name, Shown, Supersede, Time, Wire, fields_of
 from keepstone.surfaces.rest.agents import SLUG, Slug, plain
 
 router = Router(prefix="/v1", tags=["rooms"])
@@ -100,6 +102,7 @@ class LandmarkIn(Wire):
     supersedes: Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=100)] = Field(
         default=[], description="Landmarks that it takes the place of."
     )
+    supersede: Supersede = "auto"
 
 
 class LandmarkOut(
@@ -108,17 +111,34 @@ class LandmarkOut(
     source_type: str = Field(description="`message`: found in one. `user`: pinned by hand.")
 
 
+class PinnedOut(LandmarkOut):
+    superseded: list[str] = Field(description="Older landmarks that no longer hold.")
+    may_supersede: MaySupersede
+
+
 class RoomMemoryIn(Wire):
     text: Text
-    type: Annotated[str, Field(min_length=1, max_length=64)] = "fact"
+    type: Annotated[str, Field(min_length=1, max_length=64)] = room_memories.USUAL_TYPE
     agent: Slug | None = Field(default=None, description="For this agent alone; without one, for all.")
+    supersede: Supersede = "auto"
 
 
 class RoomMemoryOut(
-    fields_of(RoomMemory, "id type text user_id agent_id run_id visibility metadata source_message_id created_at")
+    fields_of(
+        RoomMemory,
+        "id type text user_id agent_id run_id visibility metadata source_message_id superseded_by created_at",
+    )
 ):
     user_id: str = Field(description="Who said it; `*` for nobody in particular.")
     agent_id: str = Field(description="Which agent remembers it; `*` for all.")
+    superseded_by: str | None = Field(description="What took its place.")
+
+
+class RememberedOut(RoomMemoryOut):
+    existing: Existing = False
+    added: Added = None
+    superseded: list[str] = Field(description="Older memories that no longer hold.")
+    may_supersede: MaySupersede
 
 
 class LatestIn(Wire):
@@ -176,6 +196,28 @@ def _memory(memory: RoomMemory) -> RoomMemoryOut:
     return RoomMemoryOut.of(memory, user_id=memory.user_id or "*", agent_id=memory.agent_id or "*")
 
 
+def _remembered(kept: KeptInRoom[RoomMemory]) -> RememberedOut:
+    shown = _memory(kept.memory).model_dump()
+    return RememberedOut(
+        **shown,
+        existing=kept.existing,
+        added=kept.added if kept.existing else None,
+        superseded=list(kept.superseded),
+        may_supersede=list(kept.may_supersede),
+    )
+
+
+def _pinned(kept: KeptInRoom[Landmark]) -> PinnedOut:
+    return PinnedOut.of(kept.memory, superseded=list(kept.superseded), may_supersede=list(kept.may_supersede))
+
+
+async def _pin(
+    services: Services, principal: Principal, place: str, *, text: str, supersedes: list[str], supersede: Any
+) -> KeptInRoom[Landmark]:
+    wish = SupersedeWish.of(supersede, supersedes)
+    return await room_memories.pin(services, principal, place, text=text, wish=wish)
+
+
 def _composed(made: composer.Composed) -> ComposedOut:
     ratio = round(made.prompt_tokens / made.window, 4)
     tokens = TokensOut(prompt=made.prompt_tokens, window=made.window, ratio=ratio)
@@ -191,10 +233,11 @@ def _saying(say: Operation) -> Operation:
 
 
 def _remembering(place: room_memories.Shared) -> Operation:
-    async def call(services: Services, principal: Principal, name: str, **new: Any) -> RoomMemory:
+    async def call(services: Services, principal: Principal, name: str, **new: Any) -> KeptInRoom[RoomMemory]:
         return await room_memories.remember(
-            services, principal, name, place=place, text=new["text"], agent=new["agent"], kind=new["type"]
-        )
+            services, principal, name, place=place, text=new["text"], agent=new["agent"], kind=new["type"],
+            wish=SupersedeWish.of(new["supersede"]),
+        )  # fmt: skip
 
     return call
 
@@ -212,14 +255,19 @@ _messages = Routes(router, UtteranceOut, read_id=plain, listed="WorkingOut")
 _threads = Routes(router, ThreadOut)
 _episodes = Routes(router, SummaryOut, read_id=plain)
 _landmarks = Routes(router, LandmarkOut, read_id=plain, listed="LandmarkList")
+_new_landmarks = Routes(router, PinnedOut, _pinned, read_id=plain)
 _memories = Routes(router, RoomMemoryOut, _memory, read_id=plain)
+_new_memories = Routes(router, RememberedOut, _remembered, read_id=plain)
 _prompts = Routes(router, ComposedOut, _composed, read_id=plain)
 
 _ROOM = "/rooms/{room_id:room}"
 _DIRECT = "/dms/{slug}"
 _THREAD = (Annotated[str | None, Query(pattern=r"^thr_[a-z0-9]{24}$")], None)
 _LATEST_FIRST = (Annotated[bool, Query(description="Backwards: the latest first.")], False)
-_SUPERSEDED = (Annotated[bool, Query(description="Also those that no longer hold.")], False)
+_SUPERSEDED = (Superseded, False)
+_LANDMARK = "landmarks/{landmark_id:lmk}"
+_MEMORY = "memories/{memory_id:mem}"
+_HOLDS_AGAIN = "Superseded, it holds again, beside what had taken its place"
 _TIER = (Tier | None, None)
 _AGENT = (Annotated[str | None, Query(pattern=SLUG)], None)
 
@@ -259,11 +307,13 @@ _episodes.page(
 )
 _memories.page(
     f"{_ROOM}/memories", room_memories.list_room, "list_room_memories",
-    "Semantic memory: what agents remember of a room", agent=_AGENT,
+    "Semantic memory: what agents remember of a room", agent=_AGENT, superseded=_SUPERSEDED,
 )  # fmt: skip
-_landmarks.one(
-    "POST", f"{_ROOM}/landmarks", room_memories.pin, "pin_landmark", "Pin a decision", body=LandmarkIn, status=201
-)
+_memories.one("POST", f"{_ROOM}/{_MEMORY}/revive", room_memories.revive_memory, "revive_room_memory", _HOLDS_AGAIN)
+_new_landmarks.one(
+    "POST", f"{_ROOM}/landmarks", _pin, "pin_landmark", "Pin a decision", body=LandmarkIn, status=201
+)  # fmt: skip
+_landmarks.one("POST", f"{_ROOM}/{_LANDMARK}/revive", room_memories.revive_landmark, "revive_landmark", _HOLDS_AGAIN)
 _landmarks.all(
     f"{_ROOM}/landmarks", room_memories.list_landmarks, "list_landmarks", "What was decided, the oldest first",
     superseded=_SUPERSEDED,
@@ -292,11 +342,16 @@ _memories.page(
     room_memories.list_room,
     "list_direct_memories",
     "What an agent remembers of your direct messages",
+    superseded=_SUPERSEDED,
 )
-_landmarks.one(
-    "POST", f"{_DIRECT}/landmarks", room_memories.pin, "pin_direct_landmark",
+_memories.one("POST", f"{_DIRECT}/{_MEMORY}/revive", room_memories.revive_memory, "revive_direct_memory", _HOLDS_AGAIN)
+_new_landmarks.one(
+    "POST", f"{_DIRECT}/landmarks", _pin, "pin_direct_landmark",
     "Pin something in direct messages with an agent", body=LandmarkIn, status=201,
 )  # fmt: skip
+_landmarks.one(
+    "POST", f"{_DIRECT}/{_LANDMARK}/revive", room_memories.revive_landmark, "revive_direct_landmark", _HOLDS_AGAIN
+)
 _landmarks.all(
     f"{_DIRECT}/landmarks", room_memories.list_landmarks, "list_direct_landmarks",
     "Landmarks of your direct messages with an agent", superseded=_SUPERSEDED,
@@ -311,11 +366,15 @@ _SHARED: tuple[tuple[room_memories.Shared, str, str], ...] = (
     ("project", "/projects/{project_id:proj}/memories", "a project"),
 )
 for _place, _path, _whom in _SHARED:
-    _memories.one(
+    _new_memories.one(
         "POST", _path, _remembering(_place), f"remember_{_place}", f"Let agents know something of {_whom}",
         body=RoomMemoryIn, status=201,
     )  # fmt: skip
     _memories.page(
         _path, partial(room_memories.list_shared, place=_place), f"list_{_place}_memories",
-        f"What agents know of {_whom}",
+        f"What agents know of {_whom}", superseded=_SUPERSEDED,
+    )  # fmt: skip
+    _memories.one(
+        "POST", f"{_path}/{{memory_id:mem}}/revive", partial(room_memories.revive_shared, place=_place),
+        f"revive_{_place}_memory", _HOLDS_AGAIN,
     )  # fmt: skip

@@ -1,5 +1,8 @@
 """Scopes over REST: ingest, recall, ask."""
 
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Request
@@ -96,16 +99,21 @@ class AskOut(Shown):
 
 @router.post("/ingest", status_code=202, summary="Append messages to a scope")
 async def ingest(services: Used, principal: Caller, body: IngestIn) -> IngestOut:
-    now = services.clock()
-    messages = [
+    turns, now = body.transcript, services.clock()
+    few = len(turns) <= scopes.FEW
+    messages = _messages(turns, now) if few else await asyncio.to_thread(_messages, turns, now)
+    done = await scopes.ingest(services, principal, body.scope_id, messages)
+    return IngestOut(scope_id=body.scope_id, ingested=done.new, message_ids=done.message_ids)
+
+
+def _messages(turns: Sequence[TurnIn], now: datetime) -> list[Message]:
+    return [
         Message(
             id=new_id("msg"), client_id=turn.id, speaker=turn.speaker, text=turn.text, at=turn.ts or now,
             reply_to=turn.reply_to, metadata=turn.metadata,
         )
-        for turn in body.transcript
+        for turn in turns
     ]  # fmt: skip
-    done = await scopes.ingest(services, principal, body.scope_id, messages)
-    return IngestOut(scope_id=body.scope_id, ingested=done.new, message_ids=done.message_ids)
 
 
 @router.post("/recall", summary="What a scope knows that matters to an arriving turn (billable)")

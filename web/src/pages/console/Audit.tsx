@@ -29,9 +29,9 @@ export function Audit() {
   return (
     <Stack gap="xs">
       <AuditTools path="/x_console/api/audit/export" action={action} onAction={setAction} />
-      {found.isPending && <Waiting />}
+      {(found.isPending || (found.isPlaceholderData && lines?.length === 0)) && <Waiting />}
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
-      {lines?.length === 0 && <Empty title={words('auditNone')} />}
+      {!found.isPlaceholderData && lines?.length === 0 && <Empty title={words('auditNone')} />}
       {lines && lines.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={760} tabIndex={0}>
           <Table verticalSpacing={6} aria-label={words('audit')}>

@@ -43,9 +43,11 @@ export function Users() {
         maw={420}
         maxLength={254}
       />
-      {found.isPending && <Waiting />}
+      {(found.isPending || (found.isPlaceholderData && users?.length === 0)) && <Waiting />}
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
-      {users?.length === 0 && <Empty title={words('userNone')}>{words('userNoneHow')}</Empty>}
+      {!found.isPlaceholderData && users?.length === 0 && (
+        <Empty title={words('userNone')}>{words('userNoneHow')}</Empty>
+      )}
       {users && users.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={340} tabIndex={0}>
           <Table highlightOnHover>

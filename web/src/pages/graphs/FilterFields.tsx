@@ -1,6 +1,6 @@
 import { Button, Group, NumberInput, SimpleGrid, Stack, Switch, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { useAddress } from '@/parts/address'
 import { useGraphsWords } from './graphs.words'
 import { FILTERS, readObject, useFilters } from './useFilters'
@@ -11,16 +11,20 @@ export function FilterFields({ recalling }: { recalling: boolean }) {
   const [, change] = useAddress()
   const { raw, count } = useFilters()
   const [typed, setTyped] = useState(raw)
-  const settle = useDebouncedCallback(
-    (name: string, value: string) => change({ [name]: value }, { replace: true }),
-    300,
-  )
+  const unsettled = useRef<Record<string, string>>({}) // another field may be written into before one has settled
+  const settle = useDebouncedCallback(() => {
+    change(unsettled.current, { replace: true })
+    unsettled.current = {}
+  }, 300)
   const set = (name: (typeof FILTERS)[number], value: string) => {
     setTyped((before) => ({ ...before, [name]: value }))
-    if (name !== 'meta' || readObject(value)) settle(name, value)
+    if (name === 'meta' && !readObject(value)) return
+    unsettled.current[name] = value
+    settle()
   }
   const clear = () => {
     const nothing = Object.fromEntries(FILTERS.map((name) => [name, '']))
+    unsettled.current = {}
     setTyped(nothing as typeof raw)
     change(nothing, { replace: true })
   }

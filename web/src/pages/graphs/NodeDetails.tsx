@@ -37,6 +37,10 @@ export function NodeDetails({
     mutationFn: () => ok(api.POST('/v1/graphs/{graph_id}/nodes/{node_id}/restore', { params: { path } })),
     onSuccess: () => refresh(),
   })
+  const revive = useMutation({
+    mutationFn: () => ok(api.POST('/v1/graphs/{graph_id}/nodes/{node_id}/revive', { params: { path } })),
+    onSuccess: () => refresh(),
+  })
   const forget = useMutation({
     mutationFn: async () => {
       // What is still being asked of it would come back as not found.
@@ -70,12 +74,22 @@ export function NodeDetails({
           <CopyId id={node.id} />
         </Group>
         {node.superseded_by && (
-          <Text size="sm">
-            {words('supersededBy')}{' '}
-            <Anchor component="button" type="button" onClick={() => onOpen(node.superseded_by)}>
-              {node.superseded_by.slice(0, 14)}…
-            </Anchor>
-          </Text>
+          <Group gap="xs">
+            <Text size="sm">
+              {words('supersededBy')}{' '}
+              <Anchor component="button" type="button" onClick={() => onOpen(node.superseded_by)}>
+                {node.superseded_by.slice(0, 14)}…
+              </Anchor>
+            </Text>
+            <Button
+              size="compact-xs"
+              variant="light"
+              loading={revive.isPending}
+              onClick={() => revive.mutate()}
+            >
+              {words('undo')}
+            </Button>
+          </Group>
         )}
         <Group gap="xs" mt={4}>
           <Button size="xs" variant="default" leftSection={<IconEdit size={14} />} onClick={edit.open}>

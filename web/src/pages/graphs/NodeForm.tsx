@@ -14,6 +14,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
 import { api, ok } from '@/api/client'
 import { useFrameWords } from '@/app/frame.words'
+import { offerUndo } from '@/parts/offerUndo'
 import { moment } from '@/parts/relevance/moment'
 import { type Node, useRefresh } from './calls'
 import classes from './Graphs.module.css'
@@ -56,6 +57,19 @@ export function NodeForm({
   }, [opened, from])
   const pairs = readObject(metadata)
   const path = { graph_id: graph }
+  const revive = useMutation({
+    // One after the other, and shown as far as it came: what failed for one says nothing of the others.
+    mutationFn: async (ids: string[]) => {
+      for (const id of ids) {
+        await ok(
+          api.POST('/v1/graphs/{graph_id}/nodes/{node_id}/revive', {
+            params: { path: { ...path, node_id: id } },
+          }),
+        )
+      }
+    },
+    onSettled: () => refresh(),
+  })
   const save = useMutation({
     mutationFn: async () => {
       const body = { content: content.trim(), node_type: type.trim() || 'note', metadata: pairs ?? {} }
@@ -71,7 +85,12 @@ export function NodeForm({
       return ok(
         api.POST('/v1/graphs/{graph_id}/nodes', {
           params: { path },
-          body: { ...body, supersedes: replaced ? [replaced.id] : [], valid_from: moment(since) },
+          body: {
+            ...body,
+            supersedes: replaced ? [replaced.id] : [],
+            supersede: 'auto',
+            valid_from: moment(since),
+          },
         }),
       )
     },
@@ -85,7 +104,9 @@ export function NodeForm({
         : kept.superseded.length
           ? words('storedSuperseding', { count: kept.superseded.length })
           : words('stored')
-      notifications.show({ message: told, withCloseButton: false })
+      const unasked = kept.superseded.filter((id) => id !== replaced?.id)
+      if (unasked.length) offerUndo(told, words('undo'), () => revive.mutate(unasked))
+      else notifications.show({ message: told, withCloseButton: false })
     },
   })
   const submit = (event: FormEvent) => {

@@ -40,7 +40,7 @@ export async function storeExample(graph: string, language: Language): Promise<v
     const kept = await ok(
       api.POST('/v1/graphs/{graph_id}/nodes', {
         params: { path },
-        body: { content, node_type, metadata, supersedes: [] },
+        body: { content, node_type, metadata, supersedes: [], supersede: 'off' },
       }),
     )
     ids.set(name, kept.id)

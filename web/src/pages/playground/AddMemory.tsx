@@ -22,7 +22,7 @@ export function AddMemory({ workspace }: { workspace: string }) {
       ok(
         api.POST('/chat/api/workspaces/{workspace_id}/memories', {
           params: { path: { workspace_id: workspace } },
-          body: { content: content.trim(), category: category.trim() || undefined },
+          body: { content: content.trim(), category: category.trim() || undefined, supersede: 'auto' },
         }),
       ),
     onSuccess: (saved) => {

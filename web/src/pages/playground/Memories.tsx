@@ -1,4 +1,4 @@
-import { Button, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
@@ -22,14 +22,15 @@ export function Memories({ workspace }: { workspace: Workspace }) {
   const me = useMe()
   const { fresh } = useTurns()
   const [typed, setTyped] = useState('')
+  const [past, setPast] = useState(false)
   const [sought] = useDebouncedValue(typed.trim(), 300)
   const path = { workspace_id: workspace.id }
   const list = useInfiniteQuery({
-    queryKey: memoriesKey(workspace.id),
+    queryKey: [...memoriesKey(workspace.id), 'list', past],
     queryFn: ({ pageParam }) =>
       ok(
         api.GET('/chat/api/workspaces/{workspace_id}/memories', {
-          params: { path, query: { limit: 50, cursor: pageParam } },
+          params: { path, query: { limit: 50, cursor: pageParam, superseded: past } },
         }),
       ),
     initialPageParam: undefined as string | undefined,
@@ -64,6 +65,14 @@ export function Memories({ workspace }: { workspace: Workspace }) {
         />
       )}
       {mayChange && !sought && <AddMemory workspace={workspace.id} />}
+      {(items.length > 0 || past) && !sought && (
+        <Switch
+          size="xs"
+          label={words('showPast')}
+          checked={past}
+          onChange={(event) => setPast(event.currentTarget.checked)}
+        />
+      )}
       {list.isPending && <Waiting />}
       {list.isError && <Failed error={list.error} retry={() => list.refetch()} />}
       {found.isError && sought && <Failed error={found.error} retry={() => found.refetch()} />}
@@ -78,7 +87,7 @@ export function Memories({ workspace }: { workspace: Workspace }) {
         </div>
       )}
       <Stack gap="xs" aria-live="polite">
-        {results?.length === 0 && (
+        {!found.isPlaceholderData && results?.length === 0 && (
           <Text size="sm" c="dimmed">
             {words('nothingFound')}
           </Text>
@@ -101,6 +110,7 @@ export function Memories({ workspace }: { workspace: Workspace }) {
               <MemoryCard
                 key={one.id}
                 memory={one}
+                newer={items.find((other) => other.id === one.superseded_by)?.content}
                 workspace={workspace.id}
                 fresh={fresh.includes(one.id)}
                 mayChange={mayChange}

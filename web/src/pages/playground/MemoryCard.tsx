@@ -14,17 +14,20 @@ import classes from './Side.module.css'
 const SOURCES = ['user', 'model', 'auto_deep_think', 'auto_research', 'auto_compaction'] as const
 
 export type ShownMemory = Pick<Memory, 'id' | 'content' | 'category'> &
-  Partial<Pick<Memory, 'source_type' | 'created_at'>>
+  Partial<Pick<Memory, 'source_type' | 'created_at' | 'superseded_by'>>
 
-/** One memory: what it says, where it comes from; edited in place. `children` stand for the text where it was found. */
+/** One memory: what it says, where it comes from; edited in place. `children` stand for the text where it was found,
+ * `newer` is what took its place. */
 export function MemoryCard({
   memory,
+  newer,
   workspace,
   fresh = false,
   mayChange,
   children,
 }: {
   memory: ShownMemory
+  newer?: string
   workspace: string
   fresh?: boolean
   mayChange: boolean
@@ -63,6 +66,11 @@ export function MemoryCard({
   const restore = useMutation({
     mutationFn: () =>
       ok(api.POST('/chat/api/workspaces/{workspace_id}/memories/{memory_id}/restore', { params })),
+    onSuccess: refresh,
+  })
+  const revive = useMutation({
+    mutationFn: () =>
+      ok(api.POST('/chat/api/workspaces/{workspace_id}/memories/{memory_id}/revive', { params })),
     onSuccess: refresh,
   })
   const remove = useMutation({
@@ -125,6 +133,17 @@ export function MemoryCard({
           </span>
         )}
         {memory.created_at && <time dateTime={memory.created_at}>{format.day(memory.created_at)}</time>}
+        {memory.superseded_by && <span>{words('supersededBy', { text: newer?.slice(0, 80) ?? '…' })}</span>}
+        {memory.superseded_by && mayChange && (
+          <Button
+            size="compact-xs"
+            variant="light"
+            loading={revive.isPending}
+            onClick={() => revive.mutate()}
+          >
+            {said('undo')}
+          </Button>
+        )}
         {edited === undefined && mayChange && (
           <span className={classes.buttons}>
             <Action

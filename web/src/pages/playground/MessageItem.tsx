@@ -34,7 +34,7 @@ export const MessageItem = memo(function MessageItem({
       ok(
         api.POST('/chat/api/{chat_id}/memory', {
           params: { path: { chat_id: chat } },
-          body: { messageId: message.id, synthesize: false },
+          body: { messageId: message.id, synthesize: false, supersede: 'auto' },
         }),
       ),
     onSuccess: () => {

@@ -1,5 +1,6 @@
 import { useCallback } from 'react'
-import { useNavigate, useParams, useSearchParams } from 'react-router'
+import { useLocation, useNavigate, useParams } from 'react-router'
+import { changed, useAddress } from '@/parts/address'
 
 export type Side = 'memories' | 'files'
 
@@ -7,33 +8,21 @@ export type Side = 'memories' | 'files'
 export function usePlace() {
   const go = useNavigate()
   const chat = useParams()['*']?.match(/^chat_[a-z0-9]{24}$/)?.[0]
-  const [query, setQuery] = useSearchParams()
+  const { pathname } = useLocation()
+  const [query, change] = useAddress()
   const side = query.get('side')
   const openChat = useCallback(
     (id: string | undefined, options?: { workspace?: string; replace?: boolean }) => {
-      const next = new URLSearchParams(query)
-      next.delete('workspace')
-      if (options?.workspace && !id) next.set('workspace', options.workspace)
-      const search = next.toString()
+      if (location.pathname !== pathname) return // they have gone elsewhere while it was being made
+      const search = changed(location.search, { workspace: id ? null : options?.workspace }).toString()
       go(
         { pathname: `/dashboard/playground${id ? `/${id}` : ''}`, search },
         { replace: options?.replace ?? false },
       )
     },
-    [go, query],
+    [go, pathname],
   )
-  const openSide = useCallback(
-    (next: Side | null) =>
-      setQuery(
-        (before) => {
-          if (next) before.set('side', next)
-          else before.delete('side')
-          return before
-        },
-        { replace: true },
-      ),
-    [setQuery],
-  )
+  const openSide = useCallback((next: Side | null) => change({ side: next }, { replace: true }), [change])
   return {
     chat,
     workspace: query.get('workspace') ?? undefined,

@@ -76,10 +76,16 @@ export async function ask(client: QueryClient, asked: Asked): Promise<void> {
     const turn = state.turns[chat]
     if (turn && !done) change({ turns: { ...state.turns, [chat]: { ...turn, ...next } } })
   }
-  const keep = (message: Message) =>
-    client.setQueryData(messagesQuery(chat).queryKey, (before: Message[] = []) =>
+  const keep = (message: Message) => {
+    const { queryKey } = messagesQuery(chat)
+    const underway = client.isFetching({ queryKey }) > 0
+    client.setQueryData(queryKey, (before: Message[] = []) =>
       before.some((one) => one.id === message.id) ? before : [...before, message],
     )
+    // What is being asked for just now may not know of it yet, and would take its place. It is only given up for a new
+    // answer where there is something to show already: so this comes after.
+    if (underway) void client.invalidateQueries({ queryKey, refetchType: 'all' })
+  }
   const hear: Record<string, (data: never) => void> = {
     'message.created': ({ message }: { message: Message }) => {
       keep(message)

@@ -3,7 +3,7 @@ import { useDocumentTitle, useLocalStorage } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import { useSearchParams } from 'react-router'
+import { useAddress } from '@/parts/address'
 import { useModels } from '@/parts/chat/models'
 import { NoModel } from '@/parts/chat/NoModel'
 import { type Message, messagesQuery, useWorkspaces, workspaceName } from '@/parts/chat/workspace'
@@ -22,9 +22,10 @@ export default function Quorum() {
   useDocumentTitle(`${words('title')} · Keepstone`)
   const models = useModels()
   const workspaces = useWorkspaces()
-  const [query, setQuery] = useSearchParams()
+  const [query, change] = useAddress()
   const left = query.get('left')?.match(CHAT)?.[0]
   const right = query.get('right')?.match(CHAT)?.[0]
+  const leave = () => change({ left: null, right: null })
   const [session, setSession] = useState(0)
   const own = useRef(`${left} ${right}`)
   // Another address is another quorum, unless it is the one that has just begun here.
@@ -96,14 +97,14 @@ export default function Quorum() {
               size="xs"
               variant="default"
               leftSection={<IconPlus size={15} stroke={1.8} aria-hidden />}
-              onClick={() => (left || right ? setQuery({}) : setSession(session + 1))}
+              onClick={() => (left || right ? leave() : setSession(session + 1))}
             >
               {words('fresh')}
             </Button>
           </>
         )}
       </div>
-      {error && <Failed error={error} retry={() => setQuery({})} />}
+      {error && <Failed error={error} retry={leave} />}
       {!models.connected && (
         <div style={{ padding: 16 }}>
           <NoModel />
@@ -119,7 +120,7 @@ export default function Quorum() {
           workspace={current.id}
           onBegun={(chats) => {
             own.current = `${chats.left} ${chats.right}`
-            setQuery(chats, { replace: true })
+            change(chats, { replace: true })
           }}
         />
       )}

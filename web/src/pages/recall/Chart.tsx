@@ -22,6 +22,7 @@ export function Chart({
     const made = init(box.current, undefined, { renderer: 'canvas' })
     chart.current = made
     ready.current?.(made)
+    made.on('finished', () => box.current?.setAttribute('aria-busy', 'false')) // from here on it can be clicked
     const watch = new ResizeObserver(() => made.resize())
     watch.observe(box.current)
     return () => {
@@ -31,6 +32,7 @@ export function Chart({
     }
   }, [])
   useEffect(() => {
+    box.current?.setAttribute('aria-busy', 'true')
     chart.current?.setOption(option, { notMerge: true })
   }, [option])
   return <div ref={box} role="img" aria-label={label} className={className} />

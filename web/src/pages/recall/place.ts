@@ -1,5 +1,5 @@
 import { useCallback, useMemo } from 'react'
-import { useSearchParams } from 'react-router'
+import { type Changes, changed, useAddress } from '@/parts/address'
 
 const VIEWS = ['list', 'timeline', 'constellation', 'trash', 'cold'] as const
 const MODES = ['hybrid', 'literal', 'semantic'] as const
@@ -14,20 +14,11 @@ export const NO_FILTERS: Filters = { tag: '', kind: '', project: '', from: '', t
 
 /** Where one is in Recall, all of it in the address; what makes no sense there counts as not said. */
 export function usePlace() {
-  const [params, setParams] = useSearchParams()
+  const [params, change] = useAddress()
   const set = useCallback(
-    (changes: Record<string, string | null>, how: { replace?: boolean } = {}) =>
-      setParams(
-        (now) => {
-          for (const [name, value] of Object.entries(changes)) {
-            if (value) now.set(name, value)
-            else now.delete(name)
-          }
-          return now
-        },
-        { replace: how.replace, preventScrollReset: true },
-      ),
-    [setParams],
+    (changes: Changes, how: { replace?: boolean } = {}) =>
+      change(changes, { replace: how.replace, preventScrollReset: true }),
+    [change],
   )
   return useMemo(() => {
     const read = (name: string, form?: RegExp) => {
@@ -50,14 +41,7 @@ export function usePlace() {
       filters,
       set,
       /** The address with other parameters, for links. */
-      with: (changes: Record<string, string | null>) => {
-        const next = new URLSearchParams(params)
-        for (const [name, value] of Object.entries(changes)) {
-          if (value) next.set(name, value)
-          else next.delete(name)
-        }
-        return `?${next}`
-      },
+      with: (changes: Changes) => `?${changed(params, changes)}`,
     }
   }, [params, set])
 }

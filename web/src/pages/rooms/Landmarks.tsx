@@ -5,7 +5,7 @@ import { useFrameWords } from '@/app/frame.words'
 import { useFormat } from '@/app/session'
 import { Item } from './Item'
 import { Items } from './Items'
-import { landmarksQuery, type Place, pin, useRefresh } from './place'
+import { landmarksQuery, type Place, pin, reviveLandmark, useRefresh } from './place'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
 
@@ -27,6 +27,7 @@ export function Landmarks({ place }: { place: Place }) {
       await refresh()
     },
   })
+  const revive = useMutation({ mutationFn: (id: string) => reviveLandmark(place, id), onSuccess: refresh })
   const submit = (event: FormEvent) => {
     event.preventDefault()
     keep.mutate()
@@ -77,12 +78,23 @@ export function Landmarks({ place }: { place: Place }) {
                     {words('superseded')}
                   </Badge>
                 )}
+                {one.superseded_by && (
+                  <Text size="xs" c="dimmed">
+                    {words('supersededBy', {
+                      text: items.find((newer) => newer.id === one.superseded_by)?.text.slice(0, 80) ?? '…',
+                    })}
+                  </Text>
+                )}
                 <Text size="xs" c="dimmed">
                   {format.minute(one.superseded_at ?? one.created_at)} ·{' '}
                   {words(one.source_type === 'user' ? 'pinned' : 'foundInMessage')}
                 </Text>
               </Group>
-              {!one.superseded_by && (
+              {one.superseded_by ? (
+                <Button size="compact-xs" variant="light" onClick={() => revive.mutate(one.id)}>
+                  {words('undo')}
+                </Button>
+              ) : (
                 <Button size="compact-xs" variant="subtle" onClick={() => setReplaced(one.id)}>
                   {words('replace')}
                 </Button>

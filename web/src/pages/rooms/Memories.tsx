@@ -1,12 +1,12 @@
-import { Badge, Group, SegmentedControl, Select, Stack, Text } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { Badge, Button, Group, SegmentedControl, Select, Stack, Switch, Text } from '@mantine/core'
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Schema } from '@/api/client'
 import { useFormat, useMe } from '@/app/session'
 import { Item } from './Item'
 import { Items } from './Items'
 import { ProfileForm } from './ProfileForm'
-import { memoriesQuery, type Place, profileQuery } from './place'
+import { memoriesQuery, type Place, profileQuery, reviveMemory, useRefresh } from './place'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
 
@@ -17,8 +17,20 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
   const me = useMe()
   const [of, setOf] = useState('here')
   const [agent, setAgent] = useState('')
-  const here = useInfiniteQuery({ ...memoriesQuery(place, agent || undefined), enabled: of === 'here' })
-  const mine = useInfiniteQuery({ ...profileQuery(me?.user?.id ?? ''), enabled: of === 'you' && !!me?.user })
+  const [past, setPast] = useState(false)
+  const refresh = useRefresh()
+  const here = useInfiniteQuery({
+    ...memoriesQuery(place, agent || undefined, past),
+    enabled: of === 'here',
+  })
+  const mine = useInfiniteQuery({
+    ...profileQuery(me?.user?.id ?? '', past),
+    enabled: of === 'you' && !!me?.user,
+  })
+  const revive = useMutation({
+    mutationFn: (id: string) => reviveMemory(place, of === 'you' ? me?.user?.id : undefined, id),
+    onSuccess: refresh,
+  })
   const found = of === 'here' ? here : mine
   const items = found.data?.pages.flatMap((page) => page.items) ?? []
   const who = (id: string) => {
@@ -52,6 +64,12 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
         />
       )}
       {of === 'you' && me?.user && <ProfileForm user={me.user.id} />}
+      <Switch
+        size="xs"
+        label={words('showPast')}
+        checked={past}
+        onChange={(event) => setPast(event.currentTarget.checked)}
+      />
       <Items
         found={found}
         count={items.length}
@@ -59,7 +77,7 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
         label={words('memories')}
       >
         {items.map((one) => (
-          <Item key={one.id} id={one.id}>
+          <Item key={one.id} id={one.id} past={one.superseded_by !== null}>
             <Text size="sm" className={classes.text}>
               {one.text}
             </Text>
@@ -76,6 +94,18 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
                   .filter(Boolean)
                   .join(' · ')}
               </Text>
+              {one.superseded_by && (
+                <>
+                  <Text size="xs" c="dimmed">
+                    {words('supersededBy', {
+                      text: items.find((newer) => newer.id === one.superseded_by)?.text.slice(0, 80) ?? '…',
+                    })}
+                  </Text>
+                  <Button size="compact-xs" variant="light" onClick={() => revive.mutate(one.id)}>
+                    {words('undo')}
+                  </Button>
+                </>
+              )}
             </Group>
           </Item>
         ))}

@@ -15,7 +15,7 @@ export function ProfileForm({ user }: { user: string }) {
       ok(
         api.POST('/v1/profiles/{user_id}/memories', {
           params: { path: { user_id: user } },
-          body: { text: text.trim(), type: 'fact' },
+          body: { text: text.trim(), type: 'fact', supersede: 'auto' },
         }),
       ),
     onSuccess: () => {

@@ -70,6 +70,7 @@ export function Write({
     if (model === false) hint.open()
     else if (last) onAnswer(slug, last)
   }
+  const unanswerable = !last || model === undefined // whether there is a model is still being asked
   const [only, ...more] = agents
   return (
     <Stack className={classes.write} gap={8}>
@@ -148,7 +149,7 @@ export function Write({
               className={classes.answer}
               size="xs"
               variant="light"
-              disabled={!last}
+              disabled={unanswerable}
               leftSection={<IconSparkles size={14} aria-hidden />}
               onClick={() => answer(only.slug)}
             >
@@ -161,7 +162,7 @@ export function Write({
                   className={classes.answer}
                   size="xs"
                   variant="light"
-                  disabled={!last}
+                  disabled={unanswerable}
                   leftSection={<IconSparkles size={14} aria-hidden />}
                 >
                   {words('letSomebodyAnswer')}

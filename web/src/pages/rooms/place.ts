@@ -91,11 +91,11 @@ export const summariesQuery = (place: Place, tier: Tier | undefined) =>
     refetchInterval: MADE_LATER,
   })
 
-export const memoriesQuery = (place: Place, agent: string | undefined) =>
+export const memoriesQuery = (place: Place, agent: string | undefined, superseded: boolean) =>
   infiniteQueryOptions({
-    queryKey: ['rooms', nameOf(place), 'memories', agent],
+    queryKey: ['rooms', nameOf(place), 'memories', agent, superseded],
     queryFn: ({ pageParam }) => {
-      const query = { limit: PAGE, cursor: pageParam }
+      const query = { limit: PAGE, cursor: pageParam, superseded }
       return place.kind === 'room'
         ? ok(
             api.GET('/v1/rooms/{room_id}/memories', {
@@ -110,13 +110,13 @@ export const memoriesQuery = (place: Place, agent: string | undefined) =>
   })
 
 /** What agents know of a user, wherever they talk. */
-export const profileQuery = (user: string) =>
+export const profileQuery = (user: string, superseded: boolean) =>
   infiniteQueryOptions({
-    queryKey: ['rooms', 'profile', user],
+    queryKey: ['rooms', 'profile', user, superseded],
     queryFn: ({ pageParam }) =>
       ok(
         api.GET('/v1/profiles/{user_id}/memories', {
-          params: { path: { user_id: user }, query: { limit: PAGE, cursor: pageParam } },
+          params: { path: { user_id: user }, query: { limit: PAGE, cursor: pageParam, superseded } },
         }),
       ),
     initialPageParam: undefined as string | undefined,
@@ -135,10 +135,49 @@ export const landmarksQuery = (place: Place, superseded: boolean) =>
   })
 
 export function pin(place: Place, text: string, supersedes: string[]): Promise<Schema<'LandmarkOut'>> {
-  const body = { text, supersedes }
+  const body = { text, supersedes, supersede: 'auto' as const }
   return place.kind === 'room'
     ? ok(api.POST('/v1/rooms/{room_id}/landmarks', { params: { path: { room_id: place.id } }, body }))
     : ok(api.POST('/v1/dms/{slug}/landmarks', { params: { path: { slug: place.slug } }, body }))
+}
+
+export function reviveLandmark(place: Place, id: string): Promise<Schema<'LandmarkOut'>> {
+  return place.kind === 'room'
+    ? ok(
+        api.POST('/v1/rooms/{room_id}/landmarks/{landmark_id}/revive', {
+          params: { path: { room_id: place.id, landmark_id: id } },
+        }),
+      )
+    : ok(
+        api.POST('/v1/dms/{slug}/landmarks/{landmark_id}/revive', {
+          params: { path: { slug: place.slug, landmark_id: id } },
+        }),
+      )
+}
+
+/** A memory of a conversation, or of oneself, that holds again. */
+export function reviveMemory(
+  place: Place,
+  user: string | undefined,
+  id: string,
+): Promise<Schema<'RoomMemoryOut'>> {
+  if (user !== undefined)
+    return ok(
+      api.POST('/v1/profiles/{user_id}/memories/{memory_id}/revive', {
+        params: { path: { user_id: user, memory_id: id } },
+      }),
+    )
+  return place.kind === 'room'
+    ? ok(
+        api.POST('/v1/rooms/{room_id}/memories/{memory_id}/revive', {
+          params: { path: { room_id: place.id, memory_id: id } },
+        }),
+      )
+    : ok(
+        api.POST('/v1/dms/{slug}/memories/{memory_id}/revive', {
+          params: { path: { slug: place.slug, memory_id: id } },
+        }),
+      )
 }
 
 /** After a place was deleted: where one can talk is asked for anew, and nothing of what is gone. */

@@ -35,9 +35,9 @@ export function Audit({ owner }: { owner: boolean }) {
   return (
     <Section title={words('audit')} about={owner ? words('auditAll') : words('auditHow')}>
       <AuditTools path="/v1/audit/export" action={action} onAction={setAction} />
-      {found.isPending && <Waiting />}
+      {(found.isPending || (found.isPlaceholderData && lines?.length === 0)) && <Waiting />}
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
-      {lines?.length === 0 && <Empty title={words('auditNone')} />}
+      {!found.isPlaceholderData && lines?.length === 0 && <Empty title={words('auditNone')} />}
       {lines && lines.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={680} tabIndex={0}>
           <Table verticalSpacing={6}>

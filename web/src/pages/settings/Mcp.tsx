@@ -1,8 +1,8 @@
 import { Alert, Blockquote, Box, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { useSearchParams } from 'react-router'
 import { api, ok } from '@/api/client'
+import { useAddress } from '@/parts/address'
 import { Section } from './Section'
 import { Snippet } from './Snippet'
 import { useSettingsWords } from './settings.words'
@@ -21,18 +21,11 @@ import {
 export function Mcp() {
   const words = useSettingsWords()
   const cache = useQueryClient()
-  const [asked, ask] = useSearchParams()
+  const [asked, ask] = useAddress()
   const client = CLIENTS.find((one) => one === asked.get('client')) ?? 'desktop'
   const memory: Memory = asked.get('memory') === 'graphs' ? 'graphs' : 'capsules'
   const [made, setMade] = useState<{ name: string; key: string }>()
-  const choose = (name: string, value: string) =>
-    ask(
-      (before) => {
-        before.set(name, value)
-        return before
-      },
-      { replace: true },
-    )
+  const choose = (name: string, value: string) => ask({ [name]: value }, { replace: true })
   const make = useMutation({
     mutationFn: () =>
       ok(api.POST('/v1/keys', { body: { name: CLIENT_NAMES[client], service: false, permission: 'write' } })),

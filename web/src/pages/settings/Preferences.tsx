@@ -4,26 +4,39 @@ import { useChangeMe } from './changes'
 import { Section } from './Section'
 import { useSettingsWords } from './settings.words'
 
-export function Preferences({ user }: { user: Schema<'UserOut'> }) {
+type User = Schema<'UserOut'>
+
+export function Preferences({ user }: { user: User }) {
   const words = useSettingsWords()
-  const change = useChangeMe()
-  const wanted = change.isPending ? change.variables : undefined // shown at once, before the server has answered
   return (
     <Section title={words('preferences')}>
       <Stack>
-        <Switch
-          label={words('digest')}
-          description={words('digestHow')}
-          checked={wanted?.weekly_digest ?? user.weekly_digest}
-          onChange={(event) => change.mutate({ weekly_digest: event.currentTarget.checked })}
-        />
-        <Switch
-          label={words('cold')}
-          description={words('coldHow')}
-          checked={wanted?.cold_tier ?? user.cold_tier}
-          onChange={(event) => change.mutate({ cold_tier: event.currentTarget.checked })}
-        />
+        <Preference user={user} name="weekly_digest" label={words('digest')} about={words('digestHow')} />
+        <Preference user={user} name="cold_tier" label={words('cold')} about={words('coldHow')} />
       </Stack>
     </Section>
+  )
+}
+
+function Preference({
+  user,
+  name,
+  label,
+  about,
+}: {
+  user: User
+  name: 'weekly_digest' | 'cold_tier'
+  label: string
+  about: string
+}) {
+  const change = useChangeMe()
+  const wanted = change.isPending ? change.variables[name] : undefined // shown at once, before the server has answered
+  return (
+    <Switch
+      label={label}
+      description={about}
+      checked={wanted ?? user[name]}
+      onChange={(event) => change.mutate({ [name]: event.currentTarget.checked })}
+    />
   )
 }

@@ -1,9 +1,9 @@
 import { Alert, Group, SegmentedControl, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
-import { useSearchParams } from 'react-router'
 import { api, ok, type Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
+import { useAddress } from '@/parts/address'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
 import { Waiting } from '@/parts/Waiting'
@@ -17,17 +17,10 @@ const DayChart = lazy(() => import('./DayChart'))
 export function Spent() {
   const words = useSettingsWords()
   const format = useFormat()
-  const [asked, ask] = useSearchParams()
+  const [asked, ask] = useAddress()
   const period = PERIODS.find((one) => one === asked.get('period')) ?? 'month'
   const measure = MEASURES.find((one) => one === asked.get('measure')) ?? 'calls'
-  const choose = (name: string, value: string) =>
-    ask(
-      (before) => {
-        before.set(name, value)
-        return before
-      },
-      { replace: true },
-    )
+  const choose = (name: string, value: string) => ask({ [name]: value }, { replace: true })
   const [from, to] = range(period)
   const found = useQuery({
     queryKey: ['usage', from, to],

@@ -10,6 +10,7 @@ export function useChangeMe() {
   const words = useSettingsWords()
   return useMutation({
     mutationFn: (body: Schema<'MeChange'>) => ok(api.PATCH('/v1/me', { body })),
+    scope: { id: 'me' }, // one after the other: each answers with all of the person, and an older answer must not win
     onSuccess: (user) => {
       client.setQueryData(meQuery.queryKey, (me) => me && { ...me, user })
       notifications.show({ message: words('saved'), autoClose: 2000 })

@@ -61,7 +61,7 @@ export function CapsulePicker({
         {found.data && (
           <ScrollArea.Autosize mah="50vh" type="auto" offsetScrollbars="present">
             <div aria-live="polite">
-              {found.data.items.length === 0 && (
+              {!found.isPlaceholderData && found.data.items.length === 0 && (
                 <Text c="dimmed" size="sm" py="md" ta="center">
                   {words(q ? 'pickNone' : 'pickEmpty')}
                 </Text>

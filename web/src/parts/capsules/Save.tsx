@@ -73,7 +73,7 @@ export function Save({
     onSuccess: async (capsule) => {
       await refresh(client)
       toast(capsule, true)
-      onSaved({ ...capsule, similar: [] }, false)
+      onSaved({ ...capsule, similar: [], existing: false }, false)
     },
   })
 

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'react'
-import { useSearchParams } from 'react-router'
 import { api, ok } from '@/api/client'
+import { useAddress } from '@/parts/address'
 import type { Attached } from './Related'
 
 const MOST = 10
@@ -16,7 +16,7 @@ export function useAttached() {
       }),
     [],
   )
-  const [query, setQuery] = useSearchParams()
+  const [query, change] = useAddress()
   const brought = query.get('capsule')
   useEffect(() => {
     if (!brought) return
@@ -24,14 +24,8 @@ export function useAttached() {
       setCapsules((now) => (now.some((one) => one.id === id) ? now : [...now, { id, title }]))
     const found = api.GET('/v1/memory/capsules/{capsule_id}', { params: { path: { capsule_id: brought } } })
     ok(found).then(add, () => undefined) // one that is gone is not brought along
-    setQuery(
-      (before) => {
-        before.delete('capsule')
-        return before
-      },
-      { replace: true },
-    )
-  }, [brought, setQuery])
+    change({ capsule: null }, { replace: true })
+  }, [brought, change])
   const remove = useCallback((id: string) => setCapsules((now) => now.filter((one) => one.id !== id)), [])
   const clear = useCallback(() => setCapsules([]), [])
   return { capsules, ids: capsules.map((one) => one.id), toggle, remove, clear }

@@ -1,5 +1,6 @@
 import { Alert, Button, Group, Text } from '@mantine/core'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { api, ok } from '@/api/client'
 import { useFormat, useMe } from '@/app/session'
 import { LISTS } from '@/parts/capsules/queries'
@@ -20,6 +21,7 @@ export function List() {
   const zone = useMe()?.user?.timezone ?? 'UTC'
   const place = usePlace()
   const { filters, q, mode } = place
+  const [loose, setLoose] = useState('') // the question of which also less relevant results are wanted
   const query = {
     q: q || undefined,
     mode: q ? mode : undefined,
@@ -29,6 +31,7 @@ export function List() {
     from: filters.from ? startOfDay(filters.from, zone) : undefined,
     to: filters.to ? startOfDay(addDays(filters.to, 1), zone) : undefined,
     limit: 50,
+    min_relevance: q && mode !== 'literal' && loose === q ? 0 : undefined,
   }
   const found = useInfiniteQuery({
     queryKey: [...LISTS, query],
@@ -42,6 +45,11 @@ export function List() {
   const degraded = Boolean(q) && found.data?.pages[0]?.degraded === 'literal'
   const ranked = q !== '' && mode !== 'literal' && !degraded
   const filtered = Object.values(filters).some(Boolean)
+  const lessRelevant = ranked && loose !== q && found.data && items.length < query.limit && (
+    <Button variant="subtle" mt={items.length > 0 ? 'md' : 0} onClick={() => setLoose(q)}>
+      {words('lessRelevant')}
+    </Button>
+  )
   const number = format.number(items.length)
   return (
     <>
@@ -61,13 +69,14 @@ export function List() {
           {words('degraded')}
         </Alert>
       )}
-      {found.isPending && <Waiting />}
+      {(found.isPending || (found.isPlaceholderData && items.length === 0)) && <Waiting />}
       {found.error && !found.data && <Failed error={found.error} retry={found.refetch} />}
-      {found.data && items.length === 0 && (
+      {found.data && !found.isPlaceholderData && items.length === 0 && (
         <Empty
           title={words('nothing')}
           action={
             <Group gap="xs" justify="center">
+              {lessRelevant}
               {q && mode !== 'hybrid' && (
                 <Button variant="light" onClick={() => place.set({ mode: null })}>
                   {words(mode === 'literal' ? 'tryMeaning' : 'tryWords')}
@@ -100,6 +109,7 @@ export function List() {
           onMore={() => void found.fetchNextPage()}
         />
       )}
+      {items.length > 0 && lessRelevant}
     </>
   )
 }

@@ -31,9 +31,12 @@ export function History({ capsule, onRestored }: { capsule: Schema<'CapsuleOut'>
   const [opened, setOpened] = useState<string | null>(null)
   const found = useQuery({
     queryKey: [...CAPSULES, 'history', capsule.id, capsule.version],
-    queryFn: () =>
+    queryFn: ({ signal }) =>
       ok(
-        api.GET('/v1/memory/capsules/{capsule_id}/history', { params: { path: { capsule_id: capsule.id } } }),
+        api.GET('/v1/memory/capsules/{capsule_id}/history', {
+          params: { path: { capsule_id: capsule.id } },
+          signal,
+        }),
       ),
   })
   const restoring = useMutation({

@@ -13,7 +13,7 @@ import { useRecallWords } from '../recall.words'
 import classes from './Related.module.css'
 
 const SHOWN = 4
-const FROM = 0.08 // low, for the capsule itself is always found first, and relevance falls behind it
+const READ = 8000 // characters of it that are compared
 
 /** What else is about this: to read on, or to merge when it says the same. */
 export function Related({ capsule }: { capsule: Schema<'CapsuleOut'> }) {
@@ -22,13 +22,10 @@ export function Related({ capsule }: { capsule: Schema<'CapsuleOut'> }) {
   const place = usePlace()
   const client = useQueryClient()
   const [other, setOther] = useState<Schema<'HitOut'> | null>(null)
-  const text = `${capsule.title}\n${plain(capsule.content_md)}`
+  const text = `${capsule.title}\n${plain(capsule.content_md)}`.slice(0, READ)
   const found = useQuery({
     queryKey: [...CAPSULES, 'related', text],
-    queryFn: () =>
-      ok(
-        api.GET('/v1/memory/capsules', { params: { query: { q: text, mode: 'hybrid', limit: SHOWN + 1 } } }),
-      ),
+    queryFn: () => ok(api.GET('/v1/memory/capsules/related', { params: { query: { text } } })),
   })
   const merging = useMutation({
     mutationFn: (id: string) =>
@@ -41,9 +38,8 @@ export function Related({ capsule }: { capsule: Schema<'CapsuleOut'> }) {
       notifications.show({ message: words('mergedIn'), closeButtonProps: { 'aria-label': words('close') } })
     },
   })
-  const others = (found.data?.items ?? [])
-    .filter((one) => one.id !== capsule.id && (one.relevance ?? 0) >= FROM)
-    .slice(0, SHOWN)
+  // The capsule itself is one of the five that come.
+  const others = (found.data?.items ?? []).filter((one) => one.id !== capsule.id).slice(0, SHOWN)
   if (others.length === 0) return null
   return (
     <>

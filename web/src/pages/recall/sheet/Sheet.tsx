@@ -27,8 +27,8 @@ export function Sheet() {
   }
   const found = useQuery({
     queryKey: [...CAPSULES, 'one', shown],
-    queryFn: () =>
-      ok(api.GET('/v1/memory/capsules/{capsule_id}', { params: { path: { capsule_id: shown } } })),
+    queryFn: ({ signal }) =>
+      ok(api.GET('/v1/memory/capsules/{capsule_id}', { params: { path: { capsule_id: shown } }, signal })),
     enabled: place.capsule !== '',
   })
   const close = () => place.set({ capsule: null }, { replace: true })

@@ -10,8 +10,11 @@ export function useDelete(onDone: () => void) {
   const words = useRecallWords()
   const client = useQueryClient()
   return useMutation({
-    mutationFn: ({ id }: Schema<'CapsuleOut'>) =>
-      ok(api.DELETE('/v1/memory/capsules/{capsule_id}', { params: { path: { capsule_id: id } } })),
+    mutationFn: async ({ id }: Schema<'CapsuleOut'>) => {
+      // What is still being asked of it would come back as not found.
+      await client.cancelQueries({ queryKey: CAPSULES, predicate: (query) => query.queryKey.includes(id) })
+      return ok(api.DELETE('/v1/memory/capsules/{capsule_id}', { params: { path: { capsule_id: id } } }))
+    },
     onSuccess: (_, { id, title }) => {
       const lists = client.getQueriesData({ queryKey: LISTS })
       onDone()
