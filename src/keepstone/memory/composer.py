@@ -28,7 +28,7 @@ from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.model.room import PROMPTED, Fact, Landmark, RoomMemory, Summary, Utterance
 from keepstone.services import Services
-from keepstone.store import candidates, facts, messages, room_memories, rooms, summaries
+from keepstone.store import candidates, facts, room_memories, room_messages, rooms, summaries
 from keepstone.store.db import Connection, enter
 
 FULL = 0.7  # of the window: from here on the oldest part is compacted
@@ -234,7 +234,7 @@ async def _compact(
     async with services.db.transaction(audience.scope) as conn:
         await rooms.hold(conn, audience.room.space)
         now = await summaries.compaction(conn, audience.room.space, _view(audience))
-        if now != before or not await messages.still_there(conn, [said.id for said in old]):
+        if now != before or not await room_messages.unchanged(conn, old):
             return False
         await summaries.insert_compaction(
             conn, audience.room.space, new_id("sum"), _view(audience), content, starts_at=old[0].ts, ends_at=old[-1].ts,

@@ -22,7 +22,7 @@ from keepstone.store.memories import Shape
 
 _VERBS = {
     "created": "create", "updated": "update", "deleted": "delete", "restored": "restore", "superseded": "supersede",
-    "revived": "revive", "imported": "import",
+    "revived": "revive", "imported": "import", "withdrawn": "withdraw", "returned": "return",
 }  # fmt: skip
 
 

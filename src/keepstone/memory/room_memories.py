@@ -21,6 +21,7 @@ from keepstone.engine.echoes import new_words
 from keepstone.engine.extract.heard import Worth
 from keepstone.engine.extract.passed_over import OWN
 from keepstone.engine.language.sentences import lowered
+from keepstone.engine.relations import judge_pairs
 from keepstone.engine.takeaways.due import days_meant, due_day
 from keepstone.engine.takeaways.messages import Takeaway, is_landmark, judged_part, takeaways, takeaways_by_model
 from keepstone.engine.terms import terms
@@ -32,14 +33,14 @@ from keepstone.memory.hearing import listen
 from keepstone.memory.kinds import Kind, Prepared
 from keepstone.memory.projects import require_project
 from keepstone.memory.rooms import find_place
-from keepstone.memory.superseding import AUTO, SupersedeWish, Weighed, revive, still_there, supersede, weigh
+from keepstone.memory.superseding import AUTO, SupersedeWish, Weighed, still_there, supersede, weigh
 from keepstone.model.ids import new_id
 from keepstone.model.memory import MemoryT
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
 from keepstone.services import Services
-from keepstone.store import accounts, memories, messages, rooms, spaces, workspaces
+from keepstone.store import accounts, memories, room_messages, rooms, spaces, workspaces
 from keepstone.store import room_memories as store
 from keepstone.store.db import Connection, enter
 
@@ -86,7 +87,7 @@ async def remember(
     prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
 
     async def find_space(conn: Connection) -> int:
-        space = await _shared_space(conn, principal, place, name)
+        space = await shared_space(conn, principal, place, name)
         if agent is not None:
             await find_agent(conn, agent)
             space = await rooms.part(conn, space, place, agent)
@@ -99,7 +100,7 @@ async def remember(
     async with services.db.transaction(account_scope(principal)) as conn:
         space = await find_space(conn)
         await spaces.lock(conn, [space])
-        named = [await _in_spaces(conn, ROOM_MEMORIES, [space], memory_id) for memory_id in wish.named]
+        named = [await in_spaces(conn, ROOM_MEMORIES, [space], memory_id) for memory_id in wish.named]
         prepared = prepared.moved(space=space)
         kept = await _keep_unknown(conn, services, principal, prepared, weighed, others, named)
         for twin in await shelf.twins(conn, ROOM_MEMORIES, prepared.memory) if kept is None else ():
@@ -118,21 +119,8 @@ async def list_shared(
 ) -> Page[RoomMemory]:
     """What agents know of a user, or of a project."""
     async with services.db.transaction(account_scope(principal)) as conn:
-        parts = await rooms.with_parts(conn, [await _shared_space(conn, principal, place, name)])
+        parts = await rooms.with_parts(conn, [await shared_space(conn, principal, place, name)])
         return await _page(conn, principal, parts, page, superseded=superseded)
-
-
-async def revive_shared(
-    services: Services, principal: Principal, name: str, memory_id: str, *, place: Shared
-) -> RoomMemory:
-    """What was superseded holds again."""
-
-    async def find(conn: Connection) -> Sequence[RoomMemory]:
-        parts = await rooms.with_parts(conn, [await _shared_space(conn, principal, place, name)])
-        await enter(conn, space_scope(principal, *parts))
-        return [await _in_spaces(conn, ROOM_MEMORIES, parts, memory_id)]
-
-    return await revive(services, principal, ROOM_MEMORIES, find)
 
 
 async def list_room(
@@ -142,17 +130,6 @@ async def list_room(
     """What an agent remembers of the room, or what all of them do."""
     async with inside(services, principal, find_place, place) as (conn, room):
         return await _page(conn, principal, await _parts(conn, room, agent), page, superseded=superseded)
-
-
-async def revive_memory(services: Services, principal: Principal, place: str, memory_id: str) -> RoomMemory:
-    """What was superseded holds again."""
-
-    async def find(conn: Connection) -> Sequence[RoomMemory]:
-        parts = await _parts(conn, await find_place(conn, principal, place))
-        await enter(conn, space_scope(principal, *parts))
-        return [await _in_spaces(conn, ROOM_MEMORIES, parts, memory_id)]
-
-    return await revive(services, principal, ROOM_MEMORIES, find)
 
 
 async def pin(
@@ -166,19 +143,9 @@ async def pin(
     weighed = await weigh(services, landmark, others, mode=wish.mode)
     async with inside(services, principal, find_place, place, make=True) as (conn, room):
         await rooms.hold(conn, room.space)
-        named = [await _in_spaces(conn, LANDMARKS, [room.space], landmark_id) for landmark_id in wish.named]
+        named = [await in_spaces(conn, LANDMARKS, [room.space], landmark_id) for landmark_id in wish.named]
         landmark = replace(landmark, space=room.space, visibility=room.visibility)
         return await _set_landmark(conn, services, principal, landmark, weighed, named)
-
-
-async def revive_landmark(services: Services, principal: Principal, place: str, landmark_id: str) -> Landmark:
-    """What was superseded holds again, beside what had taken its place."""
-
-    async def find(conn: Connection) -> Sequence[Landmark]:
-        room = await find_place(conn, principal, place)
-        return [await _in_spaces(conn, LANDMARKS, [room.space], landmark_id)]
-
-    return await revive(services, principal, LANDMARKS, find)
 
 
 async def list_landmarks(
@@ -199,7 +166,10 @@ async def read_room(services: Services, account: int, space: int) -> None:
     while True:
         async with services.db.transaction(scope) as conn:
             room = await rooms.by_space(conn, space)
-            unread = await rooms.awaiting_takeaways(conn, space, limit=_BATCH) if room else []
+            unread = await room_messages.awaiting_takeaways(conn, space, limit=_BATCH) if room else []
+            await enter(conn, job_scope(account, *await rooms.with_parts(conn, [space])))
+            touched = await store.touched(conn, [message.id for message in unread]) if unread else []
+            await enter(conn, scope)
             people = [person.name for person in await workspaces.members(conn, space)]
             # Of people only, an agent's words are no evidence.
             own = [
@@ -213,7 +183,24 @@ async def read_room(services: Services, account: int, space: int) -> None:
         worth = await listen(services, map(judged_part, own)) if services.llm is None else None
         for message, text in zip(unread, own, strict=True):
             kept = await _takeaways(services, account, room, message, text, people, worth) if text.strip() else []
-            await _give(services, account, room, message, kept, date.fromisoformat(day_of(message.ts, zone)))
+            by_hand = [(kind, words) for source, kind, words in touched if source == message.id]
+            if by_hand:
+                kept = await _not_decided_by_hand(services, kept, [words for _, words in by_hand])
+            pinnable = store.LANDMARK_SHAPE.kind not in {kind for kind, _ in by_hand}
+            day = date.fromisoformat(day_of(message.ts, zone))
+            await _give(services, account, room, message, kept, day, pinnable=pinnable)
+
+
+async def _not_decided_by_hand(
+    services: Services, kept: Sequence[Takeaway], decided: Sequence[str]
+) -> list[Takeaway]:  # fmt: skip
+    """Of what a message says that is read once more, what nobody has corrected or deleted: that stays as it is."""
+    fresh: list[Takeaway] = []
+    for takeaway in kept:
+        judged = await judge_pairs(services, [(words, takeaway.text) for words in decided])
+        if not any(judgement.relation in {"duplicate", "update"} for judgement in judged):
+            fresh.append(takeaway)
+    return fresh
 
 
 async def _takeaways(
@@ -233,10 +220,11 @@ async def _takeaways(
 
 
 async def _give(
-    services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway], day: date
-) -> None:
-    """To every agent that was in the room then; and what is firm becomes a landmark. In one transaction with the mark
-    that it was read.
+    services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway], day: date, *,
+    pinnable: bool,
+) -> None:  # fmt: skip
+    """To every agent that was in the room then; and what is firm becomes a landmark, if it is `pinnable`. In one
+    transaction with the mark that it was read.
     """
     origin: dict[str, Any] = {
         "user_id": message.user, "source_type": "message", "source_message_id": message.id,
@@ -245,7 +233,9 @@ async def _give(
     made = [
         ROOM_MEMORIES.new(
             message.ts, content=takeaway.text, type=takeaway.type, run_id=room.run_id,
-            metadata=_metadata(takeaway, message.name, day), **origin,
+            metadata=told_beside(
+                takeaway.text, day, speaker=message.name, assignee=takeaway.assignee, due=takeaway.due
+            ), **origin,
         )
         for takeaway in kept
     ]  # fmt: skip
@@ -253,7 +243,7 @@ async def _give(
     firm = [
         LANDMARKS.new(message.ts, content=takeaway.text, space=room.space, **origin)
         for takeaway in kept
-        if is_landmark(takeaway, message.text)
+        if pinnable and is_landmark(takeaway, message.text)
     ]
     near, landmarks = await _what_is_near(services, account, room, prepared) if prepared else ({}, [])
     of_memories = [
@@ -268,12 +258,12 @@ async def _give(
     worker = worker_for(account, message.user)
     async with services.db.transaction(job_scope(account, room.space)) as conn:
         await rooms.hold(conn, room.space)
-        if not await messages.still_there(conn, [message.id]):
-            return
+        if not await room_messages.unchanged(conn, [message]):
+            return  # gone, or worded otherwise meanwhile: then it is read again
         agents = [room.agent] if room.agent else await rooms.agents(conn, room.space, when_said=message.id)
         for landmark, weighed in zip(firm, of_landmarks, strict=True):
             await _set_landmark(conn, services, worker, landmark, weighed)
-        await rooms.takeaways_kept(conn, room.space, message.seq)
+        await room_messages.takeaways_kept(conn, room.space, message)
         for slug in agents if prepared else []:
             part = room.space if room.agent else await rooms.part(conn, room.space, "room", slug)
             await enter(conn, job_scope(account, room.space, part))
@@ -322,7 +312,7 @@ async def _set_landmark(
 # ------------------------------------------------------------------------------------------------ shared
 
 
-async def _shared_space(conn: Connection, principal: Principal, place: Shared, name: str) -> int:
+async def shared_space(conn: Connection, principal: Principal, place: Shared, name: str) -> int:
     """For whom it is their own profile, or who is in the project."""
     if place == "project":
         await require_project(conn, principal, name)
@@ -348,7 +338,7 @@ async def _page(
     return await memories.page(conn, store.SHAPE, parts, page, where=memories.LIVE if superseded else memories.HOLDS)
 
 
-async def _in_spaces(conn: Connection, kind: Kind[MemoryT], parts: Sequence[int], memory_id: str) -> MemoryT:
+async def in_spaces(conn: Connection, kind: Kind[MemoryT], parts: Sequence[int], memory_id: str) -> MemoryT:
     memory = await memories.get(conn, kind.shape, memory_id)
     if memory is None or memory.space not in parts:
         raise kind.not_found()
@@ -399,12 +389,14 @@ async def _keep_unknown(
     return KeptInRoom(memory=memory, superseded=tuple(gone), may_supersede=perhaps)
 
 
-def _metadata(takeaway: Takeaway, speaker: str, day: date) -> dict[str, Any]:
-    """Who "I" is and which days are meant, beside the words that were said."""
-    due_on = due_day(takeaway.due, day) if takeaway.due else None
-    meant = {words: str(named) for words, named in days_meant(takeaway.text, day).items()}
+def told_beside(
+    text: str, day: date, *, speaker: str | None, assignee: str | None, due: str | None
+) -> dict[str, Any]:  # fmt: skip
+    """Who "I" is and which days are meant, beside the words that were said that day."""
+    due_on = due_day(due, day) if due else None
+    meant = {words: str(named) for words, named in days_meant(text, day).items()}
     given = {
-        "assignee": takeaway.assignee, "due": takeaway.due, "due_on": str(due_on) if due_on else None,
-        "speaker": speaker if OWN.search(lowered(takeaway.text)) else None, "days": meant or None,
+        "assignee": assignee, "due": due, "due_on": str(due_on) if due_on else None,
+        "speaker": speaker if OWN.search(lowered(text)) else None, "days": meant or None,
     }  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}

@@ -26,7 +26,7 @@ from keepstone.model.principal import Principal
 from keepstone.model.room import Room, Summary, Tier, Utterance
 from keepstone.model.workspace import Member
 from keepstone.services import Services
-from keepstone.store import accounts, messages, passages, rooms, workspaces
+from keepstone.store import accounts, passages, room_messages, rooms, workspaces
 from keepstone.store import summaries as store
 from keepstone.store.db import Connection
 
@@ -214,9 +214,9 @@ async def _make(
     cut = await passages_of(services, [source], visibility=room.visibility)
     async with work.transaction() as conn:
         await rooms.hold(conn, room.space)
-        sources_there = await messages.still_there(conn, [message.id for message in said])
-        if not sources_there or not await store.still_there(conn, [part.id for part in parts]):
-            return  # whoever erased them has marked the room: it is summed up anew
+        as_read = await room_messages.unchanged(conn, said)
+        if not as_read or not await store.still_there(conn, [part.id for part in parts]):
+            return  # whoever erased or corrected them has marked the room: it is summed up anew
         await _supersede(conn, before, now)
         await store.insert(conn, room.space, summary, visibility=room.visibility)
         if cut:

@@ -21,8 +21,8 @@ from keepstone.model.principal import Principal
 from keepstone.model.room import WORKING, Agent, Room, Thread, Utterance
 from keepstone.model.workspace import Member
 from keepstone.services import Services
+from keepstone.store import room_messages, spaces, users
 from keepstone.store import rooms as store
-from keepstone.store import spaces, users
 from keepstone.store import workspaces as member_store
 from keepstone.store.db import Connection, enter
 
@@ -253,7 +253,7 @@ async def close_thread(services: Services, principal: Principal, room_id: str, t
             return thread
         now = services.clock()
         await store.close_thread(conn, thread_id, now)
-        await _schedule_summary(conn, services, principal, room, thread_id)
+        await schedule_summary(conn, services, principal, room, thread_id)
         await record(conn, principal, "thread.close", thread_id)
     return replace(thread, closed_at=now)
 
@@ -318,9 +318,7 @@ async def _say(
     conn: Connection, services: Services, principal: Principal, room: Room, new: NewMessage
 ) -> tuple[int | None, Utterance]:
     """What was said, and behind which message (its `seq`); None when it was there already."""
-    if len(new.text.encode()) > LARGEST:
-        message = "has more than 256 KB: upload long texts as files"
-        raise Malformed(f"The text {message}. Nothing was stored.", fields={"text": message})
+    check_length(new.text)
     if new.ts is not None and not EARLIEST <= new.ts < LATEST:
         message = "is not between the years 1900 and 2200"
         raise Malformed(f"The time {message}. Nothing was stored.", fields={"ts": message})
@@ -332,6 +330,8 @@ async def _say(
         existing = await store.by_client_id(conn, room.space, new.client_id)
         if existing is not None:
             return None, existing
+        if await room_messages.client_id_in_trash(conn, room.space, new.client_id):
+            raise Conflict("The message with this id is in the trash: restore it, or take another id.")
     said = Utterance(
         id=new_id("msg"), seq=0, user=None if new.agent else user.id, agent=new.agent,
         name=new.agent or user.name or user.email.split("@", maxsplit=1)[0], text=new.text,
@@ -341,6 +341,13 @@ async def _say(
     seq = await store.say(conn, before or room, said, new.client_id, sent_by=user.id if new.agent else None)
     await schedule_room_indexing(conn, services, principal.account, room.space)
     return (before or room).last_seq, replace(said, seq=seq)
+
+
+def check_length(text: str) -> None:
+    """Of a message."""
+    if len(text.encode()) > LARGEST:
+        message = "has more than 256 KB: upload long texts as files"
+        raise Malformed(f"The text {message}. Nothing was stored.", fields={"text": message})
 
 
 async def schedule_room_indexing(conn: Connection, services: Services, account: int, space: int) -> None:
@@ -361,12 +368,13 @@ async def _in_thread(conn: Connection, services: Services, principal: Principal,
     thread = await store.thread(conn, room.space, said.thread_id)
     long = count > WORKING and (count - WORKING) % 25 == 1
     if long or (thread is not None and thread.closed_at is not None):
-        await _schedule_summary(conn, services, principal, room, said.thread_id)
+        await schedule_summary(conn, services, principal, room, said.thread_id)
 
 
-async def _schedule_summary(
+async def schedule_summary(
     conn: Connection, services: Services, principal: Principal, room: Room, thread_id: str
 ) -> None:
+    """Of a thread that was closed, has grown long, or says something else now."""
     await services.queue.add(
         conn, "sum_up_thread", account=principal.account, one_by_one=f"room {room.space}", space=room.space,
         thread_id=thread_id,

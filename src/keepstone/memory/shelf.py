@@ -52,6 +52,19 @@ async def prepare(services: Services, kind: Kind[MemoryT], memory: MemoryT, *, e
     return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
 
 
+async def prepare_each(services: Services, kind: Kind[MemoryT], made: Sequence[MemoryT]) -> list[Prepared[MemoryT]]:
+    """The same for several, of which some may say the same: each text is cut and embedded once."""
+    known: dict[Any, Prepared[MemoryT]] = {}
+    prepared: list[Prepared[MemoryT]] = []
+    for memory in made:
+        text = (tuple(kind.indexed(memory)), memory.created_at, memory.visibility)
+        if text not in known:
+            known[text] = await prepare(services, kind, memory)
+        cut = [replace(passage, source_id=memory.id) for passage in known[text].passages or ()]
+        prepared.append(Prepared(kind.complete(memory), cut, known[text].first))
+    return prepared
+
+
 async def prepare_change(services: Services, kind: Kind[MemoryT], before: MemoryT, after: MemoryT) -> Prepared[MemoryT]:
     """The same where something of it is there already, and may still be right."""
     if (kind.indexed(after), after.created_at) == (kind.indexed(before), before.created_at):
@@ -259,7 +272,7 @@ async def change_all(
         ]
         async with services.db.transaction(account_scope(principal)) as conn:
             current = [kind.live(memory) for memory in await held(conn, find)]
-            if [memory.version for memory in current] != [memory.version for memory in before]:
+            if [(memory.id, memory.version) for memory in current] != [(old.id, old.version) for old in before]:
                 continue  # somebody was faster: what they changed stays in the history
             return [
                 old if new is None else await rewrite(conn, services, principal, kind, old, new, **details)
@@ -281,7 +294,9 @@ async def restore(
     away_since: Callable[[MemoryT], datetime | None] = lambda memory: memory.deleted_at,
     edit: Edit[MemoryT] = lambda memory: replace(memory, deleted_at=None),
 ) -> MemoryT:  # fmt: skip
-    """Back out of the trash, within 30 days, if there is room for it and the same was not kept again."""
+    """Back out of the trash, within 30 days, if there is room for it and the same was not kept again; and whatever else
+    is found with it: all of them or none.
+    """
 
     def away(memory: MemoryT) -> MemoryT:
         if not restorable(away_since(memory), services.clock()):
@@ -290,14 +305,17 @@ async def restore(
 
     while True:
         async with services.db.transaction(account_scope(principal)) as conn:
-            [memory] = await find(conn)
-            before = away(memory)
-        prepared = await prepare(services, kind, edit(before))
+            before = [away(memory) for memory in await find(conn)]
+        prepared = await prepare_each(services, kind, [edit(memory) for memory in before])
         async with services.db.transaction(account_scope(principal)) as conn:
-            [current] = await held(conn, find)
-            if away(current).version != before.version:
+            current = [away(memory) for memory in await held(conn, find)]
+            if [(memory.id, memory.version) for memory in current] != [(old.id, old.version) for old in before]:
                 continue
-            return await rewrite(conn, services, principal, kind, current, prepared, change)
+            [restored, *_] = [
+                await rewrite(conn, services, principal, kind, old, new, change)
+                for old, new in zip(current, prepared, strict=True)
+            ]
+            return restored
 
 
 async def held(conn: Connection, find: Finder[MemoryT]) -> Sequence[MemoryT]:

@@ -52,7 +52,9 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """A message of a room. `user` is who said it: a user's id, or None with an `agent`."""
+    """A message of a room. `user` is who said it: a user's id, or None with an `agent`. `version` counts what was done
+    to it; `edited_at` is None as long as it is worded as it was said.
+    """
 
     id: str
     seq: int
@@ -63,6 +65,46 @@ class Utterance:
     ts: datetime
     thread_id: str | None
     attachments: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    version: int = 1
+    edited_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashedUtterance(Utterance):
+    """One that was deleted. `revived` are memories that held again when those of this message went, `revived_from` what
+    each of them had been superseded by.
+    """
+
+    deleted_at: datetime
+    deleted_by: str | None
+    revived: list[str]
+    revived_from: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageVersion:
+    """What a message was after a change: created, updated, deleted, restored."""
+
+    version: int
+    change: str
+    text: str
+    attachments: list[dict[str, Any]]
+    changed_by: str | None
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trashed:
+    """Something of a room, a profile or a project that was deleted and can be restored. `user_id` is who said it."""
+
+    kind: Literal["message", "memory", "landmark"]
+    id: str
+    text: str
+    user_id: str | None
+    agent: str | None
+    created_at: datetime
+    deleted_at: datetime
+    deleted_by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,6 +80,11 @@ class RedisWorking:
                 pipeline.set(keys[1], f"{last_seq} {max(_micros(message.ts) for message in messages)}", ex=_KEPT)
             await cast("Awaitable[Any]", pipeline.execute())
 
+    async def drop(self, account: int, space: int) -> None:
+        """What was said in one room: it was corrected. Where Redis does not answer, it is no longer the latest."""
+        with self._faults_noted():
+            await self._redis.delete(*_keys(account, space))
+
     async def forget(self, account: int) -> bool:
         """Whatever there is of the account's rooms, also of those that are gone. False when Redis did not answer."""
         with self._faults_noted():

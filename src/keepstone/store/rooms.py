@@ -39,7 +39,8 @@ _OF_USER: LiteralString = """
     AND EXISTS (SELECT 1 FROM members m WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s)
 """
 _UTTERANCE: LiteralString = """
-    SELECT m.id, m.seq, m.user_id AS "user", m.agent, m.speaker AS name, m.text, m.at AS ts, m.thread_id, m.attachments
+    SELECT m.id, m.seq, m.user_id AS "user", m.agent, m.speaker AS name, m.text, m.at AS ts, m.thread_id,
+           m.attachments, m.version, m.edited_at
       FROM messages m
      WHERE m.account = %(account)s
 """
@@ -255,13 +256,14 @@ async def say(
     return seq
 
 
-async def _utterances(conn: Connection, conditions: LiteralString, **params: Any) -> list[Utterance]:
+async def utterances(conn: Connection, conditions: LiteralString, **params: Any) -> list[Utterance]:
+    """Messages `m` of which these hold, each with its AND, and whatever follows them."""
     return await fetch_all(conn, Utterance, f"{_UTTERANCE} {conditions}", params)
 
 
 async def by_client_id(conn: Connection, space: int, client_id: str) -> Utterance | None:
     these: LiteralString = "AND m.space = %(space)s AND m.client_id = %(client)s"
-    return next(iter(await _utterances(conn, these, space=space, client=client_id)), None)
+    return next(iter(await utterances(conn, these, space=space, client=client_id)), None)
 
 
 async def latest(conn: Connection, space: int, *, limit: int, beyond: int = 0) -> list[Utterance]:
@@ -269,7 +271,7 @@ async def latest(conn: Connection, space: int, *, limit: int, beyond: int = 0) -
     these: LiteralString = (
         "AND m.space = %(space)s AND m.seq > %(beyond)s ORDER BY m.at DESC, m.seq DESC LIMIT %(limit)s"
     )
-    return (await _utterances(conn, these, space=space, beyond=beyond, limit=limit))[::-1]
+    return (await utterances(conn, these, space=space, beyond=beyond, limit=limit))[::-1]
 
 
 async def messages(
@@ -299,7 +301,7 @@ async def between(
            AND m.space = %(space)s AND m.at >= %(since)s AND (%(until)s::timestamptz IS NULL OR m.at < %(until)s)
          ORDER BY m.at, m.seq LIMIT %(limit)s
     """
-    return await _utterances(conn, these, space=space, since=since, until=until, limit=limit)
+    return await utterances(conn, these, space=space, since=since, until=until, limit=limit)
 
 
 async def session_start(conn: Connection, space: int, at: datetime, *, silence: int) -> datetime:
@@ -324,27 +326,7 @@ async def session_start(conn: Connection, space: int, at: datetime, *, silence: 
 
 async def of_thread(conn: Connection, thread_id: str, *, limit: int = 20_000) -> list[Utterance]:
     these: LiteralString = "AND m.thread_id = %(thread)s ORDER BY m.at, m.seq LIMIT %(limit)s"
-    return await _utterances(conn, these, thread=thread_id, limit=limit)
-
-
-async def awaiting_takeaways(conn: Connection, space: int, *, limit: int) -> list[Utterance]:
-    """What was not read for facts yet, in the order in which it came."""
-    these: LiteralString = """
-           AND m.space = %(space)s
-           AND m.seq > (SELECT r.takeaways_seq FROM rooms r WHERE r.account = %(account)s AND r.space = %(space)s)
-         ORDER BY m.seq LIMIT %(limit)s
-    """
-    return await _utterances(conn, these, space=space, limit=limit)
-
-
-async def takeaways_kept(conn: Connection, space: int, seq: int) -> None:
-    await conn.execute(
-        """
-        UPDATE rooms SET takeaways_seq = greatest(takeaways_seq, %(seq)s)
-         WHERE account = %(account)s AND space = %(space)s
-        """,
-        {"seq": seq, "space": space},
-    )
+    return await utterances(conn, these, thread=thread_id, limit=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -514,8 +514,8 @@ AS $$
     SELECT count(*) FROM gone
 $$;
 
--- The same for chats, files, artifacts, whole workspaces, rooms and graphs and what was asked of these, and for kept
--- tool calls after a day. Returns how many.
+-- The same for chats, files, artifacts, messages of rooms, whole workspaces, rooms and graphs and what was asked of
+-- these, and for kept tool calls after a day. Returns how many.
 CREATE OR REPLACE FUNCTION purge_workspaces(days int) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
@@ -535,6 +535,11 @@ AS $$
         DELETE FROM summaries s USING gone_chats c WHERE s.account = c.account AND s.thread_id = c.id),
     unread AS (
         DELETE FROM distillations d USING gone_chats c WHERE d.account = c.account AND d.chat_id = c.id),
+    gone_messages AS (
+        DELETE FROM trashed_messages WHERE deleted_at < now() - make_interval(days => days)
+        RETURNING account, id, 'message.purge' AS action),
+    unworded AS (
+        DELETE FROM message_versions v USING gone_messages m WHERE v.account = m.account AND v.message_id = m.id),
     old_spaces AS MATERIALIZED (
         SELECT account, space, name FROM spaces
          WHERE kind IN ('workspace', 'room', 'graph') AND part_of IS NULL
@@ -547,7 +552,8 @@ AS $$
         DELETE FROM spaces s USING old_spaces o
          WHERE s.account = o.account AND s.space = o.space AND (SELECT count(*) FROM emptied) >= 0
         RETURNING s.account, s.name AS id, s.kind || '.purge' AS action),
-    gone AS (SELECT * FROM gone_documents UNION ALL SELECT * FROM gone_chats UNION ALL SELECT * FROM gone_spaces),
+    gone AS (SELECT * FROM gone_documents UNION ALL SELECT * FROM gone_chats UNION ALL SELECT * FROM gone_messages
+             UNION ALL SELECT * FROM gone_spaces),
     noted AS (
         INSERT INTO audit (account, id, via, action, object_id)
         SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', action, id FROM gone)

@@ -115,6 +115,15 @@ BEGIN
     RETURN QUERY SELECT DISTINCT p.space, 'message'::text, p.source_id FROM passages p
                   WHERE p.account = here AND p.source_kind = 'message' AND p.source_id = ANY (said);
     DELETE FROM messages m WHERE m.account = here AND m.id = ANY (said);
+    -- What they deleted, or had an agent say, with every wording; and of what others made an agent say, their wordings.
+    WITH away AS (DELETE FROM trashed_messages t
+                   WHERE t.account = here AND t.space = ANY (shared) AND (t.user_id = wanted OR t.sent_by = wanted)
+                  RETURNING t.id)
+    DELETE FROM message_versions v
+     WHERE v.account = here
+       AND (v.message_id = ANY (said) OR v.message_id IN (SELECT a.id FROM away a) OR v.worded_by = wanted);
+    UPDATE message_versions v SET changed_by = NULL WHERE v.account = here AND v.changed_by = wanted;
+    UPDATE trashed_messages t SET deleted_by = NULL WHERE t.account = here AND t.deleted_by = wanted;
     UPDATE threads t SET title = '', named_by = NULL, message_count = (
                SELECT count(*) FROM messages m WHERE m.account = here AND m.thread_id = t.id)
      WHERE t.account = here AND t.named_by = wanted;

@@ -23,6 +23,8 @@ DECLARE
         'has_passages', 'pending_embeddings', 'filling_models',
         -- in the transaction's account
         'take_over',
+        -- held to a room that the transaction reaches
+        'reword_message', 'trash_message', 'restore_message',
         -- held to a user of the transaction's account who is marked as erased
         'erase_traces'];
     of_server constant text[] := ARRAY[
@@ -68,7 +70,7 @@ DECLARE
         'spaces', part_reached, 'members', reached, 'agents', in_account, 'rooms', reached,
         'room_agents', reached, 'entities', reached,
         -- what is kept in a place
-        'messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
+        'messages', in_sight, 'message_versions', in_sight, 'trashed_messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
         'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'document_versions', in_sight,
         'passages', in_sight, 'chats', in_space, 'threads', in_space, 'distillations', in_space, 'tool_calls', in_space,
         -- numbers and words that mean something only together with a row above
@@ -88,8 +90,10 @@ END $$;
 -- What is written once stays: not even a fault in the server can change it.
 REVOKE UPDATE, DELETE ON audit, usage_ledger, billing_events FROM keepstone_app;
 REVOKE DELETE ON usage_months FROM keepstone_app;
-REVOKE UPDATE ON messages FROM keepstone_app;
-GRANT UPDATE (space) ON messages TO keepstone_app;  -- a chat moves to another workspace
+-- What was said in a room is corrected by functions alone (12_corrections.sql).
+REVOKE UPDATE, DELETE ON messages FROM keepstone_app;
+GRANT UPDATE (space, reread) ON messages TO keepstone_app;  -- a chat moves to another workspace; it was read once more
+REVOKE INSERT, UPDATE, DELETE ON message_versions, trashed_messages FROM keepstone_app;
 -- A passage that changes, or is for other readers, is deleted and made anew: that sees to whoever spoke next, too.
 REVOKE UPDATE ON passages FROM keepstone_app;
 GRANT UPDATE (pending) ON passages TO keepstone_app;

@@ -22,6 +22,13 @@ from keepstone.surfaces.rest.agents import SLUG, Slug, plain
 
 router = Router(prefix="/v1", tags=["rooms"])
 
+ROOM = "/rooms/{room_id:room}"
+DIRECT = "/dms/{slug}"
+SHARED: tuple[tuple[room_memories.Shared, str, str], ...] = (
+    ("profile", "/profiles/{user_id:usr}", "you"),
+    ("project", "/projects/{project_id:proj}", "a project"),
+)
+
 UserName = Annotated[str, Field(min_length=1, max_length=255, description="An id or e-mail address of the account.")]
 Text = Annotated[str, Field(min_length=1, max_length=LARGEST)]
 ThreadId = Annotated[str, Field(pattern=r"^thr_[a-z0-9]{24}$")]
@@ -81,8 +88,8 @@ class UtteranceIn(Wire):
         return self
 
 
-class UtteranceOut(fields_of(Utterance, "id user agent name text ts thread_id attachments")):
-    pass
+class UtteranceOut(fields_of(Utterance, "id user agent name text ts thread_id attachments edited_at")):
+    edited_at: Time | None = Field(default=None, description="When it got this wording; null: as it was said.")
 
 
 class ThreadIn(Wire):
@@ -106,7 +113,10 @@ class LandmarkIn(Wire):
 
 
 class LandmarkOut(
-    fields_of(Landmark, "id text source_type source_message_id user_id superseded_by superseded_at created_at")
+    fields_of(
+        Landmark,
+        "id text source_type source_message_id user_id superseded_by superseded_at version created_at updated_at",
+    )
 ):
     source_type: str = Field(description="`message`: found in one. `user`: pinned by hand.")
 
@@ -126,7 +136,8 @@ class RoomMemoryIn(Wire):
 class RoomMemoryOut(
     fields_of(
         RoomMemory,
-        "id type text user_id agent_id run_id visibility metadata source_message_id superseded_by created_at",
+        "id type text user_id agent_id run_id visibility metadata source_message_id superseded_by version created_at "
+        "updated_at",
     )
 ):
     user_id: str = Field(description="Who said it; `*` for nobody in particular.")
@@ -192,12 +203,12 @@ def _room(described: Described) -> RoomOut:
     return RoomOut.of(described.room, agents=described.agents, participants=described.participants)
 
 
-def _memory(memory: RoomMemory) -> RoomMemoryOut:
+def show_memory(memory: RoomMemory) -> RoomMemoryOut:
     return RoomMemoryOut.of(memory, user_id=memory.user_id or "*", agent_id=memory.agent_id or "*")
 
 
 def _remembered(kept: KeptInRoom[RoomMemory]) -> RememberedOut:
-    shown = _memory(kept.memory).model_dump()
+    shown = show_memory(kept.memory).model_dump()
     return RememberedOut(
         **shown,
         existing=kept.existing,
@@ -256,18 +267,13 @@ _threads = Routes(router, ThreadOut)
 _episodes = Routes(router, SummaryOut, read_id=plain)
 _landmarks = Routes(router, LandmarkOut, read_id=plain, listed="LandmarkList")
 _new_landmarks = Routes(router, PinnedOut, _pinned, read_id=plain)
-_memories = Routes(router, RoomMemoryOut, _memory, read_id=plain)
+_memories = Routes(router, RoomMemoryOut, show_memory, read_id=plain)
 _new_memories = Routes(router, RememberedOut, _remembered, read_id=plain)
 _prompts = Routes(router, ComposedOut, _composed, read_id=plain)
 
-_ROOM = "/rooms/{room_id:room}"
-_DIRECT = "/dms/{slug}"
 _THREAD = (Annotated[str | None, Query(pattern=r"^thr_[a-z0-9]{24}$")], None)
 _LATEST_FIRST = (Annotated[bool, Query(description="Backwards: the latest first.")], False)
 _SUPERSEDED = (Superseded, False)
-_LANDMARK = "landmarks/{landmark_id:lmk}"
-_MEMORY = "memories/{memory_id:mem}"
-_HOLDS_AGAIN = "Superseded, it holds again, beside what had taken its place"
 _TIER = (Tier | None, None)
 _AGENT = (Annotated[str | None, Query(pattern=SLUG)], None)
 
@@ -275,106 +281,92 @@ _rooms.one("POST", "/rooms", rooms.create, "create_room", "Make a room; you are 
 _rooms.page(
     "/rooms", rooms.list_rooms, "list_rooms", "The rooms you are in, the newest first", deleted=(InTrash, False)
 )
-_rooms.one("GET", _ROOM, rooms.get, "get_room", "One room, and who is in it")
-_rooms.one("PATCH", _ROOM, rooms.rename, "rename_room", "Rename a room", body=RoomChange)
-_rooms.remove(_ROOM, rooms.delete, "delete_room", "Into the trash, for 30 days")
-_rooms.one("POST", f"{_ROOM}/restore", rooms.restore, "restore_room", "A room out of the trash")
-_rooms.one("POST", f"{_ROOM}/participants", rooms.join, "join_room", "Let somebody in", body=ParticipantIn)
-_rooms.remove(f"{_ROOM}/participants/{{user_id:usr}}", rooms.leave, "leave_room", "Leave, or send away")
-_rooms.one("POST", f"{_ROOM}/agents", rooms.add_agent, "add_room_agent", "Let an agent in", body=AgentNamed)
-_rooms.remove(f"{_ROOM}/agents/{{slug}}", rooms.remove_agent, "remove_room_agent", "Send an agent away")
+_rooms.one("GET", ROOM, rooms.get, "get_room", "One room, and who is in it")
+_rooms.one("PATCH", ROOM, rooms.rename, "rename_room", "Rename a room", body=RoomChange)
+_rooms.remove(ROOM, rooms.delete, "delete_room", "Into the trash, for 30 days")
+_rooms.one("POST", f"{ROOM}/restore", rooms.restore, "restore_room", "A room out of the trash")
+_rooms.one("POST", f"{ROOM}/participants", rooms.join, "join_room", "Let somebody in", body=ParticipantIn)
+_rooms.remove(f"{ROOM}/participants/{{user_id:usr}}", rooms.leave, "leave_room", "Leave, or send away")
+_rooms.one("POST", f"{ROOM}/agents", rooms.add_agent, "add_room_agent", "Let an agent in", body=AgentNamed)
+_rooms.remove(f"{ROOM}/agents/{{slug}}", rooms.remove_agent, "remove_room_agent", "Send an agent away")
 _messages.one(
-    "POST", f"{_ROOM}/messages", _saying(rooms.say), "say_in_room", "Say something in a room", body=UtteranceIn,
+    "POST", f"{ROOM}/messages", _saying(rooms.say), "say_in_room", "Say something in a room", body=UtteranceIn,
     status=201,
 )  # fmt: skip
 _messages.page(
-    f"{_ROOM}/messages", rooms.list_messages, "list_room_messages", "What was said in a room, in order",
+    f"{ROOM}/messages", rooms.list_messages, "list_room_messages", "What was said in a room, in order",
     thread_id=_THREAD, latest_first=_LATEST_FIRST,
 )  # fmt: skip
-_messages.all(f"{_ROOM}/working", rooms.working, "get_working", "Working memory: the last 50 messages")
-_threads.one("POST", f"{_ROOM}/threads", rooms.open_thread, "open_thread", "Open a thread", body=ThreadIn, status=201)
-_threads.page(f"{_ROOM}/threads", rooms.list_threads, "list_threads", "The threads of a room, the newest first")
+_messages.all(f"{ROOM}/working", rooms.working, "get_working", "Working memory: the last 50 messages")
+_threads.one("POST", f"{ROOM}/threads", rooms.open_thread, "open_thread", "Open a thread", body=ThreadIn, status=201)
+_threads.page(f"{ROOM}/threads", rooms.list_threads, "list_threads", "The threads of a room, the newest first")
 _threads.one(
-    "POST", f"{_ROOM}/threads/{{thread_id:thr}}/close", rooms.close_thread, "close_thread",
+    "POST", f"{ROOM}/threads/{{thread_id:thr}}/close", rooms.close_thread, "close_thread",
     "Close a thread; it is summed up",
 )  # fmt: skip
 _episodes.page(
-    f"{_ROOM}/summaries",
+    f"{ROOM}/summaries",
     room_summaries.list_summaries,
     "list_summaries",
     "Episodic memory: what stands for what was said",
     tier=_TIER,
 )
 _memories.page(
-    f"{_ROOM}/memories", room_memories.list_room, "list_room_memories",
+    f"{ROOM}/memories", room_memories.list_room, "list_room_memories",
     "Semantic memory: what agents remember of a room", agent=_AGENT, superseded=_SUPERSEDED,
 )  # fmt: skip
-_memories.one("POST", f"{_ROOM}/{_MEMORY}/revive", room_memories.revive_memory, "revive_room_memory", _HOLDS_AGAIN)
 _new_landmarks.one(
-    "POST", f"{_ROOM}/landmarks", _pin, "pin_landmark", "Pin a decision", body=LandmarkIn, status=201
+    "POST", f"{ROOM}/landmarks", _pin, "pin_landmark", "Pin a decision", body=LandmarkIn, status=201
 )  # fmt: skip
-_landmarks.one("POST", f"{_ROOM}/{_LANDMARK}/revive", room_memories.revive_landmark, "revive_landmark", _HOLDS_AGAIN)
 _landmarks.all(
-    f"{_ROOM}/landmarks", room_memories.list_landmarks, "list_landmarks", "What was decided, the oldest first",
+    f"{ROOM}/landmarks", room_memories.list_landmarks, "list_landmarks", "What was decided, the oldest first",
     superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
-    "POST", f"{_ROOM}/compose", _compose, "compose", "The prompt for an agent of the room",
+    "POST", f"{ROOM}/compose", _compose, "compose", "The prompt for an agent of the room",
     body=ComposeIn,
 )  # fmt: skip
 
 _messages.one(
-    "POST", f"{_DIRECT}/messages", _saying(partial(rooms.say, alone=True)), "say_to_agent",
+    "POST", f"{DIRECT}/messages", _saying(partial(rooms.say, alone=True)), "say_to_agent",
     "Say something to an agent alone", body=UtteranceIn, status=201,
 )  # fmt: skip
 _messages.page(
-    f"{_DIRECT}/messages", rooms.list_messages, "list_direct_messages",
+    f"{DIRECT}/messages", rooms.list_messages, "list_direct_messages",
     "What was said to an agent and by it, in order", latest_first=_LATEST_FIRST,
 )  # fmt: skip
-_messages.all(f"{_DIRECT}/working", rooms.working, "get_direct_working", "The last 50 direct messages with an agent")
+_messages.all(f"{DIRECT}/working", rooms.working, "get_direct_working", "The last 50 direct messages with an agent")
 _episodes.page(
-    f"{_DIRECT}/summaries", room_summaries.list_summaries, "list_direct_summaries",
+    f"{DIRECT}/summaries", room_summaries.list_summaries, "list_direct_summaries",
     "What stands for direct messages with an agent",
     tier=_TIER,
 )  # fmt: skip
 _memories.page(
-    f"{_DIRECT}/memories",
+    f"{DIRECT}/memories",
     room_memories.list_room,
     "list_direct_memories",
     "What an agent remembers of your direct messages",
     superseded=_SUPERSEDED,
 )
-_memories.one("POST", f"{_DIRECT}/{_MEMORY}/revive", room_memories.revive_memory, "revive_direct_memory", _HOLDS_AGAIN)
 _new_landmarks.one(
-    "POST", f"{_DIRECT}/landmarks", _pin, "pin_direct_landmark",
+    "POST", f"{DIRECT}/landmarks", _pin, "pin_direct_landmark",
     "Pin something in direct messages with an agent", body=LandmarkIn, status=201,
 )  # fmt: skip
-_landmarks.one(
-    "POST", f"{_DIRECT}/{_LANDMARK}/revive", room_memories.revive_landmark, "revive_direct_landmark", _HOLDS_AGAIN
-)
 _landmarks.all(
-    f"{_DIRECT}/landmarks", room_memories.list_landmarks, "list_direct_landmarks",
+    f"{DIRECT}/landmarks", room_memories.list_landmarks, "list_direct_landmarks",
     "Landmarks of your direct messages with an agent", superseded=_SUPERSEDED,
 )  # fmt: skip
 _prompts.one(
-    "POST", f"{_DIRECT}/compose", _compose, "compose_direct",
+    "POST", f"{DIRECT}/compose", _compose, "compose_direct",
     "The prompt for an agent that answers you alone", body=ComposeDirectIn,
 )  # fmt: skip
 
-_SHARED: tuple[tuple[room_memories.Shared, str, str], ...] = (
-    ("profile", "/profiles/{user_id:usr}/memories", "you"),
-    ("project", "/projects/{project_id:proj}/memories", "a project"),
-)
-for _place, _path, _whom in _SHARED:
+for _place, _path, _whom in SHARED:
     _new_memories.one(
-        "POST", _path, _remembering(_place), f"remember_{_place}", f"Let agents know something of {_whom}",
-        body=RoomMemoryIn, status=201,
+        "POST", f"{_path}/memories", _remembering(_place), f"remember_{_place}",
+        f"Let agents know something of {_whom}", body=RoomMemoryIn, status=201,
     )  # fmt: skip
     _memories.page(
-        _path, partial(room_memories.list_shared, place=_place), f"list_{_place}_memories",
+        f"{_path}/memories", partial(room_memories.list_shared, place=_place), f"list_{_place}_memories",
         f"What agents know of {_whom}", superseded=_SUPERSEDED,
-    )  # fmt: skip
-    _memories.one(
-        "POST", f"{_path}/{{memory_id:mem}}/revive", partial(room_memories.revive_shared, place=_place),
-        f"revive_{_place}_memory", _HOLDS_AGAIN,
     )  # fmt: skip
