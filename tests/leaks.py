@@ -32,7 +32,9 @@ from keepstone.memory import (
     graph_recall,
     graphs,
     projects,
+    room_corrections,
     room_memories,
+    room_messages,
     rooms,
     scopes,
     stores,
@@ -312,6 +314,41 @@ def _probe_rooms() -> None:
 _probe_rooms()
 
 
+def _probe_corrections() -> None:
+    """What is there in rooms and direct messages is named by where it is, with one to delete and one to restore."""
+    for at, where in (("/v1/rooms/{room_id}", "room"), ("/v1/dms/{slug}", "direct")):
+        for path, name in (("messages", "message"), ("memories", "memory"), ("landmarks", "landmark")):
+            one, this = f"{at}/{path}/{{{name}_id}}", f"{name}_id"
+            there = {this: f"{where}_{name}"}
+            PROBES.update(
+                {
+                    f"GET {one}": Probe(instead=there),
+                    f"GET {one}/history": Probe(instead=there),
+                    f"PATCH {one}": Probe(
+                        json={"text": "changed"}, instead=there, control={"json": {"text": f"{CANARY} {where} {name}"}}
+                    ),
+                    f"DELETE {one}": Probe(instead={this: f"spare_{where}_{name}"}),
+                    f"POST {one}/restore": Probe(instead={this: f"deleted_{where}_{name}"}),
+                }
+            )
+    for at, where in (("/v1/profiles/{user_id}", "profile"), ("/v1/projects/{project_id}", "project")):
+        one, there = f"{at}/memories/{{memory_id}}", {"memory_id": f"superseded_{where}_memory"}
+        PROBES.update(
+            {
+                f"GET {one}": Probe(instead=there),
+                f"GET {one}/history": Probe(instead=there),
+                f"PATCH {one}": Probe(
+                    json={"text": "changed"}, instead=there, control={"json": {"text": f"{CANARY} {where}"}}
+                ),
+                f"DELETE {one}": Probe(instead={"memory_id": f"spare_{where}_memory"}),
+                f"POST {one}/restore": Probe(instead={"memory_id": f"deleted_{where}_memory"}),
+            }
+        )
+
+
+_probe_corrections()
+
+
 def _probe_stores() -> None:
     one, at = "/v1/stores/{store}", {"namespace": "plans", "key": "there"}
     PROBES.update(
@@ -538,20 +575,41 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
         new = await room_memories.pin(services, me, where, text=CANARY, wish=SupersedeWish(named=(old,)))
         return new.memory.id, old
 
-    async def remembered(name: str, where: room_memories.Shared) -> str:
-        """One that another superseded."""
+    async def remembered(name: str, where: room_memories.Shared) -> dict[str, str]:
+        """One that another superseded, one to delete, and one that is deleted."""
         remember = partial(room_memories.remember, services, me, name, place=where, agent=None, kind="fact")
         old = (await remember(text=f"I was {CANARY}")).memory.id
         await remember(text=f"I am {CANARY}", wish=SupersedeWish(named=(old,)))
-        return old
+        spare = (await remember(text=f"The cook is from {CANARY}.")).memory.id
+        deleted = (await remember(text=f"The boat costs 400 {CANARY}.")).memory.id
+        of_place = room_corrections.OF_PROFILE if where == "profile" else room_corrections.OF_PROJECT
+        await of_place.delete(services, me, name, deleted)
+        return {
+            f"superseded_{where}_memory": old, f"spare_{where}_memory": spare, f"deleted_{where}_memory": deleted,
+        }  # fmt: skip
 
     async def read(where: str) -> str:
-        """What the agent makes of what was said there."""
+        """What the agent makes of what was said there: the newest of it."""
         async with inside(services, me, rooms.find_place, where) as (_, place):
             space = place.space
         await room_memories.read_room(services, me.account, space)
-        (memory,) = (await room_memories.list_room(services, me, where, PageRequest())).items
+        (memory, *_) = (await room_memories.list_room(services, me, where, PageRequest())).items
         return memory.id
+
+    async def corrected(where: str, name: str) -> dict[str, str]:
+        """A message, a memory and a landmark to delete, and ones that are deleted."""
+        made: dict[str, str] = {}
+        for state, text in (("spare", f"We hired a cook from {CANARY}."), ("deleted", f"We paint 400 boats {CANARY}.")):
+            say = partial(rooms.say, services, me, where, alone=where == AGENT)
+            await say(NewMessage(text=f"We decided this: {text}"))
+            made[f"{state}_{name}_memory"] = await read(where)
+            pinned = await room_memories.pin(services, me, where, text=text, wish=SupersedeWish("off"))
+            made[f"{state}_{name}_landmark"] = pinned.memory.id
+            made[f"{state}_{name}_message"] = (await say(NewMessage(text=f"Hello {CANARY}"))).id
+        await room_corrections.MEMORIES.delete(services, me, where, made[f"deleted_{name}_memory"])
+        await room_corrections.PINNED.delete(services, me, where, made[f"deleted_{name}_landmark"])
+        await room_messages.delete(services, me, where, made[f"deleted_{name}_message"])
+        return made
 
     room = await place("there")
     found = {"room_id": room, "spare_room": await place("spare"), "deleted_room": await place("deleted")}
@@ -560,14 +618,15 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     said = await rooms.say(services, me, room, NewMessage(text=f"We decided on {CANARY}.", thread_id=thread.id))
     alone = await rooms.say(services, me, AGENT, NewMessage(text=f"I decided on {CANARY} alone."), alone=True)
     landmark, superseded = await landmarks(room)
-    found |= {"landmark_id": landmark, "superseded_landmark": superseded}
-    _, found["superseded_alone"] = await landmarks(AGENT)
+    found |= {"landmark_id": landmark, "room_landmark": landmark, "superseded_landmark": superseded}
+    found["direct_landmark"], found["superseded_alone"] = await landmarks(AGENT)
     found |= {"room_memory": await read(room), "direct_memory": await read(AGENT)}
-    found["superseded_profile_memory"] = await remembered(olga.user.id, "profile")
-    found["superseded_project_memory"] = await remembered(project_id, "project")
+    found |= {"room_message": said.id, "direct_message": alone.id}
+    found |= await corrected(room, "room") | await corrected(AGENT, "direct")
+    found |= await remembered(olga.user.id, "profile") | await remembered(project_id, "project")
     await facts.put(services, me, "user", olga.user.id, CANARY, f'"{CANARY}"')
     graph = (await graphs.create_graph(services, me, name=CANARY)).id
-    found |= {"thread_id": thread.id, "said": said.id, "alone": alone.id, "graph_id": graph}
+    found |= {"thread_id": thread.id, "graph_id": graph}
     found |= {
         name: await node(name) for name in ("node_id", "other_node", "spare_node", "deleted_node", "superseded_node")
     }

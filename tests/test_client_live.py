@@ -276,6 +276,42 @@ def test_a_room_and_its_agents(keepstone: Keepstone) -> None:
     keepstone.agents.delete("pilot")
 
 
+def test_what_was_said_and_is_remembered_in_rooms_is_corrected(keepstone: Keepstone) -> None:
+    me = keepstone.me.get().user
+    assert me is not None
+    keepstone.agents.create("mate", "Mate")
+    room = keepstone.rooms.create("Deck", agents=["mate"])
+    project = keepstone.projects.create("Paint")
+    for place, where in ((keepstone.rooms, room.id), (keepstone.dms, "mate")):
+        said = place.say(where, "We sail at nine.")
+        changed = place.change_message(where, said.id, text=FERRY, attachments=[{"name": "chart.png"}])
+        assert changed == place.message(where, said.id)
+        assert (changed.text, changed.edited_at is not None) == (FERRY, True)
+        assert [one.text for one in place.message_history(where, said.id)] == [FERRY, "We sail at nine."]
+        place.delete_message(where, said.id)
+        assert [(one.kind, one.id) for one in place.trash(where, page_size=1)] == [("message", said.id)]
+        assert place.restore_message(where, said.id) == changed
+        mark = place.add_landmark(where, "Never sail on Mondays.")
+        assert place.change_landmark(where, mark.id, text="Never sail on Fridays.").version == 2
+        assert [one.change for one in place.landmark_history(where, mark.id)] == ["updated", "created"]
+        place.delete_landmark(where, mark.id)
+        assert place.restore_landmark(where, mark.id) == place.landmark(where, mark.id)
+        nobodys = "mem_" + "x" * 24  # no job takes any here
+        for missing in (place.memory, place.delete_memory, place.restore_memory, place.memory_history):
+            with pytest.raises(errors.NotFound):
+                missing(where, nobodys)
+        with pytest.raises(errors.NotFound):
+            place.change_memory(where, nobodys, text="x")
+    for place, where in ((keepstone.profiles, me.id), (keepstone.projects, project.id)):
+        known = place.remember(where, "The deck is painted blue.")
+        changed = place.change_memory(where, known.id, text="The deck is painted red.", type="decision")
+        assert (changed.type, changed) == ("decision", place.memory(where, known.id))
+        assert [one.text for one in place.memory_history(where, known.id)][1] == "The deck is painted blue."
+        place.delete_memory(where, known.id)
+        assert [one.id for one in place.trash(where)] == [known.id]
+        assert place.restore_memory(where, known.id).text == "The deck is painted red."
+
+
 @pytest.mark.parametrize("value", [None, 0, "ö", [1, {"a": None}], {"b": False}])
 def test_a_fact_is_any_json_value(keepstone: Keepstone, value: object) -> None:
     put = keepstone.facts.put("global", "global", "price", value)

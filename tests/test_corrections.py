@@ -174,7 +174,7 @@ async def test_only_who_said_it_rewords_it_and_an_owner_of_the_room_deletes_it_t
 async def test_what_an_agent_said_is_corrected_by_who_had_it_say_so_or_made_it(
     client: httpx.AsyncClient, services: Services, world: World, room: str
 ) -> None:
-    eve = await make_person(services, "eve@example.org", account=world.owner.principal.account_id)
+    eve = await make_person(services, "eve@example.org", account=world.owner.user.account)
     await call(client, world.owner.auth, "POST", f"/rooms/{room}/participants", json={"user": eve.user.id})
     said = await say(client, world.member.auth, room, "The ferry leaves at nine.", agent="scout")
     await call(client, eve.auth, "PATCH", of(room, said), json={"text": "x"}, expect=403)
@@ -336,23 +336,35 @@ async def test_who_said_the_same_again_still_says_it_when_the_first_is_deleted(
     assert [one["source_message_id"] for one in await landmarks(client, world.owner.auth, room)] == [second["id"]]
 
 
+@pytest.mark.parametrize("alone", [False, True])
 async def test_what_a_deleted_message_had_taken_the_place_of_holds_again_until_it_is_back(
-    client: httpx.AsyncClient, services: Services, world: World, where: str
+    services: Services, database: str, world: World, *, alone: bool
 ) -> None:
-    auth = world.owner.auth
-    old, new = "We decided to ship the island app on Tuesday.", "We decided to ship the island app on Friday."
-    await say(client, auth, where, old)
-    await run_until_empty(services)
-    said = await say(client, auth, where, new)
-    await run_until_empty(services)
-    assert [one["text"] for one in await landmarks(client, auth, where)] == [new]
-    await call(client, auth, "DELETE", of(where, said), expect=204)
-    assert [one["text"] for one in await landmarks(client, auth, where)] == [old]
-    assert {one["text"] for one in await memories(client, auth, where)} == {old}
-    await call(client, auth, "POST", f"{of(where, said)}/restore")
-    await run_until_empty(services)
-    assert [one["text"] for one in await landmarks(client, auth, where)] == [new]
-    assert {one["text"] for one in await memories(client, auth, where)} == {new}
+    auth, embedders = world.owner.auth, Embedders((WordEmbedder(),))
+    old, new = "We decided to meet in Lisbon for the workshop.", "We decided to meet in Porto instead for the workshop."
+
+    async with at_work(services, database, embedders=embedders) as made, http(make_app(made)) as client:
+        await make_agent(client, auth)
+        where = "scout" if alone else await make_room(client, auth)
+
+        async def holding() -> tuple[set[str], set[str]]:
+            await run_until_empty(made)
+            pinned, kept = await landmarks(client, auth, where), await memories(client, auth, where)
+            return {one["text"] for one in pinned}, {one["text"] for one in kept}
+
+        await say(client, auth, where, old)
+        await run_until_empty(made)
+        said = await say(client, auth, where, new)
+        assert await holding() == ({new}, {new})
+        await call(client, auth, "DELETE", of(where, said), expect=204)
+        assert await holding() == ({old}, {old})
+        assert "Lisbon" in prompt(await compose(client, auth, where, "Where is the workshop?"))
+        await call(client, auth, "POST", f"{of(where, said)}/restore")
+        assert await holding() == ({new}, {new})
+        await call(client, auth, "PATCH", of(where, said), json={"text": "We had cake."})
+        assert await holding() == ({old}, {old})
+        await call(client, auth, "PATCH", of(where, said), json={"text": new})
+        assert await holding() == ({new}, {new})
 
 
 # ------------------------------------------------------------------------------------------------------ summaries

@@ -45,12 +45,14 @@ NOBODYS = {
     "document_versions.change", "document_versions.visibility", "documents.kind", "documents.visibility",
     "facts.scope_kind", "facts.visibility", "job_faults.error", "memories.kind", "memories.run_id",
     "memories.source_type", "memories.visibility", "memory_versions.change", "memory_versions.visibility",
+    "message_versions.change", "message_versions.visibility", "trashed_messages.visibility",
     "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
     "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
     "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer",
     "vector_sets.model", "vector_sets.state",
     # ids and numbers
+    "trashed_messages.revived", "trashed_messages.revived_from",
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
     "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
     # digests and vectors
@@ -255,9 +257,38 @@ async def fill_room(client: httpx.AsyncClient, services: Services, olga: Person,
     await call(client, mine, "PUT", f"/facts/room/{room}/port", json={"value": "Bergen"})
     await call(client, his, "PUT", f"/facts/room/{room}/port", json={"value": CANARY})
     await sum_up(services)
+    await correct_in_room(client, room, olga, max_)
+    await sum_up(services)
     await say_in_room(client, mine, room, "What next? " * 300)
     await compose(client, mine, room, "What of the trip?", agent="scout", context_window=1500)
     return {"room": room, "thread": thread, "project": project}
+
+
+async def correct_in_room(client: httpx.AsyncClient, room: str, olga: Person, max_: Person) -> None:
+    """He rewords and deletes what he said, alone and here; has an agent say other words than she did; corrects what is
+    remembered of her; and deletes that of hers which nobody restores.
+    """
+    mine, his = olga.auth, max_.auth
+    for place, agent in ((f"/dms/alone-{CANARY}", f"alone-{CANARY}"), (f"/rooms/{room}", None)):
+        for method in ("PATCH", "DELETE"):
+            body = {"text": f"{method} {CANARY}", "id": f"{method}-{CANARY}", "attachments": [{"name": CANARY}]}
+            body |= {"agent": agent} if agent else {}
+            said = await call(client, his, "POST", f"{place}/messages", json=body, expect=201)
+            changed = {"text": f"We decided to sail to {CANARY} in May.", "attachments": [{"name": CANARY}]}
+            await call(client, his, "PATCH", f"{place}/messages/{said['id']}", json=changed)
+            if method == "DELETE":
+                await call(client, his, "DELETE", f"{place}/messages/{said['id']}", expect=204)
+    spoken = await say_in_room(client, mine, room, "The sea is calm.", agent="shared")
+    for auth, text in ((his, f"The sea is {CANARY}."), (mine, "The sea is rough.")):
+        await call(client, auth, "PATCH", f"/rooms/{room}/messages/{spoken['id']}", json={"text": text})
+    hers = await say_in_room(client, mine, room, "We decided to hire a cook.", ts=T + timedelta(minutes=2))
+    await call(client, mine, "DELETE", f"/rooms/{room}/messages/{hers['id']}", expect=204)
+    await call(client, mine, "POST", f"/rooms/{room}/messages/{hers['id']}/restore")
+    gone = await say_in_room(client, mine, room, "Never mind.", agent="shared")
+    await call(client, his, "DELETE", f"/rooms/{room}/messages/{gone['id']}", expect=204)
+    dogs = (await call(client, mine, "GET", f"/rooms/{room}/memories"))["items"]
+    dog = next(one for one in dogs if "dog" in one["text"])
+    await call(client, his, "PATCH", f"/rooms/{room}/memories/{dog['id']}", json={"text": f"We take the {CANARY}."})
 
 
 async def fill_graph(client: httpx.AsyncClient, olga: Person, max_: Person) -> dict[str, str]:
@@ -390,6 +421,15 @@ async def shared_things_are_olgas(client: httpx.AsyncClient, olga: Person, thing
         assert "dog" in str(held), tier
     (thread,) = (await call(client, mine, "GET", f"/rooms/{things['room']}/threads"))["items"]
     assert (thread["title"], thread["message_count"]) == ("", 1)
+    path = f"/rooms/{things['room']}"
+    kept = {one["text"] for one in (await call(client, mine, "GET", f"{path}/memories"))["items"]}
+    assert "We decided to take the dog." in kept
+    said = (await call(client, mine, "GET", f"{path}/messages"))["items"]
+    rough = next(one for one in said if one["text"] == "The sea is rough.")
+    worded = (await call(client, mine, "GET", f"{path}/messages/{rough['id']}/history"))["items"]
+    assert [one["text"] for one in worded] == ["The sea is rough.", "The sea is calm."]
+    (away,) = (await call(client, mine, "GET", f"{path}/trash"))["items"]
+    assert (away["text"], away["deleted_by"]) == ("Never mind.", None)
     history = (await call(client, mine, "GET", f"/facts/room/{things['room']}/port/history"))["items"]
     assert [fact["value"] for fact in history] == ["Bergen"]
     await call(client, mine, "GET", f"/facts/room/{things['room']}/port", expect=404)

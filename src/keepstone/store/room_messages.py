@@ -236,7 +236,7 @@ async def trash(
             SELECT 'message' AS kind, t.id, t.text, t.user_id, t.agent, t.at AS created_at, t.deleted_at, t.deleted_by
               FROM trashed_messages t
              WHERE t.account = %(account)s AND t.space = ANY(%(spaces)s) AND t.deleted_at >= %(since)s
-               AND (t.deleted_by = %(user)s OR %(moderates)s AND t.deleted_by IS DISTINCT FROM t.user_id)
+               AND (t.deleted_by = %(user)s OR %(moderates)s AND coalesce(t.deleted_by <> t.user_id, true))
             UNION ALL
             (SELECT DISTINCT ON (m.kind, m.deleted_at, m.content_hash, m.source_message_id)
                     CASE m.kind WHEN 'semantic' THEN 'memory' ELSE m.kind END, m.id, m.content, m.user_id, m.agent,

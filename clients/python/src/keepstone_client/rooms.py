@@ -54,6 +54,43 @@ class Utterance:
     ts: datetime
     thread_id: str | None
     attachments: tuple[dict[str, Any], ...]
+    edited_at: datetime | None = None  # when it got this wording
+
+
+@dataclass(frozen=True, kw_only=True)
+class UtteranceVersion:
+    version: int
+    change: str  # `created`, `updated`, `deleted`, `restored`
+    text: str
+    attachments: tuple[dict[str, Any], ...]
+    changed_by: str | None
+    changed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class RememberedVersion:
+    """Of a memory or a landmark."""
+
+    version: int
+    change: str
+    text: str
+    metadata: dict[str, Any]
+    changed_by: str | None
+    changed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trashed:
+    """What was deleted and you can restore."""
+
+    kind: str  # `message`, `memory` or `landmark`
+    id: str
+    text: str
+    user_id: str | None  # who said it
+    agent: str | None
+    created_at: datetime
+    deleted_at: datetime
+    deleted_by: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +126,9 @@ class RoomMemory:
     visibility: str
     metadata: dict[str, Any]
     source_message_id: str | None
+    version: int
     created_at: datetime
+    updated_at: datetime
     superseded_by: str | None = None
 
 
@@ -110,7 +149,9 @@ class Landmark:
     user_id: str | None
     superseded_by: str | None
     superseded_at: datetime | None
+    version: int
     created_at: datetime
+    updated_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,6 +334,36 @@ class Rooms(Resource[D]):
         return Request(method="GET", path=f"{_room(room_id)}/messages", parse=page_of(Utterance), params=params)
 
     @operation
+    def message(self, room_id: str, message_id: str) -> Request[Utterance]:
+        return _one(_message(_room(room_id), message_id), Utterance)
+
+    @operation
+    def change_message(
+        self,
+        room_id: str,
+        message_id: str,
+        *,
+        text: str | None = None,
+        attachments: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Request[Utterance]:
+        """Another wording, by who said it. What was taken from the message is taken anew."""
+        return _changed(_message(_room(room_id), message_id), Utterance, text=text, attachments=attachments)
+
+    @operation
+    def delete_message(self, room_id: str, message_id: str) -> Request[None]:
+        """Into the trash, for 30 days, with all that was taken from it."""
+        return _deleted(_message(_room(room_id), message_id))
+
+    @operation
+    def restore_message(self, room_id: str, message_id: str) -> Request[Utterance]:
+        """Out of the trash, with all that went there with it."""
+        return _restored(_message(_room(room_id), message_id), Utterance)
+
+    @operation
+    def message_history(self, room_id: str, message_id: str) -> Request[tuple[UtteranceVersion, ...]]:
+        return _history(_message(_room(room_id), message_id), UtteranceVersion)
+
+    @operation
     def working(self, room_id: str) -> Request[tuple[Utterance, ...]]:
         """The last messages, as the next prompt has them."""
         return Request(method="GET", path=f"{_room(room_id)}/working", parse=items_of(Utterance))
@@ -326,9 +397,39 @@ class Rooms(Resource[D]):
         return Request(method="GET", path=f"{_room(room_id)}/memories", parse=page_of(RoomMemory), params=params)
 
     @operation
+    def memory(self, room_id: str, memory_id: str) -> Request[RoomMemory]:
+        return _one(_memory(_room(room_id), memory_id), RoomMemory)
+
+    @operation
+    def change_memory(
+        self,
+        room_id: str,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Request[RoomMemory]:
+        """For every agent that remembers it. Without `metadata`, what stands beside the text follows it."""
+        return _changed(_memory(_room(room_id), memory_id), RoomMemory, text=text, type=type, metadata=metadata)
+
+    @operation
+    def delete_memory(self, room_id: str, memory_id: str) -> Request[None]:
+        """Into the trash, for 30 days. It is not taken from the same message again."""
+        return _deleted(_memory(_room(room_id), memory_id))
+
+    @operation
+    def restore_memory(self, room_id: str, memory_id: str) -> Request[RoomMemory]:
+        return _restored(_memory(_room(room_id), memory_id), RoomMemory)
+
+    @operation
+    def memory_history(self, room_id: str, memory_id: str) -> Request[tuple[RememberedVersion, ...]]:
+        return _history(_memory(_room(room_id), memory_id), RememberedVersion)
+
+    @operation
     def revive_memory(self, room_id: str, memory_id: str) -> Request[RoomMemory]:
         """Superseded, it holds again, beside what had taken its place."""
-        return _revived(f"{_room(room_id)}/memories/{at(memory_id)}", RoomMemory)
+        return _revived(_memory(_room(room_id), memory_id), RoomMemory)
 
     @operation
     def add_landmark(
@@ -338,14 +439,41 @@ class Rooms(Resource[D]):
         return _pinned(_room(room_id), text, supersedes, supersede)
 
     @operation
+    def landmark(self, room_id: str, landmark_id: str) -> Request[Landmark]:
+        return _one(_landmark(_room(room_id), landmark_id), Landmark)
+
+    @operation
+    def change_landmark(self, room_id: str, landmark_id: str, *, text: str) -> Request[Landmark]:
+        return _changed(_landmark(_room(room_id), landmark_id), Landmark, text=text)
+
+    @operation
+    def delete_landmark(self, room_id: str, landmark_id: str) -> Request[None]:
+        """Unpinned, and not found in the same message again. It can be restored for 30 days."""
+        return _deleted(_landmark(_room(room_id), landmark_id))
+
+    @operation
+    def restore_landmark(self, room_id: str, landmark_id: str) -> Request[Landmark]:
+        return _restored(_landmark(_room(room_id), landmark_id), Landmark)
+
+    @operation
+    def landmark_history(self, room_id: str, landmark_id: str) -> Request[tuple[RememberedVersion, ...]]:
+        return _history(_landmark(_room(room_id), landmark_id), RememberedVersion)
+
+    @operation
     def revive_landmark(self, room_id: str, landmark_id: str) -> Request[Landmark]:
         """Superseded, it holds again, beside what had taken its place."""
-        return _revived(f"{_room(room_id)}/landmarks/{at(landmark_id)}", Landmark)
+        return _revived(_landmark(_room(room_id), landmark_id), Landmark)
 
     @operation
     def landmarks(self, room_id: str, *, superseded: bool = False) -> Request[tuple[Landmark, ...]]:
         params = filled(superseded=superseded or None)
         return Request(method="GET", path=f"{_room(room_id)}/landmarks", parse=items_of(Landmark), params=params)
+
+    @paged
+    def trash(self, room_id: str, *, page_size: int | None = None) -> Request[Page[Trashed]]:
+        """What was deleted and you can restore, the latest first."""
+        params = filled(limit=page_size)
+        return Request(method="GET", path=f"{_room(room_id)}/trash", parse=page_of(Trashed), params=params)
 
     @operation
     def compose(
@@ -381,6 +509,33 @@ class Directs(Resource[D]):
         return Request(method="GET", path=f"{_direct(agent)}/messages", parse=page_of(Utterance), params=params)
 
     @operation
+    def message(self, agent: str, message_id: str) -> Request[Utterance]:
+        return _one(_message(_direct(agent), message_id), Utterance)
+
+    @operation
+    def change_message(
+        self,
+        agent: str,
+        message_id: str,
+        *,
+        text: str | None = None,
+        attachments: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Request[Utterance]:
+        return _changed(_message(_direct(agent), message_id), Utterance, text=text, attachments=attachments)
+
+    @operation
+    def delete_message(self, agent: str, message_id: str) -> Request[None]:
+        return _deleted(_message(_direct(agent), message_id))
+
+    @operation
+    def restore_message(self, agent: str, message_id: str) -> Request[Utterance]:
+        return _restored(_message(_direct(agent), message_id), Utterance)
+
+    @operation
+    def message_history(self, agent: str, message_id: str) -> Request[tuple[UtteranceVersion, ...]]:
+        return _history(_message(_direct(agent), message_id), UtteranceVersion)
+
+    @operation
     def working(self, agent: str) -> Request[tuple[Utterance, ...]]:
         return Request(method="GET", path=f"{_direct(agent)}/working", parse=items_of(Utterance))
 
@@ -399,8 +554,36 @@ class Directs(Resource[D]):
         return Request(method="GET", path=f"{_direct(agent)}/memories", parse=page_of(RoomMemory), params=params)
 
     @operation
+    def memory(self, agent: str, memory_id: str) -> Request[RoomMemory]:
+        return _one(_memory(_direct(agent), memory_id), RoomMemory)
+
+    @operation
+    def change_memory(
+        self,
+        agent: str,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Request[RoomMemory]:
+        return _changed(_memory(_direct(agent), memory_id), RoomMemory, text=text, type=type, metadata=metadata)
+
+    @operation
+    def delete_memory(self, agent: str, memory_id: str) -> Request[None]:
+        return _deleted(_memory(_direct(agent), memory_id))
+
+    @operation
+    def restore_memory(self, agent: str, memory_id: str) -> Request[RoomMemory]:
+        return _restored(_memory(_direct(agent), memory_id), RoomMemory)
+
+    @operation
+    def memory_history(self, agent: str, memory_id: str) -> Request[tuple[RememberedVersion, ...]]:
+        return _history(_memory(_direct(agent), memory_id), RememberedVersion)
+
+    @operation
     def revive_memory(self, agent: str, memory_id: str) -> Request[RoomMemory]:
-        return _revived(f"{_direct(agent)}/memories/{at(memory_id)}", RoomMemory)
+        return _revived(_memory(_direct(agent), memory_id), RoomMemory)
 
     @operation
     def add_landmark(
@@ -409,13 +592,39 @@ class Directs(Resource[D]):
         return _pinned(_direct(agent), text, supersedes, supersede)
 
     @operation
+    def landmark(self, agent: str, landmark_id: str) -> Request[Landmark]:
+        return _one(_landmark(_direct(agent), landmark_id), Landmark)
+
+    @operation
+    def change_landmark(self, agent: str, landmark_id: str, *, text: str) -> Request[Landmark]:
+        return _changed(_landmark(_direct(agent), landmark_id), Landmark, text=text)
+
+    @operation
+    def delete_landmark(self, agent: str, landmark_id: str) -> Request[None]:
+        return _deleted(_landmark(_direct(agent), landmark_id))
+
+    @operation
+    def restore_landmark(self, agent: str, landmark_id: str) -> Request[Landmark]:
+        return _restored(_landmark(_direct(agent), landmark_id), Landmark)
+
+    @operation
+    def landmark_history(self, agent: str, landmark_id: str) -> Request[tuple[RememberedVersion, ...]]:
+        return _history(_landmark(_direct(agent), landmark_id), RememberedVersion)
+
+    @operation
     def revive_landmark(self, agent: str, landmark_id: str) -> Request[Landmark]:
-        return _revived(f"{_direct(agent)}/landmarks/{at(landmark_id)}", Landmark)
+        return _revived(_landmark(_direct(agent), landmark_id), Landmark)
 
     @operation
     def landmarks(self, agent: str, *, superseded: bool = False) -> Request[tuple[Landmark, ...]]:
         params = filled(superseded=superseded or None)
         return Request(method="GET", path=f"{_direct(agent)}/landmarks", parse=items_of(Landmark), params=params)
+
+    @paged
+    def trash(self, agent: str, *, page_size: int | None = None) -> Request[Page[Trashed]]:
+        """What was deleted and you can restore, the latest first."""
+        params = filled(limit=page_size)
+        return Request(method="GET", path=f"{_direct(agent)}/trash", parse=page_of(Trashed), params=params)
 
     @operation
     def compose(
@@ -440,19 +649,59 @@ class Profiles(Resource[D]):
     ) -> Request[RememberedInRoom]:
         """For all agents, unless one is named."""
         body = filled(text=text, type=type, agent=agent, supersede=supersede)
-        return Request(method="POST", path=_known_of("profiles", user_id), parse=into(RememberedInRoom), json=body)
+        return Request(
+            method="POST", path=f"{_of('profiles', user_id)}/memories", parse=into(RememberedInRoom), json=body
+        )
 
     @paged
     def memories(
         self, user_id: str, *, superseded: bool = False, page_size: int | None = None
     ) -> Request[Page[RoomMemory]]:
         params = filled(superseded=superseded or None, limit=page_size)
-        return Request(method="GET", path=_known_of("profiles", user_id), parse=page_of(RoomMemory), params=params)
+        return Request(
+            method="GET", path=f"{_of('profiles', user_id)}/memories", parse=page_of(RoomMemory), params=params
+        )
+
+    @operation
+    def memory(self, user_id: str, memory_id: str) -> Request[RoomMemory]:
+        return _one(_memory(_of("profiles", user_id), memory_id), RoomMemory)
+
+    @operation
+    def change_memory(
+        self,
+        user_id: str,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Request[RoomMemory]:
+        return _changed(
+            _memory(_of("profiles", user_id), memory_id), RoomMemory, text=text, type=type, metadata=metadata
+        )
+
+    @operation
+    def delete_memory(self, user_id: str, memory_id: str) -> Request[None]:
+        return _deleted(_memory(_of("profiles", user_id), memory_id))
+
+    @operation
+    def restore_memory(self, user_id: str, memory_id: str) -> Request[RoomMemory]:
+        return _restored(_memory(_of("profiles", user_id), memory_id), RoomMemory)
+
+    @operation
+    def memory_history(self, user_id: str, memory_id: str) -> Request[tuple[RememberedVersion, ...]]:
+        return _history(_memory(_of("profiles", user_id), memory_id), RememberedVersion)
+
+    @paged
+    def trash(self, user_id: str, *, page_size: int | None = None) -> Request[Page[Trashed]]:
+        """What was deleted and you can restore, the latest first."""
+        params = filled(limit=page_size)
+        return Request(method="GET", path=f"{_of('profiles', user_id)}/trash", parse=page_of(Trashed), params=params)
 
     @operation
     def revive_memory(self, user_id: str, memory_id: str) -> Request[RoomMemory]:
         """Superseded, it holds again, beside what had taken its place."""
-        return _revived(f"{_known_of('profiles', user_id)}/{at(memory_id)}", RoomMemory)
+        return _revived(_memory(_of("profiles", user_id), memory_id), RoomMemory)
 
 
 class Projects(Resource[D]):
@@ -475,19 +724,59 @@ class Projects(Resource[D]):
         supersede: Supersede | None = None,
     ) -> Request[RememberedInRoom]:
         body = filled(text=text, type=type, agent=agent, supersede=supersede)
-        return Request(method="POST", path=_known_of("projects", project_id), parse=into(RememberedInRoom), json=body)
+        return Request(
+            method="POST", path=f"{_of('projects', project_id)}/memories", parse=into(RememberedInRoom), json=body
+        )
 
     @paged
     def memories(
         self, project_id: str, *, superseded: bool = False, page_size: int | None = None
     ) -> Request[Page[RoomMemory]]:
         params = filled(superseded=superseded or None, limit=page_size)
-        return Request(method="GET", path=_known_of("projects", project_id), parse=page_of(RoomMemory), params=params)
+        return Request(
+            method="GET", path=f"{_of('projects', project_id)}/memories", parse=page_of(RoomMemory), params=params
+        )
+
+    @operation
+    def memory(self, project_id: str, memory_id: str) -> Request[RoomMemory]:
+        return _one(_memory(_of("projects", project_id), memory_id), RoomMemory)
+
+    @operation
+    def change_memory(
+        self,
+        project_id: str,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Request[RoomMemory]:
+        return _changed(
+            _memory(_of("projects", project_id), memory_id), RoomMemory, text=text, type=type, metadata=metadata
+        )
+
+    @operation
+    def delete_memory(self, project_id: str, memory_id: str) -> Request[None]:
+        return _deleted(_memory(_of("projects", project_id), memory_id))
+
+    @operation
+    def restore_memory(self, project_id: str, memory_id: str) -> Request[RoomMemory]:
+        return _restored(_memory(_of("projects", project_id), memory_id), RoomMemory)
+
+    @operation
+    def memory_history(self, project_id: str, memory_id: str) -> Request[tuple[RememberedVersion, ...]]:
+        return _history(_memory(_of("projects", project_id), memory_id), RememberedVersion)
+
+    @paged
+    def trash(self, project_id: str, *, page_size: int | None = None) -> Request[Page[Trashed]]:
+        """What was deleted and you can restore, the latest first."""
+        params = filled(limit=page_size)
+        return Request(method="GET", path=f"{_of('projects', project_id)}/trash", parse=page_of(Trashed), params=params)
 
     @operation
     def revive_memory(self, project_id: str, memory_id: str) -> Request[RoomMemory]:
         """Superseded, it holds again, beside what had taken its place."""
-        return _revived(f"{_known_of('projects', project_id)}/{at(memory_id)}", RoomMemory)
+        return _revived(_memory(_of("projects", project_id), memory_id), RoomMemory)
 
 
 class Facts(Resource[D]):
@@ -537,8 +826,24 @@ def _direct(agent: str) -> str:
     return f"/v1/dms/{at(agent)}"
 
 
-def _known_of(kind: str, name: str) -> str:
-    return f"/v1/{kind}/{at(name)}/memories"
+def _of(kind: str, name: str) -> str:
+    return f"/v1/{kind}/{at(name)}"
+
+
+def _memories(kind: str, name: str) -> str:
+    return f"{_of(kind, name)}/memories"
+
+
+def _message(place: str, message_id: str) -> str:
+    return f"{place}/messages/{at(message_id)}"
+
+
+def _memory(place: str, memory_id: str) -> str:
+    return f"{place}/memories/{at(memory_id)}"
+
+
+def _landmark(place: str, landmark_id: str) -> str:
+    return f"{place}/landmarks/{at(landmark_id)}"
 
 
 def _fact(scope_kind: str, scope_id: str, key: str) -> str:
@@ -572,3 +877,23 @@ def _pinned(
 
 def _revived(path: str, kind: type[T]) -> Request[T]:
     return Request(method="POST", path=f"{path}/revive", parse=into(kind), repeatable=True)
+
+
+def _one(path: str, kind: type[T]) -> Request[T]:
+    return Request(method="GET", path=path, parse=into(kind))
+
+
+def _changed(path: str, kind: type[T], **changes: Any) -> Request[T]:
+    return Request(method="PATCH", path=path, parse=into(kind), json=filled(**changes))
+
+
+def _deleted(path: str) -> Request[None]:
+    return Request(method="DELETE", path=path, parse=nothing)
+
+
+def _restored(path: str, kind: type[T]) -> Request[T]:
+    return Request(method="POST", path=f"{path}/restore", parse=into(kind))
+
+
+def _history(path: str, kind: type[T]) -> Request[tuple[T, ...]]:
+    return Request(method="GET", path=f"{path}/history", parse=items_of(kind))
