@@ -25,7 +25,7 @@ from keepstone.memory.shelf import Finder
 from keepstone.model.memory import TRASH_DAYS, Memory, MemoryT, Version
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
-from keepstone.model.room import Trashed
+from keepstone.model.room import Room, Trashed
 from keepstone.services import Services
 from keepstone.store import memories, messages, room_memories, room_messages, rooms
 from keepstone.store.db import Connection, enter
@@ -97,24 +97,19 @@ class Remembered(Generic[MemoryT]):
     ) -> Page[Trashed]:  # fmt: skip
         """What was deleted there and the caller can restore, what was deleted last first."""
         async with services.db.transaction(account_scope(principal)) as conn:
-            places, moderator = await self._reach(conn, principal, place)
+            places, room = await self._reach(conn, principal, place)
+            moderator = room is not None and await moderates(conn, principal, room)
             since = services.clock() - timedelta(days=TRASH_DAYS)
             user = require_user(principal)
             return await room_messages.trash(conn, places, page, user=user, moderates=moderator, since=since)
 
-    async def _reach(self, conn: Connection, principal: Principal, place: str) -> tuple[list[int], bool]:
-        """The spaces of it, which the transaction reaches from here on; and whether the caller may delete there what
-        others said.
-        """
-        moderator = False
-        if self.shared is None:
-            room = await find_place(conn, principal, place)
-            space, moderator = room.space, await moderates(conn, principal, room)
-        else:
-            space = await shared_space(conn, principal, self.shared, place)
+    async def _reach(self, conn: Connection, principal: Principal, place: str) -> tuple[list[int], Room | None]:
+        """The spaces of it, which the transaction reaches from here on; and the room, if it is one."""
+        room = await find_place(conn, principal, place) if self.shared is None else None
+        space = room.space if room else await shared_space(conn, principal, self.shared or "profile", place)
         places = await rooms.with_parts(conn, [space])
         await enter(conn, space_scope(principal, *places))
-        return places, moderator
+        return places, room
 
     def _finder(
         self, principal: Principal, place: str, memory_id: str, *, alone: bool = False

@@ -168,7 +168,7 @@ async def read_room(services: Services, account: int, space: int) -> None:
             room = await rooms.by_space(conn, space)
             unread = await room_messages.awaiting_takeaways(conn, space, limit=_BATCH) if room else []
             await enter(conn, job_scope(account, *await rooms.with_parts(conn, [space])))
-            touched = await store.touched(conn, [message.id for message in unread]) if unread else []
+            before = await store.taken_before(conn, [message.id for message in unread]) if unread else []
             await enter(conn, scope)
             people = [person.name for person in await workspaces.members(conn, space)]
             # Of people only, an agent's words are no evidence.
@@ -183,22 +183,24 @@ async def read_room(services: Services, account: int, space: int) -> None:
         worth = await listen(services, map(judged_part, own)) if services.llm is None else None
         for message, text in zip(unread, own, strict=True):
             kept = await _takeaways(services, account, room, message, text, people, worth) if text.strip() else []
-            by_hand = [(kind, words) for source, kind, words in touched if source == message.id]
-            if by_hand:
-                kept = await _not_decided_by_hand(services, kept, [words for _, words in by_hand])
-            pinnable = store.LANDMARK_SHAPE.kind not in {kind for kind, _ in by_hand}
+            taken = [one for one in before if one.message_id == message.id]
+            kept = await _not_decided_by_hand(services, kept, [one for one in taken if one.by_hand])
             day = date.fromisoformat(day_of(message.ts, zone))
-            await _give(services, account, room, message, kept, day, pinnable=pinnable)
+            await _give(services, account, room, message, kept, day, taken)
 
 
 async def _not_decided_by_hand(
-    services: Services, kept: Sequence[Takeaway], decided: Sequence[str]
+    services: Services, kept: Sequence[Takeaway], decided: Sequence[store.TakenBefore]
 ) -> list[Takeaway]:  # fmt: skip
-    """Of what a message says that is read once more, what nobody has corrected or deleted: that stays as it is."""
+    """Of what a message says that is read once more, what nobody has seen to: what was deleted is not taken again, and
+    what was corrected stays as it is, also where the message says otherwise by now.
+    """
+    said = [(words, one.there) for one in decided for words in one.words]
     fresh: list[Takeaway] = []
     for takeaway in kept:
-        judged = await judge_pairs(services, [(words, takeaway.text) for words in decided])
-        if not any(judgement.relation in {"duplicate", "update"} for judgement in judged):
+        judged = await judge_pairs(services, [(words, takeaway.text) for words, _ in said]) if said else []
+        relations = [(judgement.relation, there) for judgement, (_, there) in zip(judged, said, strict=True)]
+        if not any(relation == "duplicate" or (relation == "update" and there) for relation, there in relations):
             fresh.append(takeaway)
     return fresh
 
@@ -220,12 +222,14 @@ async def _takeaways(
 
 
 async def _give(
-    services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway], day: date, *,
-    pinnable: bool,
+    services: Services, account: int, room: Room, message: Utterance, kept: Sequence[Takeaway], day: date,
+    taken: Sequence[store.TakenBefore],
 ) -> None:  # fmt: skip
-    """To every agent that was in the room then; and what is firm becomes a landmark, if it is `pinnable`. In one
-    transaction with the mark that it was read.
+    """To every agent that was in the room then; and what is firm becomes a landmark, unless somebody has seen to one of
+    this message. What was `taken` from it before is there. In one transaction with the mark that it was read.
     """
+    there = {(one.kind, one.space, one.content_hash) for one in taken if one.there}
+    pinnable = not any(one.by_hand and one.kind == LANDMARKS.shape.kind for one in taken)
     origin: dict[str, Any] = {
         "user_id": message.user, "source_type": "message", "source_message_id": message.id,
         "visibility": room.visibility,
@@ -262,17 +266,21 @@ async def _give(
             return  # gone, or worded otherwise meanwhile: then it is read again
         agents = [room.agent] if room.agent else await rooms.agents(conn, room.space, when_said=message.id)
         for landmark, weighed in zip(firm, of_landmarks, strict=True):
-            await _set_landmark(conn, services, worker, landmark, weighed)
+            if (LANDMARKS.shape.kind, room.space, LANDMARKS.content_hash(landmark)) not in there:
+                await _set_landmark(conn, services, worker, landmark, weighed)
         await room_messages.takeaways_kept(conn, room.space, message)
-        for slug in agents if prepared else []:
-            part = room.space if room.agent else await rooms.part(conn, room.space, "room", slug)
-            await enter(conn, job_scope(account, room.space, part))
-            await spaces.lock(conn, [part])
+        parts = {
+            slug: room.space if room.agent else await rooms.part(conn, room.space, "room", slug)
+            for slug in (agents if prepared else [])
+        }
+        await enter(conn, job_scope(account, room.space, *parts.values()))
+        await spaces.lock(conn, parts.values())  # all at once: who corrects a memory holds several, too
+        for slug, part in parts.items():
             for number, memory in enumerate(prepared):
                 given = memory.moved(id=new_id("mem"), agent=slug, space=part)
                 others = near[part][number] if part in near else []
-                await _keep_unknown(conn, services, worker, given, of_memories[number], others)
-            await enter(conn, job_scope(account, room.space))
+                if (ROOM_MEMORIES.shape.kind, part, given.memory.content_hash) not in there:
+                    await _keep_unknown(conn, services, worker, given, of_memories[number], others)
 
 
 async def _what_is_near(

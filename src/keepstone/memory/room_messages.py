@@ -14,7 +14,7 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import inside, space_scope
 from keepstone.access.require import may_change, require_user
-from keepstone.errors import Forbidden, NotFound
+from keepstone.errors import Conflict, Forbidden, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.kinds import Kind, Prepared
 from keepstone.memory.room_memories import LANDMARKS, ROOM_MEMORIES
@@ -71,9 +71,12 @@ async def reword(
         message = await may(conn, room)
         if replace(message, **known) == message:
             return message
-    now = services.clock()
-    async with _correcting(services, principal, place, message_id, keep_corrected=True) as (conn, room, taken, again):
-        after = replace(await may(conn, room), **known)
+    now, wanted = services.clock(), message_id if known.get("text", message.text) != message.text else None
+    async with _correcting(services, principal, place, wanted, keep_corrected=True) as (conn, room, taken, again):
+        current = await may(conn, room)
+        if current.version != message.version:
+            raise Conflict("Somebody has changed this message meanwhile: read it again, then change it.")
+        after = replace(current, **known)
         await _withdraw(conn, services, principal, taken, again)
         for kind in taken:
             for memory in kind.gone:
@@ -201,9 +204,9 @@ async def _hold(conn: Connection, principal: Principal, room: Room) -> None:
     await spaces.lock(conn, await _reach(conn, principal, room))
 
 
-async def _taken(conn: Connection, message_id: str, *, keep_corrected: bool) -> list[_Taken]:
+async def _taken(conn: Connection, message_id: str | None, *, keep_corrected: bool) -> list[_Taken]:
     found: list[_Taken] = []
-    for kind in _KINDS:
+    for kind in _KINDS if message_id is not None else ():
         gone: list[Memory] = await room_memories.taken_from(conn, kind.shape, message_id)
         if keep_corrected and gone:
             corrected = await room_memories.corrected(conn, [memory.id for memory in gone])
@@ -216,10 +219,10 @@ async def _taken(conn: Connection, message_id: str, *, keep_corrected: bool) -> 
 
 @asynccontextmanager
 async def _correcting(
-    services: Services, principal: Principal, place: str, message_id: str, *, keep_corrected: bool
+    services: Services, principal: Principal, place: str, message_id: str | None, *, keep_corrected: bool
 ) -> AsyncGenerator[tuple[Connection, Room, Sequence[_Taken], Sequence[Sequence[Prepared[Any]]]]]:
     """One transaction that holds the room, with what was taken from a message, and what will hold again made ready for
-    it before: embedding takes time.
+    it before: embedding takes time. Without a message, nothing of the kind goes.
     """
     while True:
         async with inside(services, principal, find_place, place) as (conn, room):

@@ -1,12 +1,13 @@
 """What is asked of room memories and landmarks alone."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from keepstone.model.memory import MemoryT
 from keepstone.model.room import Landmark, RoomMemory
 from keepstone.store import memories
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_rows
+from keepstone.store.db import Connection, fetch_all, fetch_column
 
 SHAPE = memories.Shape(kind="semantic", row=RoomMemory)
 LANDMARK_SHAPE = memories.Shape(kind="landmark", row=Landmark)
@@ -85,18 +86,32 @@ async def corrected(conn: Connection, ids: Sequence[str]) -> set[str]:
     )
 
 
-async def touched(conn: Connection, message_ids: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Message, kind and text of every version of what was taken from these messages and then corrected or deleted by
-    somebody.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBefore:
+    """What was taken from a message when that was read before. `by_hand`: somebody has corrected or deleted it since;
+    `words` are all that it has said then.
     """
-    return await fetch_rows(
+
+    message_id: str
+    kind: str
+    space: int
+    content_hash: bytes
+    there: bool
+    by_hand: bool
+    words: list[str]
+
+
+async def taken_before(conn: Connection, message_ids: Sequence[str]) -> list[TakenBefore]:
+    return await fetch_all(
         conn,
+        TakenBefore,
         """
-        SELECT DISTINCT m.source_message_id, m.kind, v.content
-          FROM memories m JOIN memory_versions v ON v.account = m.account AND v.memory_id = m.id
+        SELECT m.source_message_id AS message_id, m.kind, m.space, m.content_hash, m.deleted_at IS NULL AS there,
+               bool_or(v.change IN ('updated', 'deleted')) AS by_hand, array_agg(DISTINCT v.content) AS words
+          FROM memories m
+          JOIN memory_versions v ON v.account = %(account)s AND v.memory_id = m.id
          WHERE m.account = %(account)s AND m.source_message_id = ANY(%(ids)s)
-           AND EXISTS (SELECT FROM memory_versions c
-                        WHERE c.account = %(account)s AND c.memory_id = m.id AND c.change IN ('updated', 'deleted'))
+         GROUP BY m.account, m.id
         """,
         {"ids": list(message_ids)},
     )

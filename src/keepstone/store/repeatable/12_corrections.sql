@@ -28,8 +28,8 @@ AS $$
     ON CONFLICT DO NOTHING
 $$;
 
--- Another wording. False when there is no such message there. What an agent said, it says at the request of whoever
--- reworded it from now on. What it said of people goes.
+-- Another wording, or other attachments. False when there is no such message there. What an agent said, it says at the
+-- request of whoever reworded it from now on. What it said of people goes.
 CREATE OR REPLACE FUNCTION reword_message(place bigint, wanted text, new_text text, new_attachments jsonb, by_user text,
                                           moment timestamptz) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
@@ -47,7 +47,8 @@ BEGIN
     END IF;
     PERFORM note_first_wording(was);
     UPDATE messages m
-       SET text = new_text, attachments = new_attachments, version = was.version + 1, edited_at = moment, reread = true,
+       SET text = new_text, attachments = new_attachments, version = was.version + 1, edited_at = moment,
+           reread = was.reread OR was.text <> new_text,
            sent_by = CASE WHEN was.agent IS NULL THEN was.sent_by ELSE by_user END
      WHERE m.account = here AND m.id = wanted;
     INSERT INTO message_versions (account, space, message_id, version, change, text, attachments, visibility, worded_by,
