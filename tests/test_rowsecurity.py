@@ -155,6 +155,15 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
             "INSERT INTO keepstone.space_changes (account, space, version, passages)"
             " SELECT account, space, 1, ARRAY[passage] FROM keepstone.passages LIMIT 1"
         )
+        await owner.execute(
+            "INSERT INTO keepstone.message_versions (account, space, message_id, version, change, text, visibility)"
+            " SELECT account, space, id, 1, 'created', text, visibility FROM keepstone.messages LIMIT 1"
+        )
+        await owner.execute(
+            "INSERT INTO keepstone.trashed_messages (account, space, id, seq, speaker, text, at, recorded_at, visibility,"
+            " attachments, version, reread, deleted_at) SELECT account, space, id, seq, speaker, text, at, recorded_at,"
+            " visibility, '[]', 1, false, now() FROM keepstone.messages LIMIT 1"
+        )
         names = [name for name in await tables(owner) if name not in SERVERS]
         filled = await counts(owner, tuple(names))
     for name in names:
@@ -232,6 +241,10 @@ async def test_what_was_said_moves_with_its_chat_and_no_further(services: Servic
     "statement",
     [
         "UPDATE messages SET text = ''",
+        "DELETE FROM messages",
+        "UPDATE message_versions SET text = ''",
+        "DELETE FROM message_versions",
+        "DELETE FROM trashed_messages",
         "UPDATE audit SET action = ''",
         "DELETE FROM audit",
         "UPDATE usage_ledger SET credits = 0",
