@@ -147,13 +147,16 @@ async def _keep(
         for ready in readying:
             columns = await ready
             if columns.number:
-                await passage_store.insert_columns(conn, talk.space, columns, size=grown, scheduled=True)
+                number = 0 if grown is None else len(new)
+                await passage_store.insert_columns(
+                    conn, talk.space, columns, size=grown, messages=number, scheduled=True
+                )  # fmt: skip
                 grown = None
     finally:
         for task in readying:
             task.cancel()
     if grown is not None:  # nothing of it can be found
-        await memories.count_in(conn, talk.space, memories=0, size=size)
+        await memories.count_in(conn, talk.space, messages=len(new), size=size)
         await schedule_indexing(conn, services, principal.account, talk.space)
         return
     if last is not None and any(message.at < last.at for message in new):

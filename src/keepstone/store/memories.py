@@ -312,15 +312,16 @@ async def purge(conn: Connection, days: int) -> int:
     return await fetch_value(conn, "SELECT purge_memories(%(days)s)", {"days": days})
 
 
-async def count_in(conn: Connection, space: int, *, memories: int, size: int) -> None:
+async def count_in(conn: Connection, space: int, *, memories: int = 0, messages: int = 0, size: int) -> None:
     """So many more, or fewer, and something has changed."""
     await conn.execute(
         """
-        UPDATE spaces SET memory_count = memory_count + %(memories)s, size_bytes = size_bytes + %(size)s,
+        UPDATE spaces SET memory_count = memory_count + %(memories)s, message_count = message_count + %(messages)s,
+                          size_bytes = size_bytes + %(size)s,
                           changed_at = now(), revision = revision + 1
          WHERE account = %(account)s AND space = %(space)s
         """,
-        {"memories": memories, "size": size, "space": space},
+        {"memories": memories, "messages": messages, "size": size, "space": space},
     )
 
 
