@@ -24,6 +24,7 @@ from keepstone.memory.superseding import AUTO, SupersedeWish, Weighed, still_the
 from keepstone.model.entity import Entity, EntityFilter, EntityMemory, EntityMessage, EntityType, Event, Filter, Ids
 from keepstone.model.ids import is_id
 from keepstone.model.memory import Version
+from keepstone.model.message import check_said
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import entities, memories, spaces
@@ -91,6 +92,8 @@ class Change:
 async def add(services: Services, principal: Principal, new: NewMemories) -> list[KeptEntityMemory]:
     """All of it or nothing. What is known already is not kept twice, when it was read out of messages."""
     check_metadata(new.metadata)
+    if new.at is not None:
+        check_said(new.at, services.clock(), "timestamp")
     if new.infer:
         texts = await read_messages(services, principal, new.ids, new.messages)
     else:
@@ -221,9 +224,11 @@ async def update(services: Services, principal: Principal, changes: Sequence[Cha
         raise Invalid("A memory is named twice: send one change of each.")
     for change in changes:
         check_metadata(change.metadata)
+        if change.at is not None:
+            check_said(change.at, services.clock(), "timestamp")
     return await shelf.change_all(
         services, principal, ENTITY_MEMORIES, _finder(principal, list(named)),
-        lambda memory: _changed(memory, named[memory.id], services.clock()),
+        lambda memory: _changed(memory, named[memory.id]),
     )  # fmt: skip
 
 
@@ -322,13 +327,13 @@ def _finder(principal: Principal, ids: Sequence[str]) -> Finder[EntityMemory]:
     return find
 
 
-def _changed(before: EntityMemory, change: Change, now: datetime) -> EntityMemory:
+def _changed(before: EntityMemory, change: Change) -> EntityMemory:
     if before.immutable:
         raise Conflict("This memory is immutable: delete it and add it anew.")
     text = before.content if change.text is None else ENTITY_MEMORIES.check_text(change.text)
     return replace(
         before, content=text, metadata=change.metadata if change.metadata is not None else before.metadata,
-        created_at=change.at or before.created_at, updated_at=now,
+        created_at=change.at or before.created_at,
         valid_to=_end_of(change.expires_on) if change.expires else before.valid_to,
     )  # fmt: skip
 

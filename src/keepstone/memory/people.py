@@ -6,7 +6,6 @@ what said the same before goes with it: it would come up again from there.
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from keepstone.access.audit import record_each
@@ -15,7 +14,7 @@ from keepstone.access.require import require_found
 from keepstone.engine.people.statements import statements
 from keepstone.engine.quotation import own_words
 from keepstone.errors import Malformed
-from keepstone.model.memory import TRASH_DAYS, restorable
+from keepstone.model.memory import restorable, restorable_since
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.statement import KnownStatement, StatementVersion
@@ -37,7 +36,7 @@ async def list_statements(
         if space is None:
             return Page(items=[], next_cursor=None)
         if deleted:
-            since = services.clock() - timedelta(days=TRASH_DAYS)
+            since = restorable_since(services.clock())
             return await store.trash(conn, space, page, subject=speaker, since=since)
         return await store.page(conn, space, page, subject=speaker, superseded=superseded)
 
