@@ -370,7 +370,7 @@ def _probe_mem0() -> None:
                 json={"text": "changed"}, instead={"memory_id": "entity_memory"}, control={"json": {"text": CANARY}}
             ),
             f"DELETE {one}": Probe(instead={"memory_id": "spare_entity_memory"}),
-            f"POST {one}restore/": Probe(instead={"memory_id": "deleted_entity_memory"}),
+            f"POST {one}restore/": Probe(json={}, instead={"memory_id": "deleted_entity_memory"}),
             f"POST {one}revive/": Probe(instead={"memory_id": "revised_entity_memory"}),
             "PUT /v1/batch/": Probe(
                 json={"memories": [{"memory_id": "{entity_memory}", "metadata": {"a": 1}}]}, names_it=True

@@ -237,8 +237,29 @@ async def delete(services: Services, principal: Principal, ids: Sequence[str]) -
     await shelf.trash(services, principal, ENTITY_MEMORIES, _finder(principal, ids))
 
 
-async def restore(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
-    return await shelf.restore(services, principal, ENTITY_MEMORIES, _finder(principal, [memory_id]))
+async def restore(
+    services: Services, principal: Principal, memory_id: str, *, version: int | None = None
+) -> EntityMemory:  # fmt: skip
+    """Out of the trash; or with `version` what it said then, wherever it is. That is another version: nothing is lost
+    by it.
+    """
+    find = _finder(principal, [memory_id])
+    if version is None:
+        return await shelf.restore(services, principal, ENTITY_MEMORIES, find)
+    memory, versions = await shelf.history(services, principal, find)
+    old = next((earlier for earlier in versions if earlier.version == version), None)
+    if old is None:
+        raise NotFound("This memory has no such version: its history shows those that it has.")
+
+    def back(memory: EntityMemory) -> EntityMemory:
+        text = {"content": old.content, "metadata": old.metadata, "tags": old.tags}
+        if memory.immutable and memory.content != old.content:
+            raise Conflict("This memory is immutable: delete it and add it anew.")
+        return replace(memory, **text, deleted_at=None)
+
+    if memory.live:
+        return await shelf.change(services, principal, ENTITY_MEMORIES, find, back, change="restored")
+    return await shelf.restore(services, principal, ENTITY_MEMORIES, find, edit=back)
 
 
 async def revive(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
