@@ -20,7 +20,8 @@ from starlette.routing import Route
 
 from conftest import PASSWORD, Person, World, http, make_person
 from keepstone.access import keys, operator, sessions, users
-from keepstone.access.readscope import account_scope, inside
+from keepstone.access.readscope import account_scope, inside, job_scope
+from keepstone.engine.index import note_people
 from keepstone.memory import (
     agents,
     capsules,
@@ -31,6 +32,7 @@ from keepstone.memory import (
     facts,
     graph_recall,
     graphs,
+    people,
     projects,
     room_corrections,
     room_memories,
@@ -53,6 +55,7 @@ from keepstone.model.message import Message
 from keepstone.model.page import PageRequest
 from keepstone.relay import turn as turns
 from keepstone.services import Services
+from keepstone.store import spaces
 from keepstone.surfaces.mem0.routes import UNSUPPORTED
 
 CANARY = "canary-of-olga"
@@ -128,6 +131,24 @@ PROBES: dict[str, Probe] = {
     "PATCH /v1/me": Probe(json={"name": "somebody"}, control={"json": {"name": CANARY}}),
     "PATCH /v1/account": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
     "POST /v1/ingest": Probe(json={"scope_id": "team", "transcript": [{"speaker": "max", "text": "hello"}]}),
+    **{
+        route: Probe(instead={"scope_id": "scope"})
+        for route in (
+            "GET /v1/scopes/{scope_id}/messages",
+            "GET /v1/scopes/{scope_id}/people",
+            "GET /v1/scopes/{scope_id}/people/{statement_id}",
+            "GET /v1/scopes/{scope_id}/people/{statement_id}/history",
+        )
+    },
+    "PATCH /v1/scopes/{scope_id}/people/{statement_id}": Probe(
+        json={"text": "mine now"}, instead={"scope_id": "scope"}, control={"json": {"text": f"It is {CANARY}"}}
+    ),
+    "POST /v1/scopes/{scope_id}/people/{statement_id}/restore": Probe(
+        instead={"scope_id": "scope", "statement_id": "deleted_statement"}
+    ),
+    "DELETE /v1/scopes/{scope_id}/people/{statement_id}": Probe(
+        instead={"scope_id": "scope", "statement_id": "other_statement"}
+    ),
     "POST /v1/recall": Probe(json={"scope_id": "team", "message": {"speaker": "olga", "text": CANARY}}),
     "POST /v1/ask": Probe(json={"scope_id": "team", "question": f"What is {CANARY}?"}),
     "POST /v1/mcp": Probe(
@@ -386,7 +407,7 @@ def _probe_mem0() -> None:
                 json={"text": "changed"}, instead={"memory_id": "entity_memory"}, control={"json": {"text": CANARY}}
             ),
             f"DELETE {one}": Probe(instead={"memory_id": "spare_entity_memory"}),
-            f"POST {one}restore/": Probe(instead={"memory_id": "deleted_entity_memory"}),
+            f"POST {one}restore/": Probe(json={}, instead={"memory_id": "deleted_entity_memory"}),
             f"POST {one}revive/": Probe(instead={"memory_id": "revised_entity_memory"}),
             "PUT /v1/batch/": Probe(
                 json={"memories": [{"memory_id": "{entity_memory}", "metadata": {"a": 1}}]}, names_it=True
@@ -402,7 +423,10 @@ _probe_mem0()
 # The account's own: whoever is in it may. And where everybody has their own under the same address.
 OF_ACCOUNT = ("/v1/agents/{slug}", "/v1/graphs/{graph_id}", "/v1/graph/mcp", "/v1/graphs", "/v1/agents")
 EVERYBODYS = ("/v1/dms/{slug}",)
-NAMED = ("/v1/stores/{store}",)  # by the caller alone: in every account there may be one of this name
+NAMED = (
+    "/v1/stores/{store}",
+    "/v1/scopes/{scope_id}",
+)  # by the caller alone: in every account there may be one of this name
 # Last, because they end what the others need.
 LAST = (
     "DELETE /v2/entities/{entity_type}/{name}/",
@@ -433,6 +457,7 @@ async def make_victim(services: Services, world: World) -> Victim:
         at=services.clock(),
     )  # fmt: skip
     said = await scopes.ingest(services, olga.principal, "team", [turn])
+    told = await tell(services, olga)
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
     asked = await graph_recall.recall(
@@ -465,6 +490,8 @@ async def make_victim(services: Services, world: World) -> Victim:
             "scope_id": olga.user.id,
             "key": CANARY,
             "store": "notes",
+            "scope": "team",
+            **told,
             **kept,
         },
         fresh={"token": await sessions.make_link(services, olga.user)},
@@ -472,10 +499,31 @@ async def make_victim(services: Services, world: World) -> Victim:
             {
                 CANARY, olga.user.id, olga.user.email, olga.key_id, olga.key, key.id, key.prefix, service_key.id,
                 olga.principal.account_id, "192.0.2.99", *said.message_ids, *kept.values(), asked.query_id,
-                *(session.id for session in listed.items),
+                *(session.id for session in listed.items), *told.values(),
             }
         ),
     )  # fmt: skip
+
+
+async def tell(services: Services, olga: Person) -> dict[str, str]:
+    """What is known of people in a scope, there and in the trash, all of it of the canary."""
+    turns = [
+        Message(id=new_id("msg"), speaker="olga", text=text, at=services.clock())
+        for text in (f"I like {CANARY}", f"I'm allergic to {CANARY}", f"my favourite food is {CANARY}")
+    ]
+    said = await scopes.ingest(services, olga.principal, "team", turns)
+    async with services.db.transaction(account_scope(olga.principal)) as conn:
+        space = await spaces.find(conn, kind="scope", name="team", owner=olga.user.id)
+    assert space is not None
+    await note_people(services, job_scope(olga.principal.account, space), space)
+    known = await people.list_statements(services, olga.principal, "team", PageRequest())
+    there, other, deleted = [statement.id for statement in known.items]
+    await people.delete(services, olga.principal, "team", deleted)
+    names = ("told_liking", "told_allergy", "told_food")
+    return {
+        "statement_id": there, "other_statement": other, "deleted_statement": deleted,
+        **dict(zip(names, said.message_ids, strict=True)),
+    }  # fmt: skip
 
 
 async def keep(services: Services, olga: Person) -> dict[str, str]:
@@ -776,7 +824,12 @@ async def attack(
     leaked = sorted(secret for secret in victim.secrets - attacker.known if secret in shown)
     findings = [f"{label}: {attacker.name} sees {secret!r}" for secret in leaked]
     told = (parameters(path) or probe.names_it) and not (of_account and path.startswith(EVERYBODYS))
-    own = path.startswith(NAMED) and attacker.headers and "X-Keepstone-User" not in attacker.headers
+    own = (
+        path.startswith(NAMED)
+        and "/people/" not in path
+        and attacker.headers
+        and "X-Keepstone-User" not in attacker.headers
+    )
     told = told and not (own and answer.status_code == 200)
     if told and label not in PUBLIC and answer.status_code not in wanted(label, path, attacker):
         findings.append(f"{label}: {attacker.name} gets {answer.status_code}, not 404")

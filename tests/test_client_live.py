@@ -167,6 +167,31 @@ async def test_scopes_sync_and_async_say_the_same(keepstone: Keepstone, later: A
     assert asked.abstained
 
 
+@pytest.mark.parametrize("name", ["harbour/east", "..", "a/../b", "Übersee 日本", "100% & more?", "a/messages"])
+async def test_a_scope_is_listed_and_read_by_whatever_name_it_has(
+    keepstone: Keepstone, later: AsyncKeepstone, name: str
+) -> None:
+    when = datetime(2026, 3, 1, 9, tzinfo=UTC)
+    keepstone.scopes.ingest(name, [Turn(speaker="Ada", text=FERRY, id="1", ts=when), {"speaker": "Ben", "text": "Oh."}])
+    mine = next(scope for scope in keepstone.scopes.list() if scope.scope_id == name)
+    assert mine.messages == 2
+    assert mine.last_at is not None
+    assert mine.last_at > when
+    (first, second) = keepstone.scopes.messages(name)
+    assert (first.id, first.text, first.ts, second.speaker) == ("1", FERRY, when, "Ben")
+    assert [one.speaker async for one in later.scopes.messages(name, speaker="Ben", page_size=1)] == ["Ben"]
+    assert [one.id for one in keepstone.scopes.messages(name, since=when, until=when + timedelta(days=1))] == ["1"]
+    assert list(keepstone.scopes.people(name)) == []  # nobody has read it yet: there is no worker
+    unknown = f"stmt_{'0' * 24}"
+    for call in (
+        lambda: keepstone.scopes.statement(name, unknown), lambda: keepstone.scopes.correct(name, unknown, text="x"),
+        lambda: keepstone.scopes.forget(name, unknown), lambda: keepstone.scopes.restore(name, unknown),
+        lambda: keepstone.scopes.history(name, unknown),
+    ):  # fmt: skip
+        with pytest.raises(errors.NotFound, match="no such statement"):
+            call()
+
+
 async def test_the_async_client_goes_through_lists(later: AsyncKeepstone) -> None:
     names = {f"Graph {number}" for number in range(3)}
     for name in sorted(names):
@@ -450,6 +475,9 @@ def test_the_commands_recall_and_ask(server: Live, keepstone: Keepstone, model: 
     assert asked.returncode == 0, asked.stderr
     assert "At nine" in asked.stdout or FERRY in asked.stdout
     assert "Ada: " in asked.stdout
+    silent = server.cli("ask", "nowhere", "When does the ferry leave?", "--url", server.url)
+    assert (silent.returncode, silent.stdout) == (0, "")
+    assert "Nothing that was said in this scope answers it." in silent.stderr
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ NOBODYS = {
     "message_versions.change", "message_versions.visibility", "trashed_messages.visibility",
     "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
     "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
+    "statement_versions.change", "statement_versions.visibility",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
     "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer",
     "vector_sets.model", "vector_sets.state",
@@ -181,6 +182,10 @@ async def fill_own(client: httpx.AsyncClient, services: Services, max_: Person) 
     await call(client, auth, "PUT", f"/stores/{CANARY}/items", json=item, expect=(200, 201))
     said = {"speaker": CANARY, "text": f"I live in {CANARY.title()}.", "id": CANARY, "metadata": {CANARY: CANARY}}
     await call(client, auth, "POST", "/ingest", json={"scope_id": CANARY, "transcript": [said]}, expect=202)
+    await run_until_empty(services)
+    (known,) = (await call(client, auth, "GET", f"/scopes/{CANARY}/people"))["items"]
+    change = {"text": f"{CANARY} is in {CANARY}", "speaker": f"{CANARY} himself"}
+    await call(client, auth, "PATCH", f"/scopes/{CANARY}/people/{known['id']}", json=change)
     asked = {"scope_id": CANARY, "message": {"speaker": CANARY, "text": CANARY}}
     await call(client, auth | {"X-Request-Id": f"call-{CANARY}"}, "POST", "/recall", json=asked)
     ids = {name: f"{name}-{CANARY}" for name in ("user_id", "agent_id", "app_id", "run_id")}

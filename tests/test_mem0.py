@@ -604,6 +604,41 @@ async def test_what_was_deleted_can_be_brought_back(mem0: Mem0, client: httpx.As
     assert [one["event"] for one in await mem0.call("history", made)] == ["ADD", "DELETE", "ADD"]
 
 
+async def test_what_is_in_the_trash_has_its_history_and_every_step_a_line(
+    mem0: Mem0, client: httpx.AsyncClient, world: World, database: str
+) -> None:
+    (made,) = await keep(mem0, TEA, **ANNA)
+    await mem0.call("update", made, text=TRAIN)
+    await mem0.call("delete", made)
+    told = await mem0.call("history", made)
+    assert [(one["version"], one["event"], one["new_memory"]) for one in told] == [
+        (1, "ADD", TEA), (2, "UPDATE", TRAIN), (3, "DELETE", None),
+    ]  # fmt: skip
+    path = f"/v1/memories/{made}/restore/"
+    assert (await client.post(path, headers=world.stranger.auth)).status_code == 404
+    assert (await client.post(path, headers=world.owner.auth)).json()["memory"] == TRAIN
+    lines = await rows(database, "SELECT action, details::text FROM audit WHERE object_id = %s ORDER BY at", [made])
+    assert [action for action, _ in lines] == ["memory.create", "memory.update", "memory.delete", "memory.restore"]
+    assert not any(TEA in details or TRAIN in details for _, details in lines)
+
+
+async def test_an_earlier_version_can_be_gone_back_to_from_the_trash_too(
+    mem0: Mem0, client: httpx.AsyncClient, world: World
+) -> None:
+    (made,) = await keep(mem0, TEA, **ANNA)
+    await mem0.call("update", made, text=TRAIN, metadata={"channel": "web"})
+    path, auth = f"/v1/memories/{made}/restore/", world.owner.auth
+    back = await client.post(path, headers=auth, json={"version": 1})
+    assert (back.status_code, back.json()["memory"]) == (200, TEA)
+    assert [one["event"] for one in await mem0.call("history", made)] == ["ADD", "UPDATE", "ADD"]
+    assert (await mem0.found("tea", ANNA), await mem0.found("train", ANNA)) == ([TEA], [])
+    await mem0.call("delete", made)
+    back = await client.post(path, headers=auth, json={"version": 2})
+    assert (back.json()["memory"], back.json()["metadata"]) == (TRAIN, {"channel": "web"})
+    assert (await client.post(path, headers=auth, json={"version": 9})).status_code == 404
+    assert (await client.post(path, headers=auth, json={"version": 0})).status_code == 422
+
+
 async def test_after_thirty_days_nothing_is_left_not_even_the_name(
     services: Services, mem0: Mem0, database: str
 ) -> None:

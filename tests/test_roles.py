@@ -58,6 +58,7 @@ CALLABLE = {
     "purge_memories": {WORKER_ROLE},
     "purge_workspaces": {WORKER_ROLE},
     "purge_entities": {WORKER_ROLE},
+    "purge_statements": {WORKER_ROLE},
     "forget_expired_logins": {WORKER_ROLE},
     "forget_space_changes": {WORKER_ROLE},
     "empty_spaces": set[str](),

@@ -47,8 +47,11 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
         statements: list[Any] = [
             "INSERT INTO messages (space, id, speaker, text, at, visibility)"
             " VALUES (%(space)s, %(message)s, 's', 'text', now(), %(visibility)s)",
-            "INSERT INTO statements (space, message_id, part, subject, kind, key, text, at, visibility)"
-            " VALUES (%(space)s, %(message)s, 0, 's', 'place', 'place:home', 'text', now(), %(visibility)s)",
+            "INSERT INTO statements (space, id, message_id, part, subject, kind, key, text, at, visibility)"
+            " VALUES (%(space)s, %(message)s, %(message)s, 0, 's', 'place', 'place:home', 'text', now(),"
+            " %(visibility)s)",
+            "INSERT INTO statement_versions (space, statement_id, version, change, subject, text, visibility)"
+            " VALUES (%(space)s, %(message)s, 1, 'created', 's', 'text', %(visibility)s)",
             "INSERT INTO memories (space, id, kind, content, content_hash, size_bytes, visibility)"
             " SELECT %(space)s, id, 'node', 'text', '', 0, %(visibility)s FROM unnest(ARRAY[%(one)s, %(two)s]) id",
             "INSERT INTO memory_versions (space, memory_id, version, change, content, visibility)"

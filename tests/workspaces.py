@@ -19,7 +19,7 @@ async def call(
     client: httpx.AsyncClient, auth: Auth, method: str, path: str, *, expect: int | Sequence[int] = 200, **options: Any
 ) -> Any:
     """The body of the answer, which has this status. Below /v1 unless the path says otherwise."""
-    path = path if path.startswith(("/v1/", "/chat/api/", "/auth/")) else f"/v1{path}"
+    path = path if path.startswith(("/v1/", "/v3/", "/chat/api/", "/auth/")) else f"/v1{path}"
     answer = await client.request(method, path, headers=auth, **options)
     wanted = [expect] if isinstance(expect, int) else expect
     assert answer.status_code in wanted, f"{answer.status_code} {method} {path}: {answer.text}"

@@ -49,6 +49,11 @@ def may_change(services: Services, principal: Principal, made_by: str | None) ->
     )
 
 
+def changeable(services: Services, principal: Principal) -> str | None:
+    """Whose of these the caller may change: one user's, or with None everybody's."""
+    return None if may_change(services, principal, None) else principal.user_id
+
+
 def require_maker(services: Services, principal: Principal, made_by: str | None) -> None:
     if not may_change(services, principal, made_by):
         raise Forbidden("Only whoever made this, or an owner of the account, may change or delete it.")

@@ -90,9 +90,11 @@ async def update_account(
     if timezone is not None:
         _check_timezone(timezone)
     given = {"name": name, "named_by": principal.user_id if name is not None else None, "timezone": timezone}
-    async with services.db.transaction(account_scope(principal)) as conn:
-        await accounts.update(conn, **{field: value for field, value in given.items() if value is not None})
-        await record(conn, principal, "account.update", principal.account_id)
+    changes = {field: value for field, value in given.items() if value is not None}
+    if changes:
+        async with services.db.transaction(account_scope(principal)) as conn:
+            await accounts.update(conn, **changes)
+            await record(conn, principal, "account.update", principal.account_id)
     return await get_account(services, principal)
 
 
@@ -118,6 +120,8 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
         _check_timezone(changes["timezone"])
     async with services.db.transaction(account_scope(principal)) as conn:
         user = await _existing(conn, user_id)
+        if not changes:
+            return user
         if "role" in changes and changes["role"] != user.role:
             require_owner(principal)
             await _keep_an_owner(conn, user)

@@ -112,8 +112,11 @@ def ask(
     if as_json:
         _print(answered)
         return
+    if answered.abstained:
+        typer.echo("Nothing that was said in this scope answers it.", err=True)
+        return
     typer.echo(answered.answer)
-    for item in () if answered.abstained else answered.evidence:
+    for item in answered.evidence:
         typer.echo(_quote(item))
 
 

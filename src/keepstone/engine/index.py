@@ -12,6 +12,7 @@ from keepstone.engine.cutting import Source, cut_by_length, cut_sources
 from keepstone.engine.echoes import new_words
 from keepstone.engine.people.statements import Statement, statements_of_turns
 from keepstone.engine.relations import judge_pairs
+from keepstone.model.ids import new_id
 from keepstone.model.message import Message, NewPassage
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedder
@@ -151,8 +152,8 @@ async def _ended(
 def _noted(unread: Sequence[Unread], said: Sequence[Sequence[Statement]]) -> list[Noted]:
     return [
         Noted(
-            message_id=message.id, part=part, subject=statement.subject, kind=statement.kind, key=statement.key,
-            text=statement.text, at=message.at, visibility=message.visibility,
+            id=new_id("stmt"), message_id=message.id, part=part, subject=statement.subject, kind=statement.kind,
+            key=statement.key, text=statement.text, at=message.at, visibility=message.visibility,
         )
         for message, of_message in zip(unread, said, strict=True)
         for part, statement in enumerate(of_message)

@@ -25,6 +25,7 @@ from keepstone.store import (
     passages,
     sessions,
     spaces,
+    statements,
     users,
     vectors,
     workspaces,
@@ -222,6 +223,7 @@ async def purge_memories(services: Services) -> None:
         await memories.purge(conn, TRASH_DAYS)
         await workspaces.purge(conn, TRASH_DAYS)
         await entities.purge(conn)
+        await statements.purge(conn, TRASH_DAYS)
         await audit.purge(conn, services.settings.audit_days)
 
 

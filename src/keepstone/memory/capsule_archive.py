@@ -107,7 +107,7 @@ async def _kept(services: Services, principal: Principal, state: State) -> Async
     request = PageRequest(limit=_PAGE)
     while True:
         async with services.db.transaction(account_scope(principal)) as conn:
-            capsules = await page_of(conn, principal, state, request)
+            capsules = await page_of(conn, services, principal, state, request)
             shown = [
                 _archived(capsule, await memories.versions(conn, Version, capsule.id)) for capsule in capsules.items
             ]

@@ -19,6 +19,7 @@ from keepstone.engine.keyphrases import names
 from keepstone.errors import Conflict
 from keepstone.memory.capsules import look_into_vault
 from keepstone.model.capsule import Capsule
+from keepstone.model.memory import restorable_since
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.providers import mail
@@ -93,7 +94,7 @@ async def usage(services: Services, principal: Principal) -> VaultUsage:
     async with inside(services, principal, look_into_vault) as (conn, vault):
         account = require_found(await accounts.get(conn), "This account is gone.")
         room = await room_of(conn, user_id)
-        away = await store.count_put_away(conn, vault.space)
+        away = await store.count_put_away(conn, vault.space, restorable_since(services.clock()))
     return VaultUsage(
         plan=account.plan,
         bytes_used=room.used,

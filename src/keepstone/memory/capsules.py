@@ -39,7 +39,7 @@ from keepstone.model.capsule import (
     Similar,
     size_of,
 )
-from keepstone.model.memory import Version
+from keepstone.model.memory import Version, restorable_since
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -116,7 +116,7 @@ async def list_capsules(
 async def list_put_away(services: Services, principal: Principal, page: PageRequest, *, cold: bool) -> Page[Capsule]:
     """What is in the trash, or in the cold tier."""
     async with services.db.transaction(account_scope(principal)) as conn:
-        return await page_of(conn, principal, "cold" if cold else "trash", page)
+        return await page_of(conn, services, principal, "cold" if cold else "trash", page)
 
 
 async def update(services: Services, principal: Principal, capsule_id: str, changes: Mapping[str, Any]) -> Capsule:
@@ -213,14 +213,19 @@ async def hold_vault(conn: Connection, principal: Principal) -> store.Vault:
     return require_found(await store.enter_vault(conn, require_user(principal), hold=True), "There is no such user.")
 
 
-async def page_of(conn: Connection, principal: Principal, state: State, page: PageRequest) -> Page[Capsule]:
-    """What the caller has kept, or what lies in the trash or the cold tier; what came there last first."""
+async def page_of(
+    conn: Connection, services: Services, principal: Principal, state: State, page: PageRequest
+) -> Page[Capsule]:  # fmt: skip
+    """What the caller has kept, or what can be brought back from the trash or the cold tier; what came there last
+    first.
+    """
     space = (await look_into_vault(conn, principal)).space
     if state == "live":
         return await store.page(conn, space, store.CapsuleFilter(), page)
+    since = restorable_since(services.clock())
     if state == "trash":
-        return await memories.trash(conn, store.SHAPE, [space], page)
-    return await store.cold(conn, space, page)
+        return await memories.trash(conn, store.SHAPE, [space], page, since=since)
+    return await store.cold(conn, space, page, since=since)
 
 
 def check_capsule(title: str, content_md: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:

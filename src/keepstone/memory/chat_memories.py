@@ -19,7 +19,7 @@ from keepstone.memory.shelf import Finder
 from keepstone.memory.superseding import AUTO, SupersedeWish, still_there, supersede, weigh
 from keepstone.memory.superseding import revive as hold_again
 from keepstone.model.chat import ChatMemory, Distillation, SourceType
-from keepstone.model.memory import Version
+from keepstone.model.memory import Version, restorable_since
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
@@ -164,12 +164,15 @@ async def list_of_workspace(
     services: Services, principal: Principal, workspace_id: str, page: PageRequest, *, deleted: bool = False,
     superseded: bool = False,
 ) -> Page[ChatMemory]:  # fmt: skip
-    """Those that hold, or also those that are superseded, the newest first; or what is in the trash, what went there
-    last first.
+    """Those that hold, or also those that are superseded, the newest first; or what the caller can bring back out of
+    the trash, what went there last first.
     """
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         if deleted:
-            return await memories.trash(conn, store.SHAPE, [workspace.space], page)
+            return await memories.trash(
+                conn, store.SHAPE, [workspace.space], page, since=restorable_since(services.clock()),
+                made_by=workspaces.changeable(principal, workspace),
+            )  # fmt: skip
         where = memories.LIVE if superseded else memories.HOLDS
         return await memories.page(conn, store.SHAPE, [workspace.space], page, where=where)
 
@@ -179,7 +182,9 @@ async def get(services: Services, principal: Principal, place: str, memory_id: s
 
 
 async def update(services: Services, principal: Principal, place: str, memory_id: str, *, content: str) -> ChatMemory:
-    """Another text: found by what it says now. Category and origin stay; what it said is in its history."""
+    """Another text: found by what it says now. Category and origin stay; what it said is in its history. The same text
+    is no change.
+    """
     text = CHAT_MEMORIES.check_text(content)
     metadata = _origin(text, principal.user_id)
     return await _rewrite(services, principal, place, memory_id, content=text, metadata=metadata)
@@ -234,8 +239,10 @@ async def _rewrite(
     summary: str | None = None,
 ) -> ChatMemory:  # fmt: skip
     def edit(memory: ChatMemory) -> ChatMemory:
+        if summary is None and content == memory.content:
+            return memory
         made = summary or (extract.summary(content) if memory.summary else None)
-        return replace(memory, content=content, summary=made, metadata=metadata, updated_at=services.clock())
+        return replace(memory, content=content, summary=made, metadata=metadata)
 
     find = _finder(principal, place, memory_id, to_change=True)
     return await shelf.change(services, principal, CHAT_MEMORIES, find, edit)

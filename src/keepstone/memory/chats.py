@@ -8,7 +8,7 @@ from keepstone.memory import shelf, workspaces
 from keepstone.memory.kinds import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
-from keepstone.model.memory import restorable
+from keepstone.model.memory import restorable, restorable_since
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Role, Workspace
@@ -40,13 +40,18 @@ async def create(services: Services, principal: Principal, *, title: str, worksp
 async def list_chats(
     services: Services, principal: Principal, page: PageRequest, *, workspace_id: str | None, deleted: bool = False
 ) -> Page[Chat]:
-    """Of this workspace, or of all that the caller is in; the newest first."""
+    """Of this workspace, or of all that the caller is in; the newest first. Or what the caller can bring back there."""
     async with services.db.transaction(account_scope(principal)) as conn:
         if workspace_id is None:
             places = list((await workspaces.all_of(conn, principal)).values())
         else:
             places = [await workspaces.find(conn, principal, workspace_id)]
-        return await store.page(conn, [workspace.space for workspace in places], page, deleted=deleted)
+        if not deleted:
+            return await store.page(conn, [workspace.space for workspace in places], page)
+        user_id = str(principal.user_id)
+        whole = [place.space for place in places if workspaces.may_change(principal, place, None)]
+        own = [place.space for place in places if workspaces.may_change(principal, place, user_id)]
+        return await store.trash(conn, whole, own, user_id, page, since=restorable_since(services.clock()))
 
 
 async def get(services: Services, principal: Principal, chat_id: str) -> Chat:

@@ -17,7 +17,7 @@ from keepstone.memory import workspaces
 from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
 from keepstone.model.ids import new_id
-from keepstone.model.memory import restorable
+from keepstone.model.memory import restorable, restorable_since
 from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
@@ -67,12 +67,16 @@ async def update_artifact(
     media_type: str | None,
     change: str = "updated",
 ) -> Document:
-    """Another version. The earlier ones stay."""
+    """Another version. The earlier ones stay. What is as before is no change."""
     data = _checked(content) if content is not None else None
     while True:
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             before = await _find(conn, workspace, "artifact", artifact_id, to_change=principal)
-            text = content if content is not None else (await _contents(conn, artifact_id)).content
+            was = (await _contents(conn, artifact_id)).content
+            text = content if content is not None else was
+        kept = (name or before.name, text, media_type or before.media_type)
+        if change == "updated" and kept == (before.name, was, before.media_type):
+            return before
         cut = await _cut(services, artifact_id, name or before.name, _as_blocks(text))
         async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
             await spaces.lock(conn, [workspace.library])
@@ -106,7 +110,10 @@ async def list_documents(
     services: Services, principal: Principal, workspace_id: str, kind: Kind, page: PageRequest, *, deleted: bool = False
 ) -> Page[Document]:
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        return await store.page(conn, workspace.library, kind, page, deleted=deleted)
+        if deleted:
+            since, made_by = restorable_since(services.clock()), workspaces.changeable(principal, workspace)
+            return await store.trash(conn, workspace.library, kind, page, since=since, made_by=made_by)
+        return await store.page(conn, workspace.library, kind, page)
 
 
 async def get(services: Services, principal: Principal, workspace_id: str, kind: Kind, document_id: str) -> Document:

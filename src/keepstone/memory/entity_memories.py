@@ -24,6 +24,7 @@ from keepstone.memory.superseding import AUTO, SupersedeWish, Weighed, still_the
 from keepstone.model.entity import Entity, EntityFilter, EntityMemory, EntityMessage, EntityType, Event, Filter, Ids
 from keepstone.model.ids import is_id
 from keepstone.model.memory import Version
+from keepstone.model.message import check_said
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import entities, memories, spaces
@@ -91,6 +92,8 @@ class Change:
 async def add(services: Services, principal: Principal, new: NewMemories) -> list[KeptEntityMemory]:
     """All of it or nothing. What is known already is not kept twice, when it was read out of messages."""
     check_metadata(new.metadata)
+    if new.at is not None:
+        check_said(new.at, services.clock(), "timestamp")
     if new.infer:
         texts = await read_messages(services, principal, new.ids, new.messages)
     else:
@@ -221,9 +224,11 @@ async def update(services: Services, principal: Principal, changes: Sequence[Cha
         raise Invalid("A memory is named twice: send one change of each.")
     for change in changes:
         check_metadata(change.metadata)
+        if change.at is not None:
+            check_said(change.at, services.clock(), "timestamp")
     return await shelf.change_all(
         services, principal, ENTITY_MEMORIES, _finder(principal, list(named)),
-        lambda memory: _changed(memory, named[memory.id], services.clock()),
+        lambda memory: _changed(memory, named[memory.id]),
     )  # fmt: skip
 
 
@@ -232,8 +237,29 @@ async def delete(services: Services, principal: Principal, ids: Sequence[str]) -
     await shelf.trash(services, principal, ENTITY_MEMORIES, _finder(principal, ids))
 
 
-async def restore(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
-    return await shelf.restore(services, principal, ENTITY_MEMORIES, _finder(principal, [memory_id]))
+async def restore(
+    services: Services, principal: Principal, memory_id: str, *, version: int | None = None
+) -> EntityMemory:  # fmt: skip
+    """Out of the trash; or with `version` what it said then, wherever it is. That is another version: nothing is lost
+    by it.
+    """
+    find = _finder(principal, [memory_id])
+    if version is None:
+        return await shelf.restore(services, principal, ENTITY_MEMORIES, find)
+    memory, versions = await shelf.history(services, principal, find)
+    old = next((earlier for earlier in versions if earlier.version == version), None)
+    if old is None:
+        raise NotFound("This memory has no such version: its history shows those that it has.")
+
+    def back(memory: EntityMemory) -> EntityMemory:
+        text = {"content": old.content, "metadata": old.metadata, "tags": old.tags}
+        if memory.immutable and memory.content != old.content:
+            raise Conflict("This memory is immutable: delete it and add it anew.")
+        return replace(memory, **text, deleted_at=None)
+
+    if memory.live:
+        return await shelf.change(services, principal, ENTITY_MEMORIES, find, back, change="restored")
+    return await shelf.restore(services, principal, ENTITY_MEMORIES, find, edit=back)
 
 
 async def revive(services: Services, principal: Principal, memory_id: str) -> EntityMemory:
@@ -322,13 +348,13 @@ def _finder(principal: Principal, ids: Sequence[str]) -> Finder[EntityMemory]:
     return find
 
 
-def _changed(before: EntityMemory, change: Change, now: datetime) -> EntityMemory:
+def _changed(before: EntityMemory, change: Change) -> EntityMemory:
     if before.immutable:
         raise Conflict("This memory is immutable: delete it and add it anew.")
     text = before.content if change.text is None else ENTITY_MEMORIES.check_text(change.text)
     return replace(
         before, content=text, metadata=change.metadata if change.metadata is not None else before.metadata,
-        created_at=change.at or before.created_at, updated_at=now,
+        created_at=change.at or before.created_at,
         valid_to=_end_of(change.expires_on) if change.expires else before.valid_to,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from keepstone.memory import shelf
 from keepstone.memory.workspace_search import worth_showing
 from keepstone.model.entity import EntityFilter, EntityMemory, Filter, only_ids
 from keepstone.model.ids import new_id
-from keepstone.model.memory import Recalled
+from keepstone.model.memory import Recalled, restorable_since
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import entities
@@ -70,7 +70,8 @@ async def list_trash(
     """What was deleted of somebody, and can be brought back."""
     async with services.db.transaction(account_scope(principal)) as conn:
         spaces = await _enter(conn, principal, wanted)
-        return await store.in_trash(conn, spaces, limit=limit, offset=offset)
+        since = restorable_since(services.clock())
+        return await store.in_trash(conn, spaces, since, limit=limit, offset=offset)
 
 
 async def _enter(conn: Connection, principal: Principal, wanted: Filter) -> list[int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.access.require import may_change, require_maker
+from keepstone.access.require import changeable, may_change, require_maker
 from keepstone.errors import Conflict, Invalid, NotFound
 from keepstone.memory import shelf
 from keepstone.memory.again import add_to
@@ -22,7 +22,7 @@ from keepstone.memory.shelf import Finder
 from keepstone.memory.superseding import AUTO, SupersedeWish, still_there, weigh
 from keepstone.model.graph import SUPERSEDES, Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import new_id
-from keepstone.model.memory import Version, restorable
+from keepstone.model.memory import Version, restorable, restorable_since
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -61,11 +61,16 @@ async def create_graph(services: Services, principal: Principal, *, name: str) -
 async def list_graphs(
     services: Services, principal: Principal, page: PageRequest, *, deleted: bool = False
 ) -> Page[Graph]:
-    """The account's, the newest first; among them the default one, made when it was not there."""
+    """The account's, the newest first; among them the default one, made when it was not there. Or those in the trash
+    that the caller can bring back.
+    """
     async with services.db.transaction(account_scope(principal)) as conn:
         if principal.reach.spaces is None:
             await _default(conn)
-        return await store.page(conn, page, deleted=deleted)
+        if deleted:
+            since, made_by = restorable_since(services.clock()), changeable(services, principal)
+            return await store.trash(conn, page, since=since, made_by=made_by)
+        return await store.page(conn, page)
 
 
 async def get_graph(services: Services, principal: Principal, graph_id: str | None) -> Graph:
@@ -164,8 +169,12 @@ async def list_nodes(
 
 
 async def list_trash(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Node]:
+    """What the caller can bring back, forgotten last first."""
     async with inside(services, principal, graph_id) as (conn, graph):
-        return await memories.trash(conn, store.SHAPE, [graph.space], page)
+        return await memories.trash(
+            conn, store.SHAPE, [graph.space], page, since=restorable_since(services.clock()),
+            made_by=changeable(services, principal),
+        )  # fmt: skip
 
 
 async def update_node(

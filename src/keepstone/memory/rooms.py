@@ -16,6 +16,8 @@ from keepstone.errors import Conflict, Forbidden, Malformed, NotFound
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
 from keepstone.model.ids import is_id, new_id
+from keepstone.model.memory import restorable_since
+from keepstone.model.message import check_said
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.room import WORKING, Agent, Room, Thread, Utterance
@@ -28,7 +30,7 @@ from keepstone.store.db import Connection, enter
 
 LARGEST = 256 * 1024  # bytes of a message
 # Days are reckoned around a message, in whatever time zone: it has to have some.
-EARLIEST, LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 _NOWHERE = 0  # a space that there is not
 
 
@@ -91,7 +93,8 @@ async def list_rooms(
 ) -> Page[Described]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
-        rooms = await store.page(conn, user_id, page, deleted=deleted)
+        since = restorable_since(services.clock()) if deleted else None
+        rooms = await store.page(conn, user_id, page, since=since)
         described = [await _described(conn, room) for room in rooms.items]
         return Page(items=described, next_cursor=rooms.next_cursor)
 
@@ -119,7 +122,7 @@ async def delete(services: Services, principal: Principal, room_id: str) -> None
 async def restore(services: Services, principal: Principal, room_id: str) -> Described:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
-        room = await store.get(conn, room_id, user_id, deleted=True)
+        room = await store.get(conn, room_id, user_id, since=restorable_since(services.clock()))
         if room is None:
             raise _not_found()
         await _require_owner(conn, principal, room)
@@ -319,8 +322,10 @@ async def _say(
 ) -> tuple[int | None, Utterance]:
     """What was said, and behind which message (its `seq`); None when it was there already."""
     check_length(new.text)
-    if new.ts is not None and not EARLIEST <= new.ts < LATEST:
-        message = "is not between the years 1900 and 2200"
+    if new.ts is not None:
+        check_said(new.ts, services.clock(), "ts")
+    if new.ts is not None and new.ts < EARLIEST:
+        message = "is before the year 1900"
         raise Malformed(f"The time {message}. Nothing was stored.", fields={"ts": message})
     user = await users.get(conn, require_user(principal))
     if user is None:

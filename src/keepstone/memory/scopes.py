@@ -29,7 +29,7 @@ from keepstone.engine.weigh import AnswerPlaces, Said, weigh
 from keepstone.errors import Invalid
 from keepstone.memory.kinds import json_bytes
 from keepstone.memory.shelf import add_indexing, schedule_indexing
-from keepstone.model.message import KeptMessage, Message, NewPassage
+from keepstone.model.message import KeptMessage, Message, NewPassage, check_said
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import candidates, memories
@@ -83,6 +83,9 @@ async def ingest(services: Services, principal: Principal, scope_id: str, messag
     write: no model is called.
     """
     services.embedders.need()
+    now = services.clock()
+    for number, message in enumerate(messages):
+        check_said(message.at, now, f"transcript.{number}.ts")
     own = await _new_words(services, principal, scope_id, messages)
     # Of many messages the next are cut while the database takes those before them: one slice at a time, for it takes
     # no longer than that, and every process that cuts has to start, and to learn the words.
@@ -147,13 +150,16 @@ async def _keep(
         for ready in readying:
             columns = await ready
             if columns.number:
-                await passage_store.insert_columns(conn, talk.space, columns, size=grown, scheduled=True)
+                number = 0 if grown is None else len(new)
+                await passage_store.insert_columns(
+                    conn, talk.space, columns, size=grown, messages=number, scheduled=True
+                )  # fmt: skip
                 grown = None
     finally:
         for task in readying:
             task.cancel()
     if grown is not None:  # nothing of it can be found
-        await memories.count_in(conn, talk.space, memories=0, size=size)
+        await memories.count_in(conn, talk.space, messages=len(new), size=size)
         await schedule_indexing(conn, services, principal.account, talk.space)
         return
     if last is not None and any(message.at < last.at for message in new):
@@ -206,6 +212,8 @@ async def recall(
 ) -> ScopeRecall:
     """What this scope knows that matters to an arriving turn. Who speaks is part of the question."""
     _check_length(text)
+    if ts is not None:
+        check_said(ts, services.clock(), "message.ts")
     asked_at = ts or as_of or services.clock()
     question = Question(text=text, speaker=speaker, asked_at=asked_at, zone=principal.timezone, until=as_of)
 

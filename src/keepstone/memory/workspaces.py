@@ -13,7 +13,7 @@ from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, NotFound
 from keepstone.model.ids import new_id
-from keepstone.model.memory import restorable
+from keepstone.model.memory import restorable, restorable_since
 from keepstone.model.page import Page, PageRequest, Position, cut_page
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.workspace import RANK, Member, Role, Workspace
@@ -44,12 +44,17 @@ async def create(services: Services, principal: Principal, *, name: str) -> Work
 async def list_workspaces(
     services: Services, principal: Principal, page: PageRequest, *, deleted: bool = False
 ) -> Page[Workspace]:
-    """The caller's, the newest first; among them the default one, made when it was not there."""
+    """The caller's, the newest first; among them the default one, made when it was not there. Or those in the trash
+    that can be brought back.
+    """
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         if principal.reach.spaces is None:
             await default_workspace(conn, principal)
-        workspaces = await (store.in_trash if deleted else store.of_user)(conn, user_id)
+        if deleted:
+            workspaces = await store.in_trash(conn, user_id, restorable_since(services.clock()))
+        else:
+            workspaces = await store.of_user(conn, user_id)
     workspaces = sorted(workspaces, key=_position, reverse=True)
     rest = [workspace for workspace in workspaces if page.after is None or _position(workspace) < page.after]
     return cut_page(rest[: page.limit + 1], page, _position)
@@ -178,6 +183,13 @@ def require_role(workspace: Workspace, needs: Role) -> None:
 def may_change(principal: Principal, workspace: Workspace, made_by: str | None) -> bool:
     """A member may change what they added themselves, an editor everything."""
     return RANK[workspace.role] >= RANK["member" if made_by == principal.user_id else "editor"]
+
+
+def changeable(principal: Principal, workspace: Workspace) -> str | None:
+    """Whose of what is in it the caller may change: with None everybody's, else one user's, or with "" nobody's."""
+    if may_change(principal, workspace, None):
+        return None
+    return principal.user_id if may_change(principal, workspace, principal.user_id) else ""
 
 
 def require_change(principal: Principal, workspace: Workspace, made_by: str | None) -> None:

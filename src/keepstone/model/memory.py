@@ -69,9 +69,13 @@ class Memory:
 MemoryT = TypeVar("MemoryT", bound=Memory)
 
 
+def restorable_since(now: datetime) -> datetime:
+    """What was put away then or later can be brought back; what was before is gone, also while it is still there."""
+    return now - timedelta(days=TRASH_DAYS)
+
+
 def restorable(since: datetime | None, now: datetime) -> bool:
-    """Whether what was put away then can be brought back; after that it is gone, also while it is still there."""
-    return since is not None and since >= now - timedelta(days=TRASH_DAYS)
+    return since is not None and since >= restorable_since(now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,21 @@
 """What somebody said, and the passages it is found by."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+
+from keepstone.errors import Malformed
+
+AHEAD = timedelta(days=1)  # that a clock or a time zone may be wrong by
+
+
+def check_said(at: datetime, now: datetime, field_name: str) -> None:
+    """Nobody has said anything that is yet to come: it would stay the latest until then, and "last week" would be
+    read against it.
+    """
+    if at > now + AHEAD:
+        fault = "is more than a day in the future: give the time at which it was said, with its offset from UTC"
+        raise Malformed(f"{field_name} {fault}.", fields={field_name: fault})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

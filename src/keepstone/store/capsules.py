@@ -73,10 +73,10 @@ async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[st
     return await fetch_column(conn, query, {**asdict(wanted), "space": space})
 
 
-async def cold(conn: Connection, space: int, page: PageRequest) -> Page[Capsule]:
-    """What was moved to the cold tier, and from there not to the trash; the latest first."""
-    where: LiteralString = "AND m.cold_at IS NOT NULL AND m.deleted_at IS NULL"
-    return await memories.page(conn, SHAPE, [space], page, when="m.cold_at", where=where)
+async def cold(conn: Connection, space: int, page: PageRequest, *, since: datetime) -> Page[Capsule]:
+    """What was moved to the cold tier since then, and from there not to the trash; the latest first."""
+    where: LiteralString = "AND m.cold_at >= %(since)s AND m.deleted_at IS NULL"
+    return await memories.page(conn, SHAPE, [space], page, when="m.cold_at", where=where, params={"since": since})
 
 
 async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None) -> dict[str, str]:
@@ -144,17 +144,17 @@ async def enter_vault(conn: Connection, user_id: str, *, hold: bool = False) -> 
     return vault
 
 
-async def count_put_away(conn: Connection, space: int) -> tuple[int, int]:
-    """In the trash, and in the cold tier."""
+async def count_put_away(conn: Connection, space: int, since: datetime) -> tuple[int, int]:
+    """In the trash, and in the cold tier, since then."""
     [counts] = await fetch_rows(
         conn,
         """
         SELECT count(*) FILTER (WHERE deleted_at IS NOT NULL), count(*) FILTER (WHERE deleted_at IS NULL)
           FROM memories
          WHERE account = %(account)s AND space = %(space)s AND kind = 'capsule'
-           AND (deleted_at IS NOT NULL OR cold_at IS NOT NULL)
+           AND coalesce(deleted_at, cold_at) >= %(since)s
         """,
-        {"space": space},
+        {"space": space, "since": since},
     )
     return counts
 

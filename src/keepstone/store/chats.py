@@ -1,6 +1,7 @@
 """Chats of a workspace, and what was said in them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
@@ -40,10 +41,19 @@ async def get(conn: Connection, chat_id: str) -> Chat | None:
     return await fetch_one(conn, Chat, f"{_CHAT} AND c.id = %(id)s", {"id": chat_id})
 
 
-async def page(conn: Connection, spaces: Sequence[int], page: PageRequest, *, deleted: bool = False) -> Page[Chat]:
+async def page(conn: Connection, spaces: Sequence[int], page: PageRequest) -> Page[Chat]:
     """The newest first."""
-    query: LiteralString = f"{_CHAT} AND c.space = ANY(%(spaces)s) AND (c.deleted_at IS NOT NULL) = %(deleted)s"
-    params = {"spaces": list(spaces), "deleted": deleted}
+    query: LiteralString = f"{_CHAT} AND c.space = ANY(%(spaces)s) AND c.deleted_at IS NULL"
+    return await fetch_page(conn, Chat, query, {"spaces": list(spaces)}, page, when="c.created_at", key="c.id")
+
+
+async def trash(
+    conn: Connection, whole: Sequence[int], own: Sequence[int], user_id: str, page: PageRequest, *, since: datetime
+) -> Page[Chat]:
+    """What was deleted since then: of some spaces all, of others what this user began."""
+    query: LiteralString = f"""{_CHAT} AND c.deleted_at >= %(since)s
+        AND (c.space = ANY(%(whole)s) OR c.space = ANY(%(own)s) AND c.created_by = %(user)s)"""
+    params = {"since": since, "whole": list(whole), "own": list(own), "user": user_id}
     return await fetch_page(conn, Chat, query, params, page, when="c.created_at", key="c.id")
 
 

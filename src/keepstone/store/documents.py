@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
@@ -18,6 +19,9 @@ _DOCUMENT: LiteralString = """
       FROM documents d JOIN spaces s USING (account, space)
      WHERE d.account = %(account)s
 """
+
+
+_HERE: LiteralString = "AND d.space = %(space)s AND d.kind = %(kind)s"
 
 
 async def insert(
@@ -68,11 +72,21 @@ async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Doc
     )
 
 
-async def page(conn: Connection, space: int, kind: Kind, page: PageRequest, *, deleted: bool = False) -> Page[Document]:
+async def page(conn: Connection, space: int, kind: Kind, page: PageRequest) -> Page[Document]:
     """The newest first."""
-    query: LiteralString = f"""{_DOCUMENT}
-           AND d.space = %(space)s AND d.kind = %(kind)s AND (d.deleted_at IS NOT NULL) = %(deleted)s"""
-    params = {"space": space, "kind": kind, "deleted": deleted}
+    query: LiteralString = f"{_DOCUMENT} {_HERE} AND d.deleted_at IS NULL"
+    return await fetch_page(
+        conn, Document, query, {"space": space, "kind": kind}, page, when="d.created_at", key="d.id"
+    )  # fmt: skip
+
+
+async def trash(
+    conn: Connection, space: int, kind: Kind, page: PageRequest, *, since: datetime, made_by: str | None
+) -> Page[Document]:
+    """What was deleted since then, everybody's or what one user made."""
+    query: LiteralString = f"""{_DOCUMENT} {_HERE} AND d.deleted_at >= %(since)s
+           AND (%(made_by)s::text IS NULL OR d.created_by = %(made_by)s)"""
+    params = {"space": space, "kind": kind, "since": since, "made_by": made_by}
     return await fetch_page(conn, Document, query, params, page, when="d.created_at", key="d.id")
 
 

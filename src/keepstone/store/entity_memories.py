@@ -43,14 +43,16 @@ async def count(conn: Connection, spaces: Sequence[int], wanted: EntityFilter, n
     return await fetch_value(conn, query, params)
 
 
-async def in_trash(conn: Connection, spaces: Sequence[int], *, limit: int, offset: int) -> list[EntityMemory]:
-    """What went there last first."""
+async def in_trash(
+    conn: Connection, spaces: Sequence[int], since: datetime, *, limit: int, offset: int
+) -> list[EntityMemory]:  # fmt: skip
+    """What went there since then, the latest first."""
     return await fetch_all(
         conn,
         EntityMemory,
-        f"""{SHAPE.select} AND m.space = ANY(%(spaces)s) AND m.deleted_at IS NOT NULL
+        f"""{SHAPE.select} AND m.space = ANY(%(spaces)s) {memories.IN_TRASH}
          ORDER BY m.deleted_at DESC, m.id DESC LIMIT %(limit)s OFFSET %(offset)s""",
-        {"spaces": list(spaces), "limit": limit, "offset": offset},
+        {"spaces": list(spaces), "since": since, "limit": limit, "offset": offset},
     )
 
 

@@ -85,9 +85,18 @@ async def default(conn: Connection) -> Graph | None:
     return await fetch_one(conn, Graph, f"""{_GRAPH} AND s.metadata @> '{{"default": true}}'""")
 
 
-async def page(conn: Connection, page: PageRequest, *, deleted: bool = False) -> Page[Graph]:
-    query: LiteralString = f"{_GRAPH} AND (s.deleted_at IS NOT NULL) = %(deleted)s"
-    return await fetch_page(conn, Graph, query, {"deleted": deleted}, page, when="s.created_at", key="s.name")
+async def page(conn: Connection, page: PageRequest) -> Page[Graph]:
+    return await fetch_page(
+        conn, Graph, f"{_GRAPH} AND s.deleted_at IS NULL", {}, page, when="s.created_at", key="s.name"
+    )  # fmt: skip
+
+
+async def trash(conn: Connection, page: PageRequest, *, since: datetime, made_by: str | None) -> Page[Graph]:
+    """What was deleted since then, everybody's or what one user made."""
+    query: LiteralString = f"""{_GRAPH} AND s.deleted_at >= %(since)s
+        AND (%(made_by)s::text IS NULL OR s.named_by = %(made_by)s)"""
+    params = {"since": since, "made_by": made_by}
+    return await fetch_page(conn, Graph, query, params, page, when="s.created_at", key="s.name")
 
 
 async def nodes(conn: Connection, space: int, wanted: NodeFilter, page: PageRequest) -> Page[Node]:

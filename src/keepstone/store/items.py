@@ -12,6 +12,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from keepstone.model.item import Item, ListNamespaces, Store, joined
+from keepstone.model.memory import restorable_since
 from keepstone.model.page import Page, PageRequest
 from keepstone.store import memories, passages, spaces
 from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, fetch_rows, fetch_value
@@ -129,8 +130,10 @@ async def namespaces(conn: Connection, space: int, asked: ListNamespaces, now: d
 
 
 async def in_trash(conn: Connection, space: int, now: datetime, page: PageRequest) -> Page[Item]:
+    """What can be brought back, deleted last first."""
+    params = {"now": now, "since": restorable_since(now)}
     where: LiteralString = f"{memories.IN_TRASH} AND (m.valid_to IS NULL OR m.valid_to > %(now)s)"
-    return await memories.page(conn, SHAPE, [space], page, when="m.deleted_at", where=where, params={"now": now})
+    return await memories.page(conn, SHAPE, [space], page, when="m.deleted_at", where=where, params=params)
 
 
 async def expired(conn: Connection, by_then: datetime) -> list[tuple[int, int]]:

@@ -63,7 +63,7 @@ _COLUMNS: LiteralString = """
 _OWN = tuple(one.name for one in fields(Memory) if one.name != "place")  # the columns of the table
 LIVE: LiteralString = "AND m.deleted_at IS NULL AND m.cold_at IS NULL"
 HOLDS: LiteralString = f"{LIVE} AND m.superseded_by IS NULL"
-IN_TRASH: LiteralString = "AND m.deleted_at IS NOT NULL"
+IN_TRASH: LiteralString = "AND m.deleted_at >= %(since)s"  # and can still be brought back
 HERE: LiteralString = "AND m.space = ANY(%(spaces)s)"
 
 
@@ -112,9 +112,14 @@ async def page(
     return await fetch_page(conn, shape.row, f"{shape.select} {here} {where}", given, page, when=when, key="m.id")
 
 
-async def trash(conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], request: PageRequest) -> Page[MemoryT]:
-    """What was deleted, the latest first."""
-    return await page(conn, shape, spaces, request, when="m.deleted_at", where=IN_TRASH)
+async def trash(
+    conn: Connection, shape: Shape[MemoryT], spaces: Sequence[int], request: PageRequest, *, since: datetime,
+    made_by: str | None = None,
+) -> Page[MemoryT]:  # fmt: skip
+    """What was deleted since then, the latest first: everybody's, or what one user made."""
+    where: LiteralString = f"{IN_TRASH} AND (%(made_by)s::text IS NULL OR m.user_id = %(made_by)s)"
+    params = {"since": since, "made_by": made_by}
+    return await page(conn, shape, spaces, request, when="m.deleted_at", where=where, params=params)
 
 
 async def versions(
@@ -312,15 +317,16 @@ async def purge(conn: Connection, days: int) -> int:
     return await fetch_value(conn, "SELECT purge_memories(%(days)s)", {"days": days})
 
 
-async def count_in(conn: Connection, space: int, *, memories: int, size: int) -> None:
+async def count_in(conn: Connection, space: int, *, memories: int = 0, messages: int = 0, size: int) -> None:
     """So many more, or fewer, and something has changed."""
     await conn.execute(
         """
-        UPDATE spaces SET memory_count = memory_count + %(memories)s, size_bytes = size_bytes + %(size)s,
+        UPDATE spaces SET memory_count = memory_count + %(memories)s, message_count = message_count + %(messages)s,
+                          size_bytes = size_bytes + %(size)s,
                           changed_at = now(), revision = revision + 1
          WHERE account = %(account)s AND space = %(space)s
         """,
-        {"memories": memories, "size": size, "space": space},
+        {"memories": memories, "messages": messages, "size": size, "space": space},
     )
 
 

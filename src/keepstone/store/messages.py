@@ -135,6 +135,45 @@ async def with_preceding(conn: Connection, ids: Sequence[str], dependent: Sequen
     return {message.id: message for message in messages}
 
 
+async def page(
+    conn: Connection, space: int, *, after: tuple[datetime, int] | None, limit: int, speaker: str | None = None,
+    since: datetime | None = None, until: datetime | None = None,
+) -> list[KeptMessage]:  # fmt: skip
+    """In the order in which they were said, what comes behind `after`: of one speaker, from a time on, before another,
+    or all.
+    """
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        KeptMessage,
+        """
+        SELECT id, seq, client_id, speaker, text, at, reply_to, metadata FROM messages
+         WHERE account = %(account)s AND space = %(space)s
+           AND (%(at)s::timestamptz IS NULL OR (at, seq) > (%(at)s, %(last)s::bigint))
+           AND (%(speaker)s::text IS NULL OR speaker = %(speaker)s)
+           AND (%(since)s::timestamptz IS NULL OR at >= %(since)s)
+           AND (%(until)s::timestamptz IS NULL OR at < %(until)s)
+         ORDER BY at, seq LIMIT %(limit)s
+        """,
+        {
+            "space": space, "at": at, "last": last, "limit": limit, "speaker": speaker, "since": since, "until": until,
+        },
+    )  # fmt: skip
+
+
+async def last_times(conn: Connection, spaces: Sequence[int]) -> dict[int, datetime]:
+    """When somebody last spoke in each of these, as it was said."""
+    return await fetch_dict(
+        conn,
+        """
+        SELECT s.space, m.at FROM unnest(%(spaces)s::bigint[]) AS s (space)
+         CROSS JOIN LATERAL (SELECT at FROM messages WHERE account = %(account)s AND space = s.space
+                              ORDER BY at DESC, seq DESC LIMIT 1) m
+        """,
+        {"spaces": list(spaces)},
+    )
+
+
 async def still_there(conn: Connection, message_ids: Sequence[str]) -> bool:
     """Whether all of these are: what somebody said who was erased meanwhile is not."""
     return await fetch_value(

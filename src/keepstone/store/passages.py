@@ -47,9 +47,12 @@ async def insert(
 
 
 async def insert_columns(
-    conn: Connection, space: int, passages: PassageColumns, *, size: int | None = None, scheduled: bool = False
-) -> None:
-    """The same for passages that are ready for it. Their numbers grow in their order."""
+    conn: Connection, space: int, passages: PassageColumns, *, size: int | None = None, messages: int = 0,
+    scheduled: bool = False,
+) -> None:  # fmt: skip
+    """The same for passages that are ready for it. Their numbers grow in their order. `messages` is how many of a scope
+    they are the first of.
+    """
     await conn.execute(
         """
         WITH stored AS (
@@ -79,6 +82,7 @@ async def insert_columns(
             UPDATE spaces SET passages = passages + %(number)s, term_total = term_total + %(total)s,
                               foreign_text = foreign_text OR %(any_foreign)s, version = version + 1,
                               size_bytes = size_bytes + coalesce(%(size)s::bigint, 0),
+                              message_count = message_count + %(messages)s,
                               changed_at = CASE WHEN %(size)s::bigint IS NULL THEN changed_at ELSE now() END,
                               indexing_scheduled = indexing_scheduled OR %(scheduled)s
              WHERE account = %(account)s AND space = %(space)s RETURNING version
@@ -86,8 +90,11 @@ async def insert_columns(
         INSERT INTO space_changes (account, space, version, passages)
         SELECT %(account)s, %(space)s, version, (SELECT passages FROM numbered) FROM counted
         """,
-        {**passages.columns, "number": passages.number, "space": space, "size": size, "scheduled": scheduled},
-    )
+        {
+            **passages.columns, "number": passages.number, "space": space, "size": size, "messages": messages,
+            "scheduled": scheduled,
+        },
+    )  # fmt: skip
 
 
 def columns_of(passages: Sequence[NewPassage]) -> PassageColumns:

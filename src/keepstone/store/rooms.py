@@ -35,7 +35,8 @@ _ROOM: LiteralString = """
      WHERE s.account = %(account)s
 """
 _OF_USER: LiteralString = """
-    AND s.kind = 'room' AND s.part_of IS NULL AND (s.deleted_at IS NOT NULL) = %(deleted)s
+    AND s.kind = 'room' AND s.part_of IS NULL
+    AND CASE WHEN %(since)s::timestamptz IS NULL THEN s.deleted_at IS NULL ELSE s.deleted_at >= %(since)s END
     AND EXISTS (SELECT 1 FROM members m WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s)
 """
 _UTTERANCE: LiteralString = """
@@ -73,9 +74,9 @@ async def _room(conn: Connection, conditions: LiteralString, **params: Any) -> R
     return await fetch_one(conn, Room, f"{_ROOM} {conditions}", params)
 
 
-async def get(conn: Connection, room_id: str, user_id: str, *, deleted: bool = False) -> Room | None:
-    """If this user is in it."""
-    return await _room(conn, f"{_OF_USER} AND s.name = %(id)s", id=room_id, user=user_id, deleted=deleted)
+async def get(conn: Connection, room_id: str, user_id: str, *, since: datetime | None = None) -> Room | None:
+    """If this user is in it; with `since`, if it is in the trash since then or later."""
+    return await _room(conn, f"{_OF_USER} AND s.name = %(id)s", id=room_id, user=user_id, since=since)
 
 
 async def get_dm(conn: Connection, user_id: str, agent: str) -> Room | None:
@@ -88,9 +89,9 @@ async def by_space(conn: Connection, space: int) -> Room | None:
     return await _room(conn, "AND s.space = %(space)s AND s.deleted_at IS NULL", space=space)
 
 
-async def page(conn: Connection, user_id: str, page: PageRequest, *, deleted: bool = False) -> Page[Room]:
-    """Those that this user is in, the newest first."""
-    params = {"user": user_id, "deleted": deleted}
+async def page(conn: Connection, user_id: str, page: PageRequest, *, since: datetime | None = None) -> Page[Room]:
+    """Those that this user is in, the newest first; with `since`, those in the trash since then."""
+    params = {"user": user_id, "since": since}
     return await fetch_page(conn, Room, f"{_ROOM} {_OF_USER}", params, page, when="s.created_at", key="s.name")
 
 

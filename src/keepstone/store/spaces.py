@@ -1,9 +1,11 @@
 """Spaces and who is in them."""
 
 from collections.abc import Collection
+from datetime import datetime
 
+from keepstone.model.scope import Scope
 from keepstone.store import leftovers
-from keepstone.store.db import Connection, fetch_rows, fetch_value, insert_new_row, select_value, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value, insert_new_row, select_value, update_rows
 
 
 async def ensure(
@@ -18,6 +20,24 @@ async def ensure(
 async def find(conn: Connection, *, kind: str, name: str, owner: str | None) -> int | None:
     where = {"kind": kind, "name": name, "owner": owner, "deleted_at": None}
     return await select_value(conn, "spaces", "space", where)
+
+
+async def scopes(
+    conn: Connection, owner: str | None, *, after: tuple[datetime, int] | None, limit: int
+) -> list[Scope]:  # fmt: skip
+    """Of one user, or the account's own; the newest first."""
+    at, last = after or (None, None)
+    return await fetch_all(
+        conn,
+        Scope,
+        """
+        SELECT space, name AS scope_id, message_count AS messages, size_bytes, created_at FROM spaces
+         WHERE account = %(account)s AND kind = 'scope' AND owner IS NOT DISTINCT FROM %(owner)s
+           AND (%(at)s::timestamptz IS NULL OR (created_at, space) < (%(at)s, %(last)s::bigint))
+         ORDER BY created_at DESC, space DESC LIMIT %(limit)s
+        """,
+        {"owner": owner, "at": at, "last": last, "limit": limit},
+    )
 
 
 async def hold(conn: Connection, *, kind: str, name: str, owner: str | None) -> int:

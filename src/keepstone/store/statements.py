@@ -1,10 +1,25 @@
-"""What messages say of people, with the message each was taken from."""
+"""What messages say of people, with the message each was taken from, and what became of it since: the only module that
+writes either table.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import LiteralString
 
-from keepstone.store.db import Connection, fetch_all, fetch_column, insert_new_rows, update_rows
+from keepstone.model.page import Page, PageRequest
+from keepstone.model.statement import LONGEST_STATEMENT, KnownStatement, StatementVersion
+from keepstone.store.db import (
+    Connection,
+    fetch_all,
+    fetch_column,
+    fetch_one,
+    fetch_page,
+    fetch_value,
+    insert_new_rows,
+    select_column,
+    update_rows,
+)
 
 SURE = 0.9  # that a message took the place of another
 
@@ -25,6 +40,7 @@ class Noted:
     otherwise in other words.
     """
 
+    id: str
     message_id: str
     part: int
     subject: str
@@ -37,14 +53,17 @@ class Noted:
 
 
 async def unread(conn: Connection, space: int, *, limit: int) -> list[Unread]:
-    """Messages of the space that nobody has read for statements yet, in the order in which they came."""
+    """Messages of the space that nobody has read for statements yet, in the order in which they came. Only scopes are
+    asked what is known of people.
+    """
     return await fetch_all(
         conn,
         Unread,
         """
         SELECT m.seq, m.id, m.speaker, m.text, m.at, m.visibility
           FROM messages m JOIN spaces s USING (account, space)
-         WHERE m.account = %(account)s AND m.space = %(space)s AND m.seq > s.people_read AND m.role IS NULL
+         WHERE m.account = %(account)s AND m.space = %(space)s AND m.seq > s.people_read
+           AND s.kind = 'scope' AND m.role IS NULL
          ORDER BY m.seq LIMIT %(limit)s
         """,
         {"space": space, "limit": limit},
@@ -65,8 +84,9 @@ async def speakers(conn: Connection, space: int) -> list[str]:
 
 
 async def insert(conn: Connection, space: int, noted: Sequence[Noted], *, read_up_to: int) -> None:
-    """Keep them and remember how far was read. Done twice it changes nothing."""
-    await insert_new_rows(conn, "statements", [{"space": space, **asdict(statement)} for statement in noted])
+    """Keep them and remember how far was read. Of a message that was read before nothing is kept again, whatever has
+    become since of what it says: done twice it changes nothing.
+    """
     await conn.execute(
         """
         UPDATE spaces SET people_read = greatest(people_read, %(seq)s)
@@ -74,6 +94,12 @@ async def insert(conn: Connection, space: int, noted: Sequence[Noted], *, read_u
         """,
         {"seq": read_up_to, "space": space},
     )
+    if not noted:
+        return
+    messages = list({statement.message_id for statement in noted})
+    before = set(await select_column(conn, "statements", "message_id", {"message_id": messages}))
+    new = [statement for statement in noted if statement.message_id not in before]
+    await insert_new_rows(conn, "statements", [{"space": space, **asdict(statement)} for statement in new])
 
 
 async def end(conn: Connection, ended: Sequence[Noted]) -> None:
@@ -83,38 +109,178 @@ async def end(conn: Connection, ended: Sequence[Noted]) -> None:
         await update_rows(conn, "statements", this, {"ended_by": statement.ended_by})
 
 
+# What was not ended since, and what no later message surely took the place of, unless it says several things of them:
+# perhaps another of those was meant. What was taken back ends nothing.
+_STANDS: LiteralString = """
+    NOT EXISTS (
+        SELECT FROM messages m
+          JOIN statements e ON e.account = %(account)s AND e.message_id = m.id AND e.subject = t.subject
+                           AND e.deleted_at IS NULL
+         WHERE m.account = %(account)s AND m.id = t.ended_by
+           AND (%(until)s::timestamptz IS NULL OR m.at <= %(until)s))
+    AND NOT EXISTS (
+        SELECT FROM passages older
+          JOIN revisions r ON r.account = %(account)s AND r.space = %(space)s AND r.older = older.passage
+          JOIN passages newer ON newer.account = %(account)s AND newer.space = %(space)s AND newer.passage = r.newer
+         WHERE older.account = %(account)s AND older.source_kind = 'message'
+           AND older.source_id = t.message_id AND older.part = 0 AND r.certainty >= %(sure)s
+           AND (%(until)s::timestamptz IS NULL OR newer.at <= %(until)s)
+           AND NOT EXISTS (SELECT FROM statements other
+                            WHERE other.account = %(account)s AND other.message_id = t.message_id
+                              AND other.part <> t.part)
+           AND NOT EXISTS (SELECT FROM statements back
+                            WHERE back.account = %(account)s AND back.message_id = newer.source_id
+                              AND back.deleted_at IS NOT NULL))"""
+
+
 async def current(
     conn: Connection, space: int, subjects: Sequence[str], *, until: datetime | None, limit: int
 ) -> list[Noted]:
-    """Of each subject and key what was said last and was not ended since, the newest first. What a later message surely
-    took the place of is left out, unless it says several things of them: perhaps another of those was meant.
-    """
+    """Of each subject and key what was said last and still stands, the newest first."""
     return await fetch_all(
         conn,
         Noted,
-        """
+        f"""
         SELECT * FROM (
-            SELECT DISTINCT ON (subject, key) message_id, part, subject, kind, key, text, at, visibility, ended_by
+            SELECT DISTINCT ON (subject, key) id, message_id, part, subject, kind, key, text, at, visibility, ended_by
               FROM statements
-             WHERE account = %(account)s AND space = %(space)s AND subject = ANY(%(subjects)s)
+             WHERE account = %(account)s AND space = %(space)s AND subject = ANY(%(subjects)s) AND deleted_at IS NULL
                AND (%(until)s::timestamptz IS NULL OR at <= %(until)s)
              ORDER BY subject, key, at DESC, message_id DESC
-        ) newest
-         WHERE NOT EXISTS (
-            SELECT FROM messages m WHERE m.account = %(account)s AND m.id = newest.ended_by
-               AND (%(until)s::timestamptz IS NULL OR m.at <= %(until)s))
-           AND NOT EXISTS (
-            SELECT FROM passages older
-              JOIN revisions r ON r.account = %(account)s AND r.space = %(space)s AND r.older = older.passage
-              JOIN passages newer ON newer.account = %(account)s AND newer.space = %(space)s
-                                 AND newer.passage = r.newer
-             WHERE older.account = %(account)s AND older.source_kind = 'message'
-               AND older.source_id = newest.message_id AND older.part = 0 AND r.certainty >= %(sure)s
-               AND (%(until)s::timestamptz IS NULL OR newer.at <= %(until)s)
-               AND NOT EXISTS (SELECT FROM statements other
-                                WHERE other.account = %(account)s AND other.message_id = newest.message_id
-                                  AND other.part <> newest.part))
+        ) t
+         WHERE {_STANDS}
          ORDER BY at DESC LIMIT %(limit)s
         """,
         {"space": space, "subjects": list(subjects), "until": until, "limit": limit, "sure": SURE},
     )
+
+
+# ------------------------------------------------------------------------------------------- as people look at them
+
+_HOLDS: LiteralString = f"""(
+    t.deleted_at IS NULL
+    AND NOT EXISTS (SELECT FROM statements n
+                     WHERE n.account = %(account)s AND n.space = %(space)s AND n.subject = t.subject AND n.key = t.key
+                       AND n.deleted_at IS NULL AND (n.at, n.message_id) > (t.at, t.message_id))
+    AND {_STANDS})"""
+_KNOWN: LiteralString = f"""
+    SELECT t.id, t.subject, t.kind, t.key, t.text, t.at, t.version, t.deleted_at, {_HOLDS} AS holds,
+           t.message_id, m.client_id, m.speaker AS said_by, left(m.text, {LONGEST_STATEMENT}) AS said_text
+      FROM statements t JOIN messages m ON m.account = t.account AND m.id = t.message_id
+     WHERE t.account = %(account)s AND t.space = %(space)s AND NOT t.purged"""
+
+
+def _here(space: int) -> dict[str, object]:
+    return {"space": space, "until": None, "sure": SURE}
+
+
+async def page(
+    conn: Connection, space: int, request: PageRequest, *, subject: str | None, superseded: bool
+) -> Page[KnownStatement]:
+    """What is known of this person, or of everybody, said last first; also what no longer holds, if that is wanted."""
+    return await fetch_page(
+        conn,
+        KnownStatement,
+        f"""{_KNOWN} AND t.deleted_at IS NULL AND (%(subject)s::text IS NULL OR t.subject = %(subject)s)
+            AND (%(superseded)s OR {_HOLDS})""",
+        {**_here(space), "subject": subject, "superseded": superseded},
+        request,
+        when="t.at",
+        key="t.id",
+    )
+
+
+async def trash(
+    conn: Connection, space: int, request: PageRequest, *, subject: str | None, since: datetime
+) -> Page[KnownStatement]:
+    """What was taken back since then, the latest first."""
+    return await fetch_page(
+        conn,
+        KnownStatement,
+        f"""{_KNOWN} AND t.deleted_at >= %(since)s AND (%(subject)s::text IS NULL OR t.subject = %(subject)s)""",
+        {**_here(space), "subject": subject, "since": since},
+        request,
+        when="t.deleted_at",
+        key="t.id",
+    )
+
+
+async def get(conn: Connection, space: int, statement_id: str) -> KnownStatement | None:
+    """Whatever its state, as long as its words are there."""
+    return await fetch_one(
+        conn, KnownStatement, f"{_KNOWN} AND t.id = %(id)s", {**_here(space), "id": statement_id}
+    )  # fmt: skip
+
+
+async def same(conn: Connection, space: int, statement: KnownStatement) -> list[str]:
+    """This one, and those that said the same before it and are in the same state: taken back at the same moment, or
+    there. Else what is corrected would come up again out of an older message.
+    """
+    return await fetch_column(
+        conn,
+        """
+        SELECT id FROM statements
+         WHERE account = %(account)s AND space = %(space)s AND subject = %(subject)s AND key = %(key)s
+           AND text = %(text)s AND deleted_at IS NOT DISTINCT FROM %(deleted_at)s
+           AND (at <= %(at)s OR deleted_at IS NOT NULL)
+         ORDER BY at DESC, id DESC
+        """,
+        {
+            "space": space, "subject": statement.subject, "key": statement.key, "text": statement.text,
+            "deleted_at": statement.deleted_at, "at": statement.at,
+        },
+    )  # fmt: skip
+
+
+async def rewrite(
+    conn: Connection, ids: Sequence[str], change: str, changed_by: str | None, columns: Mapping[str, object]
+) -> None:
+    """Set these columns, as another version of each. What was read out of the message is the first."""
+    these = {"ids": list(ids), "change": change, "by": changed_by}
+    await conn.execute(
+        """
+        INSERT INTO statement_versions (account, space, statement_id, version, change, subject, text, visibility,
+                                        changed_at)
+        SELECT t.account, t.space, t.id, t.version, 'created', t.subject, t.text, t.visibility, m.recorded_at
+          FROM statements t JOIN messages m ON m.account = t.account AND m.id = t.message_id
+         WHERE t.account = %(account)s AND t.id = ANY(%(ids)s) AND t.version = 1
+        ON CONFLICT DO NOTHING
+        """,
+        these,
+    )
+    await update_rows(conn, "statements", {"id": list(ids)}, columns)
+    await conn.execute(
+        """
+        WITH counted AS (
+            UPDATE statements SET version = version + 1 WHERE account = %(account)s AND id = ANY(%(ids)s)
+            RETURNING account, space, id, version, subject, text, visibility)
+        INSERT INTO statement_versions (account, space, statement_id, version, change, subject, text, visibility,
+                                        changed_by)
+        SELECT account, space, id, version, %(change)s, subject, text, visibility, %(by)s
+          FROM counted WHERE account = %(account)s
+        """,
+        these,
+    )
+
+
+async def versions(conn: Connection, statement_id: str) -> list[StatementVersion]:
+    """The latest first. One that nobody changed is as it was read."""
+    return await fetch_all(
+        conn,
+        StatementVersion,
+        """
+        SELECT version, change, subject, text, changed_by, changed_at FROM statement_versions
+         WHERE account = %(account)s AND statement_id = %(id)s
+        UNION ALL
+        SELECT t.version, 'created', t.subject, t.text, NULL, m.recorded_at
+          FROM statements t JOIN messages m ON m.account = %(account)s AND m.id = t.message_id
+         WHERE t.account = %(account)s AND t.id = %(id)s AND t.version = 1
+         ORDER BY version DESC
+        """,
+        {"id": statement_id},
+    )
+
+
+async def purge(conn: Connection, days: int) -> int:
+    """The words of what was taken back that long ago, of all accounts. Needs no scope."""
+    return await fetch_value(conn, "SELECT purge_statements(%(days)s)", {"days": days})

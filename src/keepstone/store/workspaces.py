@@ -1,5 +1,6 @@
 """Workspaces, as spaces with members, each with the library of its files beside it."""
 
+from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.workspace import Member, Role, Workspace
@@ -63,10 +64,10 @@ async def default_of(conn: Connection, user_id: str) -> Workspace | None:
     return await fetch_one(conn, Workspace, f"{_SEEN} AND s.owner = %(user)s", {"user": user_id})
 
 
-async def in_trash(conn: Connection, user_id: str) -> list[Workspace]:
-    return await fetch_all(
-        conn, Workspace, f"{_SEEN} AND s.deleted_at IS NOT NULL ORDER BY s.deleted_at DESC", {"user": user_id}
-    )
+async def in_trash(conn: Connection, user_id: str, since: datetime) -> list[Workspace]:
+    """What was deleted since then. All who were in it see that it was, and one of its owners can bring it back."""
+    query: LiteralString = f"{_SEEN} AND s.deleted_at >= %(since)s ORDER BY s.deleted_at DESC"
+    return await fetch_all(conn, Workspace, query, {"user": user_id, "since": since})
 
 
 async def rename(conn: Connection, space: int, name: str, by: str | None) -> None:

@@ -250,11 +250,13 @@ BEGIN
                  WHERE v.account = of_account AND v.state = 'serving'),
                -- From one to the next through the index: there may be many statements of each.
                ARRAY(WITH RECURSIVE noted (subject) AS (
-                         (SELECT t.subject FROM statements t WHERE t.account = of_account AND t.space = here
+                         (SELECT t.subject FROM statements t
+                           WHERE t.account = of_account AND t.space = here AND t.deleted_at IS NULL
                            ORDER BY t.subject LIMIT 1)
                          UNION ALL
                          SELECT (SELECT t.subject FROM statements t
                                   WHERE t.account = of_account AND t.space = here AND t.subject > noted.subject
+                                    AND t.deleted_at IS NULL
                                   ORDER BY t.subject LIMIT 1)
                            FROM noted WHERE noted.subject IS NOT NULL)
                      SELECT subject FROM noted WHERE subject IS NOT NULL LIMIT 1000),
@@ -511,6 +513,23 @@ AS $$
         SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job',
                CASE WHEN kind IN ('chat', 'entity', 'semantic') THEN 'memory' ELSE kind END || '.purge', id
           FROM gone)
+    SELECT count(*) FROM gone
+$$;
+
+-- The same for statements, of all accounts. What is left says that one was taken back, so that whoever reads the message
+-- again does not make it again; its words, and whom it was about, are gone.
+CREATE OR REPLACE FUNCTION purge_statements(days int) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    WITH gone AS (
+        UPDATE statements SET subject = '', key = '', text = '', purged = true
+         WHERE deleted_at < now() - make_interval(days => days) AND NOT purged
+        RETURNING account, id),
+    forgotten AS (
+        DELETE FROM statement_versions v USING gone g WHERE v.account = g.account AND v.statement_id = g.id),
+    noted AS (
+        INSERT INTO audit (account, id, via, action, object_id)
+        SELECT account, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', 'statement.purge', id FROM gone)
     SELECT count(*) FROM gone
 $$;
 

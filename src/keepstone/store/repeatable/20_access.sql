@@ -33,7 +33,7 @@ DECLARE
         'serving_models', 'accounts_served_by', 'delete_retired_vectors',
         -- the jobs'
         'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
-        'purge_workspaces', 'purge_entities', 'purge_audit', 'forget_expired_logins', 'forget_space_changes'];
+        'purge_workspaces', 'purge_entities', 'purge_statements', 'purge_audit', 'forget_expired_logins', 'forget_space_changes'];
 BEGIN
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
     FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,
@@ -70,8 +70,9 @@ DECLARE
         'spaces', part_reached, 'members', reached, 'agents', in_account, 'rooms', reached,
         'room_agents', reached, 'entities', reached,
         -- what is kept in a place
-        'messages', in_sight, 'message_versions', in_sight, 'trashed_messages', in_sight, 'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight,
-        'summaries', in_sight, 'statements', in_sight, 'documents', in_sight, 'document_versions', in_sight,
+        'messages', in_sight, 'message_versions', in_sight, 'trashed_messages', in_sight,
+        'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight, 'summaries', in_sight,
+        'statements', in_sight, 'statement_versions', in_sight, 'documents', in_sight, 'document_versions', in_sight,
         'passages', in_sight, 'chats', in_space, 'threads', in_space, 'distillations', in_space, 'tool_calls', in_space,
         -- numbers and words that mean something only together with a row above
         'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space,

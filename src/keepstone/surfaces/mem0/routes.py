@@ -187,7 +187,16 @@ async def mem0_history(services: Used, principal: Caller, memory_id: str) -> lis
     ]
 
 
-_memories.one("POST", f"{_MEMORY}restore/", entity_memories.restore, "mem0_restore", "A memory out of the trash")
+@router.post(
+    "/v1/memories/{memory_id:mem}/restore/", summary="A memory out of the trash, or back to an earlier version"
+)
+async def mem0_restore(
+    services: Used, principal: Caller, memory_id: str, body: wire.Mem0RestoreIn | None = None
+) -> wire.Mem0MemoryOut:
+    version = None if body is None else body.version
+    return wire.Mem0MemoryOut.of(await entity_memories.restore(services, principal, memory_id, version=version))
+
+
 _memories.one(
     "POST", f"{_MEMORY}revive/", entity_memories.revive, "mem0_revive",
     "What an update took the place of holds again, beside it",

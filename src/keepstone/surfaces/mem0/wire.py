@@ -88,6 +88,13 @@ class Mem0TrashIn(Mem0Request):
     filters: Filters = None
 
 
+class Mem0RestoreIn(Wire):
+    version: Annotated[
+        int | None,
+        Field(ge=1, le=2**31 - 1, description="What it said then, by its history. Without it: out of the trash."),
+    ] = None
+
+
 class Mem0SearchIn(Mem0Request):
     query: Annotated[str, Field(min_length=1, max_length=100_000)]
     filters: Filters = None
@@ -189,6 +196,7 @@ class Mem0TrashOut(BaseModel):
 class Mem0VersionOut(Shown):
     id: str
     memory_id: str
+    version: int
     old_memory: str | None
     new_memory: str | None
     event: str
@@ -234,7 +242,7 @@ def show_version(memory: EntityMemory, before: Version | None, version: Version)
     gone = version.change == "deleted"
     was_gone = before is not None and before.change == "deleted"
     return Mem0VersionOut.of(
-        memory, id=f"{memory.id}:{version.version}", memory_id=memory.id,
+        memory, id=f"{memory.id}:{version.version}", memory_id=memory.id, version=version.version,
         old_memory=None if before is None or was_gone else before.content, new_memory=None if gone else version.content,
         event=EVENTS[version.change], metadata=version.metadata, categories=version.tags,
         updated_at=version.changed_at, is_deleted=gone,

@@ -1,21 +1,24 @@
-"""Scopes over REST: ingest, recall, ask."""
+"""Scopes over REST: ingest, recall, ask; which there are, and what was said in one."""
 
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
 from keepstone.engine.pack import Evidence
-from keepstone.memory import scopes
+from keepstone.memory import scope_lists, scopes
 from keepstone.model.ids import new_id
-from keepstone.model.message import Message
+from keepstone.model.message import KeptMessage, Message
+from keepstone.model.scope import Scope
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.errors import chosen_request_id
 from keepstone.surfaces.http.router import Router
-from keepstone.surfaces.http.wire import Name, Shown, Time, Wire, fields_of
+from keepstone.surfaces.http.routes import Routes
+from keepstone.surfaces.http.scope_ids import ScopeInPath
+from keepstone.surfaces.http.wire import Name, PageOut, Paging, Shown, Time, Wire, fields_of, refuse, show_page
 
 router = Router(prefix="/v1", tags=["scopes"])
 
@@ -95,6 +98,38 @@ class AskOut(Shown):
     evidence: list[EvidenceOut]
     abstained: bool = Field(description="Nothing here answers the question.")
     usage: UsageOut
+
+
+class ScopeOut(fields_of(Scope, "scope_id messages size_bytes created_at last_at")):
+    messages: int = Field(description="How many were ever ingested into it.")
+    last_at: Time | None = Field(description="When somebody last spoke in it.")
+
+
+class ScopeMessageOut(fields_of(KeptMessage, "speaker text reply_to metadata")):
+    message_id: str = Field(validation_alias="id")
+    id: str | None = Field(validation_alias="client_id", description="Yours, if it came with one.")
+    ts: Time = Field(validation_alias="at")
+
+
+_scopes = Routes(router, ScopeOut)
+_scopes.page("/scopes", scope_lists.list_scopes, "list_scopes", "The caller's scopes, the newest first")
+
+
+@router.get("/scopes/{scope_id:scope}/messages", summary="What was said in a scope, in order")
+async def list_scope_messages(
+    services: Used,
+    principal: Caller,
+    scope_id: ScopeInPath,
+    page: Paging,
+    speaker: Annotated[str | None, Query(max_length=255, description="Only what they said.")] = None,
+    since: Annotated[Time | None, Query(alias="from", description="Said at this time or later.")] = None,
+    until: Annotated[Time | None, Query(alias="to", description="Said before this time.")] = None,
+) -> PageOut[ScopeMessageOut]:
+    refuse("speaker", speaker)
+    said = await scope_lists.list_messages(
+        services, principal, scope_id, page, speaker=speaker, since=since, until=until
+    )  # fmt: skip
+    return show_page(said, ScopeMessageOut.of)
 
 
 @router.post("/ingest", status_code=202, summary="Append messages to a scope")
