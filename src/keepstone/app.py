@@ -39,6 +39,7 @@ from keepstone.surfaces.rest import (
     rooms,
     scopes,
     stores,
+    traces,
     usage,
     users,
 )
@@ -74,6 +75,7 @@ def _routes() -> list[BaseRoute]:
         facts,
         graphs,
         stores,
+        traces,
         usage,
         console,
         chat,

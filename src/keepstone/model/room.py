@@ -52,7 +52,9 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """A message of a room. `user` is who said it: a user's id, or None with an `agent`."""
+    """A message of a room. `user` is who said it: a user's id, or None with an `agent`. `trace_id` is the trace of the
+    prompt that it answers.
+    """
 
     id: str
     seq: int
@@ -63,6 +65,7 @@ class Utterance:
     ts: datetime
     thread_id: str | None
     attachments: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

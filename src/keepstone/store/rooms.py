@@ -39,7 +39,8 @@ _OF_USER: LiteralString = """
     AND EXISTS (SELECT 1 FROM members m WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s)
 """
 _UTTERANCE: LiteralString = """
-    SELECT m.id, m.seq, m.user_id AS "user", m.agent, m.speaker AS name, m.text, m.at AS ts, m.thread_id, m.attachments
+    SELECT m.id, m.seq, m.user_id AS "user", m.agent, m.speaker AS name, m.text, m.at AS ts, m.thread_id, m.attachments,
+           m.metadata ->> 'trace_id' AS trace_id
       FROM messages m
      WHERE m.account = %(account)s
 """
@@ -242,6 +243,7 @@ async def say(
         "thread_id": message.thread_id,
         "visibility": room.visibility,
         "attachments": Jsonb(message.attachments),
+        "metadata": Jsonb({"trace_id": message.trace_id} if message.trace_id else {}),
     }
     seq: int = await insert_returning(conn, "messages", values, "seq")
     await conn.execute(
