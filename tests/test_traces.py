@@ -2,7 +2,8 @@
 still can.
 """
 
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +17,11 @@ from keepstone.app import make_app
 from keepstone.engine.traced import cut_up
 from keepstone.jobs import tasks
 from keepstone.model.ids import is_id
+from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.services import Services
 from keepstone.store import trace_log
 from rooms import compose, make_agent, make_room, prompt, remember, say
+from upstream import Answer, ScriptedUpstream, chunks, completion, events, response, says, streamed
 from workspaces import Auth, call, keep, let_in, make_chat, make_workspace
 
 SAID = [
@@ -168,6 +171,69 @@ async def test_a_composition_is_kept_word_for_word(client: httpx.AsyncClient, wo
     assert trace["tokens"] == answer["tokens"]["prompt"]
     assert trace["parameters"]["sections"] == answer["sections"]
     assert "Olga is afraid of the sea." in {candidate["text"] for candidate in trace["candidates"]}
+
+
+@pytest.fixture(scope="module")
+def scripted() -> Generator[ScriptedUpstream]:
+    made = ScriptedUpstream()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+async def talking(services: Services, scripted: ScriptedUpstream) -> AsyncGenerator[httpx.AsyncClient]:
+    """A server with a language model."""
+    upstream = OpenAIUpstream(scripted.url, "sk-of-the-operator", "small")
+    settings = replace(services.settings, inject_relevance=0.01)
+    async with http(make_app(replace(services, upstream=upstream, settings=settings))) as client:
+        yield client
+    await upstream.close()
+
+
+FERRY = "When does the ferry leave?"
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_is_injected_is_kept_and_the_answer_names_it(
+    talking: httpx.AsyncClient, scripted: ScriptedUpstream, world: World, path: str, stream: bool
+) -> None:
+    auth = world.owner.auth
+    workspace = await make_workspace(talking, auth)
+    await keep(talking, auth, workspace, "The ferry leaves at nine.")
+    chat = await make_chat(talking, auth, workspace)
+    answers: dict[Any, Answer] = {
+        ("chat/completions", False): completion("At nine."), ("chat/completions", True): streamed(*chunks("At nine.")),
+        ("responses", False): response(says("At nine.")), ("responses", True): streamed(*events(says("At nine."))),
+    }  # fmt: skip
+    scripted.script(answers[path, stream])
+    asked = {"messages": [{"role": "user", "content": FERRY}], "input": FERRY, "stream": stream}
+    body = {name: asked[name] for name in ({"messages", "stream"} if path != "responses" else {"input", "stream"})}
+    answer = await talking.post(f"/v1/{path}", json=body, headers=auth | {"X-Keepstone-Chat": chat})
+    assert answer.is_success
+    trace = await trace_of(talking, auth, answer.headers["x-keepstone-trace"])
+    assert (trace["kind"], trace["space"], trace["question"]) == ("injection", workspace, FERRY)
+    assert "The ferry leaves at nine." in handed(trace)
+    assert json.dumps(handed(trace))[1:-1] in scripted.received[-1].body.decode()
+    [candidate] = trace["candidates"]
+    assert (candidate["left_out"], candidate["text"]) == (None, "The ferry leaves at nine.")
+    said = (await call(talking, auth, "GET", f"/chats/{chat}/messages"))["items"][-1]
+    assert said["role"] == "assistant"
+    assert said["metadata"]["trace_id"] == trace["id"]
+
+
+async def test_the_dashboards_conversation_names_the_trace_of_its_answer(
+    talking: httpx.AsyncClient, scripted: ScriptedUpstream, world: World
+) -> None:
+    auth = world.owner.auth
+    chat = await make_chat(talking, auth)
+    scripted.script(streamed(*chunks("At nine.")))
+    answer = await talking.post(f"/v1/chats/{chat}/messages", json={"content": FERRY}, headers=auth)
+    trace_id = answer.headers["x-keepstone-trace"]
+    assert f'"trace_id": "{trace_id}"' in answer.text
+    trace = await trace_of(talking, auth, trace_id)
+    assert trace["kind"] == "injection"
+    assert trace["surface"].endswith("/{chat_id}/messages")
 
 
 # --------------------------------------------------------------------------------------------------------- who reads it

@@ -1,6 +1,6 @@
 """What a recall and an answer from a scope were made of, in a trace's words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 from keepstone.engine.pack import Evidence, line
@@ -30,11 +30,13 @@ def of_recall(
 
 
 def of_answer(
-    matches: Matches, evidence: Sequence[Evidence], read: Sequence[Evidence], answer: str, zone: ZoneInfo
-) -> Described:
+    matches: Matches, evidence: Sequence[Evidence], read: Sequence[Evidence], outdated: Collection[str], answer: str,
+    zone: ZoneInfo,
+) -> Described:  # fmt: skip
     """`read` is what a model had before it: its words may be of any of that, so the answer is one piece. Without a
-    model it quotes, line by line.
+    model it quotes, line by line. `outdated` are ids of what no longer holds.
     """
+    superseded: dict[str, LeftOut] = dict.fromkeys(outdated, "superseded")
     used = {item.message_id for item in evidence}
     if read:
         handed = [HandedPiece(text=answer, sources=[item.message_id for item in read])]
@@ -42,4 +44,4 @@ def of_answer(
         lines = {item.message_id: line(item, zone, labelled=True) for item in evidence}
         used = {name for name, text in lines.items() if text in answer}
         handed = cut_up(answer, [((name,), lines[name]) for name in lines if name in used])
-    return Described(candidates=found(matches, used, otherwise="below_floor"), handed=handed)
+    return Described(candidates=found(matches, used, otherwise="below_floor", reasons=superseded), handed=handed)

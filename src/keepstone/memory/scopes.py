@@ -293,11 +293,11 @@ async def ask(
             read = evidence
             evidence = [evidence[number] for number in answered.cited] or evidence if text else []
         if not text:
-            trace.end(lambda: scope_traces.of_answer(matches, (), (), "", zone))
+            trace.end(lambda: scope_traces.of_answer(matches, (), (), outdated, "", zone))
             return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0, trace_id=trace.id)
         async with services.db.transaction(asked.place.scope) as conn:
             cost = await charge(services, conn, principal, "ask", call_id)
-        trace.end(lambda: scope_traces.of_answer(matches, evidence, read, text, zone))
+        trace.end(lambda: scope_traces.of_answer(matches, evidence, read, outdated, text, zone))
         return ScopeAnswer(answer=text, evidence=evidence, abstained=False, credits=cost, trace_id=trace.id)
 
     parameters = ["ask", scope_id, question, as_of, max_tokens]
