@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from capsules import rows
 from conftest import World, http
 from graphs import store as store_node
+from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.engine.traced import cut_up
 from keepstone.jobs import tasks
@@ -20,6 +22,7 @@ from keepstone.model.ids import is_id
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.services import Services
 from keepstone.store import trace_log
+from keepstone.store.db import fetch_value
 from rooms import compose, make_agent, make_room, prompt, remember, say
 from upstream import Answer, ScriptedUpstream, chunks, completion, events, response, says, streamed
 from workspaces import Auth, call, keep, let_in, make_chat, make_workspace
@@ -250,6 +253,22 @@ async def test_nobody_but_who_asked_reads_a_trace(client: httpx.AsyncClient, wor
     for_olga = world.service_auth | {"X-Keepstone-User": world.owner.user.id}
     assert (await trace_of(client, for_olga, trace_id))["question"]
     assert [line["id"] for line in await listed(client, for_olga)] == [trace_id]
+
+
+async def test_the_database_itself_shows_a_trace_to_its_readers_alone(
+    services: Services, client: httpx.AsyncClient, world: World
+) -> None:
+    await ingest(client, world.owner.auth)
+    await recall(client, world.owner.auth)
+    await services.traces.flush()
+    olga, scope = world.owner.user, account_scope(world.owner.principal)
+    for reader, number in ((None, 0), (world.member.user.id, 0), (olga.id, 1)):
+        async with services.db.transaction(replace(scope, reader=reader)) as conn:
+            assert await fetch_value(conn, "SELECT count(*) FROM traces WHERE account = %(account)s") == number
+    for change in ("UPDATE traces SET readers = '{}'", "DELETE FROM traces"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with services.db.transaction(replace(scope, reader=olga.id)) as conn:
+                await conn.execute(change.encode())
 
 
 async def test_what_a_service_key_asked_for_nobody_is_the_accounts(client: httpx.AsyncClient, world: World) -> None:

@@ -30,7 +30,7 @@ _WITHOUT_REQUEST = "(none)"  # a job, or the command line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class TraceDescription:
     """What came of it. `people` are users who are named or quoted."""
 
     candidates: Sequence[TraceCandidate] = ()
@@ -44,7 +44,6 @@ class TraceDraft:
     """`id` is None where no traces are kept: then all of this does nothing."""
 
     id: str | None
-    account: int
     log: TraceLog
     at: datetime
     kind: TraceKind
@@ -63,7 +62,7 @@ class TraceDraft:
     marked: float = field(default_factory=time.perf_counter)
     steps: list[TraceStep] = field(default_factory=list[TraceStep])
     readers: Collection[str] = ()
-    describe: Callable[[], Described] = Described
+    describe: Callable[[], TraceDescription] = TraceDescription
 
     def step(self, name: str, tokens: int | None = None) -> None:
         """What came since the last step, or since the beginning, was this."""
@@ -77,18 +76,32 @@ class TraceDraft:
         self.space = space or next(iter(scope.spaces), None)
 
     def end(
-        self, describe: Callable[[], Described] = Described, *, tokens: int | None = None, readers: Collection[str] = ()
+        self,
+        describe: Callable[[], TraceDescription] = TraceDescription,
+        *,
+        tokens: int | None = None,
+        readers: Collection[str] = (),
     ) -> None:
         """It is answered. `readers` are users beside who asked who could see all of it."""
-        if self.id is None:
+        if self.id is None or self.scope is None:
             return
         self.describe, self.tokens, self.readers = describe, tokens, readers
         self.marked = time.perf_counter()
         self.log.put(self)
         name_trace(self.id)
 
+    @property
+    def _scope(self) -> ReadScope:
+        if self.scope is None:
+            raise RuntimeError("a trace is of some space")
+        return self.scope
+
+    @property
+    def account_scope(self) -> ReadScope:
+        return self._scope.bare
+
     def row(self) -> StoredTrace:
-        described = self.describe()
+        described, scope = self.describe(), self._scope
         candidates = [_cut_candidate(candidate) for candidate in described.candidates[:MOST_CANDIDATES]]
         handed, whole = _within(described.handed)
         quoted = [*(candidate.id for candidate in candidates), *(name for piece in handed for name in piece.sources)]
@@ -98,7 +111,7 @@ class TraceDraft:
             "question_id": self.question_id,
             "speaker": self.speaker and storable(self.speaker),
             "request_id": self.request_id,
-            "visibilities": list(self.scope.visibilities) if self.scope else [],
+            "visibilities": list(scope.visibilities),
             "parameters": _plain({**self.parameters, **described.parameters}),
             "steps": [asdict(step) for step in self.steps],
             "candidates": [_sparse(asdict(candidate)) for candidate in candidates],
@@ -114,7 +127,7 @@ class TraceDraft:
             readers=list(dict.fromkeys([self.reader, *self.readers])),
             people=sorted(set(described.people)),
             space=self.space or None,
-            spaces=[space for space in (self.scope.spaces if self.scope else ()) if space],
+            spaces=[space for space in scope.spaces if space],
             sources=list(dict.fromkeys(filter(None, quoted))),
             tokens=sum(tokens(piece.text or "") for piece in handed) if self.tokens is None else self.tokens,
             milliseconds=round(1000 * (self.marked - self.begun), 3),
@@ -129,7 +142,6 @@ def begin(
     request = request_under_way.get()
     return TraceDraft(
         id=new_id("trc") if services.settings.trace_days else None,
-        account=principal.account,
         log=services.traces,
         at=services.clock(),
         kind=kind,
@@ -166,7 +178,7 @@ def found(
 def of_search(
     first: Matches, handed: Mapping[str, tuple[str | None, str]], *, last: Matches | None = None,
     floor: float | None = None, worth: Sequence[Hit] | None = None,
-) -> Described:  # fmt: skip
+) -> TraceDescription:  # fmt: skip
     """A search that handed out what it found, each with whose it is. `worth` are the hits that were worth it, where
     their relevance alone does not say so.
     """
@@ -174,7 +186,7 @@ def of_search(
     if worth is not None:
         kept = {hit.source_id for hit in worth}
         unworthy = {hit.source_id: "below_floor" for hit in first.hits if hit.source_id not in kept}
-    return Described(
+    return TraceDescription(
         candidates=found(first, handed, last=last, floor=floor, reasons=unworthy),
         handed=[HandedPiece(text=text[:LONGEST_FOUND], sources=[name]) for name, (_, text) in handed.items()],
         people={user for user, _ in handed.values() if user is not None},

@@ -98,7 +98,7 @@ async def similar_to(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _FoundByMeaning:
     """What a search found; `first` is what it looked at, `last` the same after a second look."""
 
     capsules: list[FoundCapsule]
@@ -122,14 +122,14 @@ class _Found:
 async def _by_meaning(
     services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, limit: int, style: Style,
     floor: float,
-) -> _Found:  # fmt: skip
+) -> _FoundByMeaning:  # fmt: skip
     trace = traced.begin(services, principal, "search", text, limit=limit, min_relevance=floor)
     question = Question(text=text, speaker=None, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, wanted), any_language=True)
     trace.asked_of(asked.place.scope)
     trace.step("look up")
     if asked.place.empty:
-        return _Found(capsules=[], trace=trace, floor=floor)
+        return _FoundByMeaning(capsules=[], trace=trace, floor=floor)
     async with services.db.transaction(asked.place.scope) as conn:
         first = await lookup.find(conn, asked, limit=max(limit, CANDIDATES), style=style)
         matches = second_look.by_meaning(asked.question, first, floor)
@@ -144,7 +144,7 @@ async def _by_meaning(
         if hit.source_id in capsules
     ][:limit]
     trace.step("judge")
-    return _Found(capsules=shown, trace=trace, floor=floor, first=first, last=matches)
+    return _FoundByMeaning(capsules=shown, trace=trace, floor=floor, first=first, last=matches)
 
 
 async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:

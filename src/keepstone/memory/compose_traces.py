@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from keepstone.engine.search import Matches
-from keepstone.engine.traced import Described, TraceDraft, cut_up, found
+from keepstone.engine.traced import TraceDescription, TraceDraft, cut_up, found
 from keepstone.memory.audience import Audience
 from keepstone.memory.prompt import Composed, Layers
 from keepstone.model.trace import HandedPiece, LeftOut, TraceCandidate
@@ -30,7 +30,7 @@ def end_trace(trace: TraceDraft, audience: Audience, composed: Composed, layers:
     )
 
 
-def _described(audience: Audience, composed: Composed, layers: Layers, read: ReadLayers) -> Described:
+def _described(audience: Audience, composed: Composed, layers: Layers, read: ReadLayers) -> TraceDescription:
     [first, *said, asked] = composed.messages
     instructions = audience.agent.instructions
     quoted = [
@@ -42,7 +42,7 @@ def _described(audience: Audience, composed: Composed, layers: Layers, read: Rea
         for line, message in zip(said, layers.working[len(layers.working) - len(said) :], strict=True)
     ]
     own = HandedPiece(role=asked["role"], text=asked["content"], sources=[layers.said] if layers.said else [])
-    return Described(
+    return TraceDescription(
         candidates=_candidates(composed, read),
         handed=[*cut_up(first["content"], quoted, role=first["role"]), *words, own],
         people={person.user_id for person in audience.participants},

@@ -6,20 +6,20 @@ from zoneinfo import ZoneInfo
 from keepstone.engine.pack import Evidence, line
 from keepstone.engine.quotation import one_line
 from keepstone.engine.search import Matches
-from keepstone.engine.traced import Described, cut_up, found
+from keepstone.engine.traced import TraceDescription, cut_up, found
 from keepstone.model.trace import HandedPiece, LeftOut
 
 
 def of_recall(
     matches: Matches, evidence: Sequence[Evidence], people: Mapping[str, Sequence[str]], context: str, zone: ZoneInfo
-) -> Described:
+) -> TraceDescription:
     """Evidence that the context has no room for was still handed out beside it, and is marked for that."""
     turns = [turn for item in evidence for turn in (item, item.before) if turn is not None]
     lines = {turn.message_id: line(turn, zone) for turn in turns}
     facts = [fact for known in people.values() for fact in known]
     in_context = {name: text for name, text in lines.items() if text in context}
     no_room: dict[str, LeftOut] = {name: "no_room" for name in lines if name not in in_context}
-    return Described(
+    return TraceDescription(
         candidates=found(matches, in_context, otherwise="gone", reasons=no_room),
         handed=cut_up(
             context,
@@ -32,7 +32,7 @@ def of_recall(
 def of_answer(
     matches: Matches, evidence: Sequence[Evidence], read: Sequence[Evidence], outdated: Collection[str], answer: str,
     zone: ZoneInfo,
-) -> Described:  # fmt: skip
+) -> TraceDescription:  # fmt: skip
     """`read` is what a model had before it: its words may be of any of that, so the answer is one piece. Without a
     model it quotes, line by line. `outdated` are ids of what no longer holds.
     """
@@ -44,4 +44,4 @@ def of_answer(
         lines = {item.message_id: line(item, zone, labelled=True) for item in evidence}
         used = {name for name, text in lines.items() if text in answer}
         handed = cut_up(answer, [((name,), lines[name]) for name in lines if name in used])
-    return Described(candidates=found(matches, used, otherwise="below_floor", reasons=superseded), handed=handed)
+    return TraceDescription(candidates=found(matches, used, otherwise="below_floor", reasons=superseded), handed=handed)

@@ -19,7 +19,7 @@ from keepstone.model.trace import (
     HandedPiece,
     PlaceNow,
     StoredTrace,
-    Trace,
+    WholeTrace,
     TraceCandidate,
     TraceFilter,
     TraceLine,
@@ -48,7 +48,7 @@ async def list_traces(
         return await store.page(conn, principal.user_id, wanted, space, within, page)
 
 
-async def get(services: Services, principal: Principal, trace_id: str) -> Trace:
+async def get(services: Services, principal: Principal, trace_id: str) -> WholeTrace:
     """The whole of it, without what is no longer there or no longer theirs to see."""
     await services.traces.flush()
     async with services.db.transaction(_as_reader(principal)) as conn:
@@ -74,7 +74,7 @@ async def require_of(services: Services, principal: Principal, trace_id: str | N
         raise Malformed(f"The trace_id {message}. Nothing was stored.", fields={"trace_id": message})
 
 
-async def _get(conn: Connection, principal: Principal, trace_id: str) -> Trace | None:
+async def _get(conn: Connection, principal: Principal, trace_id: str) -> WholeTrace | None:
     row, within = await store.get(conn, trace_id), principal.reach.spaces
     if row is None or (within is not None and not (row.space and within.issuperset(row.spaces))):
         return None
@@ -107,7 +107,7 @@ def _seen(places: dict[int, PlaceNow], space: int, *, asked: bool) -> bool:
 def _shown(
     row: StoredTrace, here: PlaceNow | None, pieces: Sequence[HandedPiece], there: set[str], said: set[str], *,
     asked: bool,
-) -> Trace:  # fmt: skip
+) -> WholeTrace:  # fmt: skip
     """To another than who asked, what they may not see is not even named."""
     content, question_id = row.content, row.content["question_id"]
     candidates = [_read(TraceCandidate, candidate) for candidate in content["candidates"]]
@@ -118,7 +118,7 @@ def _shown(
         else HandedPiece(text=None, role=piece.role, sources=piece.sources if asked else [])
         for piece in pieces
     ]
-    return Trace(
+    return WholeTrace(
         id=row.id,
         at=row.at,
         kind=row.kind,

@@ -91,6 +91,11 @@ class ReadScope:
     reader: str | None = None
 
     @property
+    def bare(self) -> "ReadScope":
+        """The account's own records, and nothing of its spaces."""
+        return replace(self, spaces=(), visibilities=(), within=None, reader=None)
+
+    @property
     def whole(self) -> "ReadScope":
         """All that is in these spaces, whoever may see it: to read their numbers, never their texts."""
         return replace(self, visibilities=get_args(Visibility), within=None)

@@ -61,7 +61,7 @@ class TraceLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace(TraceLine):
+class WholeTrace(TraceLine):
     """`withheld` counts the pieces and candidates whose text is no longer shown; `cut` says that not all of it was
     kept.
     """

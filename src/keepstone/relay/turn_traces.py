@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from keepstone.engine.injection import MANY_NEED, InjectedBlock, InjectionCandidate, is_chatter
 from keepstone.engine.search import Hit
-from keepstone.engine.traced import Described, cut_up
+from keepstone.engine.traced import TraceDescription, cut_up
 from keepstone.memory.workspace_search import MayMatter
 from keepstone.model.chat import ChatMemory
 from keepstone.model.memory import Recalled
@@ -15,7 +15,7 @@ from keepstone.services import Services
 def injection_described(
     services: Services, said: str, found: MayMatter | None, memories: Sequence[Recalled[ChatMemory]],
     given: Sequence[InjectionCandidate], chosen: Collection[int], block: InjectedBlock, *, few: bool,
-) -> Described:  # fmt: skip
+) -> TraceDescription:  # fmt: skip
     """`memories` and `given` are the same in the same order; `chosen` were to stand there if there was room."""
     hits = {hit.source_id: hit for hit in found.matches.hits} if found and found.matches else {}
     floor = services.settings.inject_relevance if few else max(services.settings.inject_relevance, MANY_NEED)
@@ -41,7 +41,7 @@ def injection_described(
         TraceCandidate(id=memory.id, kind="memory", text=memory.content, left_out="superseded")
         for memory in (found.superseded if found else ())
     ]
-    return Described(
+    return TraceDescription(
         candidates=candidates,
         handed=cut_up(block.text, [((memories[number].memory.id,), line) for number, line in block.lines.items()]),
         people={item.memory.user_id for item in memories if item.memory.user_id is not None},

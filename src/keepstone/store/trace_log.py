@@ -26,7 +26,9 @@ SECONDS = 0.25  # until what came is written, so that several are written togeth
 
 class TraceInWaiting(Protocol):
     @property
-    def account(self) -> int: ...
+    def account_scope(self) -> ReadScope:
+        """Of the account that it is of."""
+        ...
 
     def row(self) -> StoredTrace:
         """As it is stored. Made in a thread: it is work, and nobody waits for it."""
@@ -83,11 +85,11 @@ class TraceLog:
         kept = 0
         try:
             self._disk.require_room()
-            by_account: dict[int, list[StoredTrace]] = defaultdict(list)
+            by_account: dict[ReadScope, list[StoredTrace]] = defaultdict(list)
             for trace, row in zip(some, await asyncio.to_thread(_rows, some), strict=True):
-                by_account[trace.account].append(row)
-            for account, rows in by_account.items():
-                async with self._db.transaction(ReadScope(account=account)) as conn:
+                by_account[trace.account_scope].append(row)
+            for scope, rows in by_account.items():
+                async with self._db.transaction(scope) as conn:
                     written = await traces.insert(conn, rows)
                 kept += written
         except Exception as fault:  # the top of a loop: whatever it is, the next ones are tried
