@@ -46,13 +46,15 @@ NOBODYS = {
     "facts.scope_kind", "facts.visibility", "job_faults.error", "memories.kind", "memories.run_id",
     "memories.source_type", "memories.visibility", "memory_versions.change", "memory_versions.visibility",
     "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
-    "queries.degraded", "queries.filters", "traces.kind", "traces.surface", "spaces.kind", "statements.kind", "statements.visibility",
+    "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
+    "traces.kind", "traces.surface",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
     "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer",
     "vector_sets.model", "vector_sets.state",
     # ids and numbers
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
-    "traces.readers", "traces.people", "traces.sources", "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
+    "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
+    "traces.readers", "traces.people", "traces.sources",
     # digests and vectors
     "documents.sha256", "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
     "sessions.secret_hash", "second_factors.secret", "second_factors.recovery", "token_vectors.tokens",

@@ -19,11 +19,11 @@ from keepstone.model.trace import (
     HandedPiece,
     PlaceNow,
     StoredTrace,
-    WholeTrace,
     TraceCandidate,
     TraceFilter,
     TraceLine,
     TraceStep,
+    WholeTrace,
 )
 from keepstone.services import Services
 from keepstone.store import traces as store

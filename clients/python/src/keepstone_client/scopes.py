@@ -58,6 +58,7 @@ class Recalled:
     people: tuple[Person, ...]
     usage: Cost
     degraded: str | None = None  # `terms`: nothing could be found by meaning just now
+    trace_id: str | None = None  # what it was made of: `traces.get`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,7 @@ class Asked:
     evidence: tuple[Evidence, ...]
     abstained: bool  # nothing here answers the question
     usage: Cost
+    trace_id: str | None = None
 
 
 class Scopes(Resource[D]):
