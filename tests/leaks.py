@@ -166,6 +166,7 @@ PROBES: dict[str, Probe] = {
     "POST /v1/memory/capsules": Probe(json={"content_md": "a canary"}),
     "GET /v1/memory/capsules": Probe(params={"q": CANARY, "mode": "hybrid"}),
     "GET /v1/memory/capsules/related": Probe(params={"text": CANARY}),
+    "GET /v1/traces": Probe(params={"space": "{room_id}"}, names_it=True),
     "PATCH /v1/memory/capsules/{capsule_id}": Probe(json={"title": "renamed"}, control={"json": {"title": CANARY}}),
     "POST /v1/memory/capsules/delete-all": Probe(json={"confirm": "delete-all"}),
     "POST /v1/memory/capsules/merge": Probe(json={"ids": ["{other_capsule}"], "into": "{capsule_id}"}),
@@ -463,6 +464,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     asked = await graph_recall.recall(
         services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=NodeFilter(), min_relevance=0
     )
+    recalled = await scopes.recall(services, olga.principal, "team", speaker="olga", text=CANARY)
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
@@ -484,6 +486,7 @@ async def make_victim(services: Services, world: World) -> Victim:
             "entity_type": "user",
             "rest": "default/",
             "query_id": asked.query_id,
+            "trace_id": str(recalled.trace_id),
             "account_id": olga.principal.account_id,
             "slug": AGENT,
             "scope_kind": "user",
@@ -499,6 +502,7 @@ async def make_victim(services: Services, world: World) -> Victim:
             {
                 CANARY, olga.user.id, olga.user.email, olga.key_id, olga.key, key.id, key.prefix, service_key.id,
                 olga.principal.account_id, "192.0.2.99", *said.message_ids, *kept.values(), asked.query_id,
+                str(asked.trace_id), str(recalled.trace_id),
                 *(session.id for session in listed.items), *told.values(),
             }
         ),
@@ -797,10 +801,12 @@ async def walk(app: FastAPI, services: Services, world: World, database: str) ->
             findings.append(f"{label}: the walk does not know what to send")
         else:
             exercised.append((label, method, path))
+    await services.traces.flush()
     before = await belongings(database, victim)
     for label, method, path in exercised:
         for attacker in attackers:
             findings += await attack(app, label, method, path, victim, attacker)
+    await services.traces.flush()
     if await belongings(database, victim) != before:
         findings.append("something of the victim's was changed by somebody else")
     services.throttle.forgive("login:olga@example.org", all_of_them=True)
@@ -899,7 +905,9 @@ def filled(value: Any, objects: dict[str, str]) -> Any:
 
 
 async def belongings(database: str, victim: Victim) -> list[str]:
-    """Every row in the database that names the victim, but for the time of last use."""
+    """Every row in the database that names the victim, but for the time of last use, and for the traces of what others
+    asked with her words.
+    """
     found: list[str] = []
     async with await psycopg.AsyncConnection.connect(database) as conn:
         tables = await (await conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'keepstone'")).fetchall()
@@ -908,7 +916,12 @@ async def belongings(database: str, victim: Victim) -> list[str]:
                 continue
             query = sql.SQL("SELECT (to_jsonb(t) - 'last_used_at')::text FROM keepstone.{} t")
             rows = await (await conn.execute(query.format(sql.Identifier(table)))).fetchall()
-            found += [f"{table} {row}" for (row,) in rows if any(secret in row for secret in victim.secrets)]
+            found += [
+                f"{table} {row}"
+                for (row,) in rows
+                if any(secret in row for secret in victim.secrets)
+                and (table != "traces" or victim.objects["trace_id"] in row)
+            ]
     return sorted(found)
 
 

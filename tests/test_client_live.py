@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncGenerator, Generator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import assert_type
 
@@ -158,7 +159,13 @@ async def test_scopes_sync_and_async_say_the_same(keepstone: Keepstone, later: A
     again = await later.scopes.recall(
         "harbour", "When does the ferry leave?", speaker="Ben", explain=True, max_tokens=200
     )
-    assert again == found
+    assert again.trace_id not in {None, found.trace_id}
+    assert replace(again, trace_id=found.trace_id) == found
+    trace = keepstone.traces.get(str(found.trace_id))
+    assert trace.text == found.context
+    assert trace.candidates[0].id == found.evidence[0].message_id
+    listed = [one async for one in later.traces.list(kind="recall", space="scope:harbour", page_size=1)]
+    assert [one.id for one in listed] == [again.trace_id, found.trace_id]
     # Type checkers see the same for both clients, apart from the waiting.
     assert_type(found, Recalled)
     assert_type(again, Recalled)
@@ -274,6 +281,8 @@ def test_a_room_and_its_agents(keepstone: Keepstone) -> None:
     composed = keepstone.rooms.compose(room.id, "When do we leave?", agent="pilot", user=me.id)
     assert "at ten" in "".join(one.content for one in composed.messages)
     assert composed.filter.run_ids
+    told = keepstone.rooms.say(room.id, "At ten.", agent="pilot", trace_id=composed.trace_id)
+    assert keepstone.traces.get(str(told.trace_id)).space == room.id
     assert list(keepstone.rooms.summaries(room.id, tier="thread")) == []  # a job makes them
     assert list(keepstone.rooms.memories(room.id, agent="pilot")) == []
     assert keepstone.rooms.rename(room.id, "Wheelhouse").name == keepstone.rooms.get(room.id).name == "Wheelhouse"

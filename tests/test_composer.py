@@ -528,7 +528,7 @@ async def test_what_cannot_fit_at_all_is_told_so_and_changes_nothing(
 # ---------------------------------------------------------------------------------------------------- stores nothing
 
 
-async def test_composing_stores_nothing_but_a_compaction(
+async def test_composing_stores_nothing_but_a_compaction_and_a_trace(
     counting: httpx.AsyncClient, services: Services, world: World, database: str
 ) -> None:
     owner, member = world.owner, world.member
@@ -541,13 +541,16 @@ async def test_composing_stores_nothing_but_a_compaction(
     for auth in (owner.auth, member.auth):
         for where in (room, "scout"):
             await compose(counting, auth, where, "We decided to buy 17 oars. Remember that!")
-    assert await counts(database) == before
+    await services.traces.flush()
+    assert await counts(database) == before | {"traces": 4}
     await fill(counting, owner.auth, room, 20, first=20)
     await run_until_empty(services)
     before = await counts(database)
     assert (await compose(counting, owner.auth, room, "We decided to buy 17 oars."))["compacted"]
+    await services.traces.flush()
     after = await counts(database)
-    assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == {"summaries": 1}
+    added = {name: after[name] - before[name] for name in after if after[name] != before[name]}
+    assert added == {"summaries": 1, "traces": 1}
 
 
 # ------------------------------------------------------------------------------------------------ no prompt widens it

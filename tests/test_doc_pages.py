@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[int, tuple[str, ...]]] = {
             '"name":"Max"', '"ts":"2026-05-04T09:30:00Z"', '"layer":"working"', "the window has 300",
         ),
     ),
+    "traces": (12, ('"left_out":"over_limit"', '"kind":"composition"', '"trace_id":"trc_', "leaves at nine")),
     "workspaces": (
         60,
         (

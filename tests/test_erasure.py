@@ -49,6 +49,7 @@ NOBODYS = {
     "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
     "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
     "statement_versions.change", "statement_versions.visibility",
+    "traces.kind", "traces.surface",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
     "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer",
     "vector_sets.model", "vector_sets.state",
@@ -56,6 +57,7 @@ NOBODYS = {
     "trashed_messages.revived", "trashed_messages.revived_from",
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
     "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
+    "traces.readers", "traces.people", "traces.sources",
     # digests and vectors
     "documents.sha256", "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
     "sessions.secret_hash", "second_factors.secret", "second_factors.recovery", "token_vectors.tokens",

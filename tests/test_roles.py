@@ -42,6 +42,7 @@ CALLABLE = {
     "all_users": {WORKER_ROLE},
     "all_audit": {WORKER_ROLE},
     "purge_audit": {WORKER_ROLE},
+    "purge_traces": {WORKER_ROLE},
     "put_plan": {WORKER_ROLE},
     "usage_of_accounts": {WORKER_ROLE},
     "find_query": {WORKER_ROLE},

@@ -148,6 +148,10 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
             "INSERT INTO queries (id, graph_id, filters, max_results, min_relevance, returned, total, milliseconds)"
             " VALUES ('q', 'g', '{}', 1, 0, 0, 0, 1)"
         )
+        await conn.execute(
+            "INSERT INTO traces (id, at, kind, surface, readers, tokens, milliseconds, content)"
+            " VALUES ('t', now(), 'recall', '', '{}', 0, 1, '{}')"
+        )
         await services.queue.add(conn, "erase_user", account=account, user_id="usr_nobody")
     async with as_owner(database) as owner:
         await owner.execute(

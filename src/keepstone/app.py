@@ -41,6 +41,7 @@ from keepstone.surfaces.rest import (
     rooms,
     scopes,
     stores,
+    traces,
     usage,
     users,
 )
@@ -78,6 +79,7 @@ def _routes() -> list[BaseRoute]:
         facts,
         graphs,
         stores,
+        traces,
         usage,
         console,
         chat,

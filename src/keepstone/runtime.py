@@ -43,6 +43,7 @@ from keepstone.store.db import APP_ROLE, WORKER_ROLE, Database
 from keepstone.store.migrate import migrate
 from keepstone.store.queue import Queue
 from keepstone.store.roles import role_conninfo
+from keepstone.store.trace_log import TraceLog
 from keepstone.tallies import SharedMemory
 from keepstone.throttle import Throttle
 
@@ -142,7 +143,9 @@ async def opened(services: Services) -> AsyncGenerator[None]:
     providers = (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates)
     async with AsyncExitStack() as stack:
         stack.callback(services.tracer.close)
-        for closable in (services.db, services.queue, services.offload, services.resident, *providers):
+        for closable in (
+            services.db, services.queue, services.traces, services.offload, services.resident, *providers
+        ):  # fmt: skip
             if closable is not None:
                 stack.push_async_callback(closable.close)
         stack.callback(services.embedders.close)
@@ -178,16 +181,17 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, se
         judge = Judge(mapped=mapped_folder(settings)) if first is None else RemoteJudge(first)
     remote = first if settings.embeddings_provider == "builtin" else None  # others take no memory
     app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
-    metrics = Metrics()
+    metrics, disk = Metrics(), make_disk(settings)
+    db = Database(
+        app,
+        owner=conninfo,
+        worker=worker,
+        size=settings.database_pool,
+        statement_seconds=settings.database_statement_seconds,
+    )
     return Services(
         settings=settings,
-        db=Database(
-            app,
-            owner=conninfo,
-            worker=worker,
-            size=settings.database_pool,
-            statement_seconds=settings.database_statement_seconds,
-        ),
+        db=db,
         embedders=Embedders() if remote is None else RemoteEmbedders(remote),
         judge=judge,
         llm=make_model(settings),
@@ -199,7 +203,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, se
         working=RedisWorking(settings.redis_url) if settings.redis_url else None,
         queue=Queue(worker) if first is None else Queue(worker, size=1),
         clock=lambda: datetime.now(UTC),
-        disk=make_disk(settings),
+        disk=disk,
         throttle=Throttle(memory=seat.memory),
         rates=Rates(settings.redis_url, seat.memory),
         replies=Replies(seconds=RETRY_SECONDS, first=first and _Claims(first, "replies")),
@@ -209,6 +213,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, se
             resident_bytes(settings, seat.of), metrics, space_files(settings) if seat.of > 1 else None
         ),
         tracer=make_tracer(settings.otlp_endpoint),
+        traces=TraceLog(db, disk, metrics, several=seat.of > 1),
         hasher=hasher,
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
         jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,

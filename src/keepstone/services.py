@@ -24,6 +24,7 @@ from keepstone.resident import ResidentSpaces
 from keepstone.settings import Settings
 from keepstone.store.db import Database
 from keepstone.store.queue import Queue
+from keepstone.store.trace_log import TraceLog
 from keepstone.throttle import Throttle
 
 
@@ -48,6 +49,7 @@ class Services:
     notes: Replies  # what was told to the audit trail a moment ago, and is not told again
     metrics: Metrics
     tracer: Tracer
+    traces: TraceLog
     hasher: PasswordHasher
     jwt_secret: str
     jwks: PyJWKClient | None

@@ -292,6 +292,11 @@ class Settings:
         _one_of("makers", "members"),
     )
     audit_days: int = _setting(730, "How long a line of the audit trail is kept.", _at_least(1))
+    trace_days: int = _setting(
+        14,
+        "How long a trace is kept: what was asked, found and handed out. 0: none are kept.",
+        _at_least(0),
+    )
     session_days: int = _setting(30, "How long a browser stays signed in at most.", _at_least(1))
     session_idle_days: int = _setting(14, "How long a browser stays signed in that is not used.", _at_least(1))
     require_totp: bool = _setting(

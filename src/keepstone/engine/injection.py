@@ -6,8 +6,8 @@ finds it, whether it is a standing wish, and how likely a learned judge finds th
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -66,11 +66,14 @@ class InjectionCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedBlock:
-    """`wishes` and `recalled` are the places of what is in the `text` among the candidates."""
+    """`wishes` and `recalled` are the places of what is in the `text` among the candidates, `lines` the line of each
+    of them.
+    """
 
     text: str = ""
     wishes: tuple[int, ...] = ()
     recalled: tuple[int, ...] = ()
+    lines: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 def in_doubt(turn: str, candidates: Sequence[InjectionCandidate], *, few: bool) -> list[int]:
@@ -120,16 +123,18 @@ def put(
     spent += _COMMANDING if kept_wishes else 0
     kept, _ = _fitting(candidates, recalled, max_tokens - spent - _QUOTING, zone)
     parts: list[str] = []
+    lines: dict[int, str] = {}
     if kept_wishes:
         in_time = sorted(kept_wishes, key=lambda place: candidates[place].at)
-        lines = [_line(candidates[place], zone) for place in in_time]
+        lines = {place: _line(candidates[place], zone) for place in in_time}
         head = f"{_FOLLOW}{_LATER if len(lines) > 1 else ''} {zone_note(zone)}"
-        parts.append(quote_wishes("\n".join([head, *lines])))
+        parts.append(quote_wishes("\n".join([head, *lines.values()])))
     if kept:
         newest = max(kept, key=lambda place: candidates[place].at) if len(kept) > 1 else None
-        lines = [_line(candidates[place], zone, newest=place == newest) for place in kept]
-        parts.append(quote("\n".join([zone_note(zone), *lines])))
-    return InjectedBlock(text="\n\n".join(parts), wishes=tuple(kept_wishes), recalled=tuple(kept))
+        recalled_lines = {place: _line(candidates[place], zone, newest=place == newest) for place in kept}
+        parts.append(quote("\n".join([zone_note(zone), *recalled_lines.values()])))
+        lines |= recalled_lines
+    return InjectedBlock(text="\n\n".join(parts), wishes=tuple(kept_wishes), recalled=tuple(kept), lines=lines)
 
 
 def is_chatter(turn: str) -> bool:

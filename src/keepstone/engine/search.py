@@ -21,6 +21,7 @@ from keepstone.engine.gathered import CANDIDATES, TALK, Floats, Gathered, Search
 from keepstone.engine.late import weighted
 from keepstone.engine.question import EmbeddedQuestion, Question
 from keepstone.engine.when import asks_of, freshness, nearness
+from keepstone.model.trace import LeftOut
 from keepstone.resident import View
 from keepstone.store.candidates import ReadPassage, read
 from keepstone.store.db import Connection
@@ -49,9 +50,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matches:
-    """`degraded` says what was missing: `terms` means that nothing could be found by meaning."""
+    """`degraded` says what was missing: `terms` means that nothing could be found by meaning. `rest` is what else was
+    looked at.
+    """
 
     hits: list[Hit]
+    rest: "Rest | None" = None
     answerable: float = 0.0  # the probability that the space speaks of it at all
     degraded: str | None = None
     full_match: float = 0.0  # what the words of the question could give at most (BM25)
@@ -124,6 +128,34 @@ class Texts:
         return text_of[int(gathered.passage[best])]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What was read and is no hit: put into words only for whoever wants to know why. `believed` is by `order`."""
+
+    texts: Texts
+    scores: rank.Floats
+    best: Sequence[int]
+    order: Sequence[int]
+    believed: Sequence[float]
+    floor: float | None
+    several: bool
+
+    def hits(self) -> list[tuple[Hit, LeftOut]]:
+        """The best first; of what was not among the first of its kind nobody has said how relevant it is."""
+        believed = dict(zip(self.order, self.believed, strict=True))
+        last = self.best.index(self.order[-1]) if self.order else len(self.best)
+        found: list[tuple[Hit, LeftOut]] = []
+        for place, group in enumerate(self.best):
+            reason: LeftOut = "below_floor"
+            if group not in believed:
+                reason = "duplicate" if place < last and not self.several else "over_limit"
+            elif self.floor is None or believed[group] >= self.floor:
+                continue
+            if group in self.texts.rows:
+                found.append((_hit(self.texts, group, float(self.scores[group]), believed.get(group, 0.0)), reason))
+        return found
+
+
 async def find(
     conn: Connection,
     asked_of: AskedOf[SearchPlace],
@@ -167,6 +199,9 @@ async def find(
             for index, probability in zip(order, believed, strict=True)
             if floor is None or probability >= floor
         ],
+        rest=Rest(
+            texts=texts, scores=scores, best=best, order=order, believed=believed, floor=floor, several=style.several
+        ),
         answerable=answerable,
         degraded=degraded,
         full_match=FULL_MATCH * gathered.terms.total,

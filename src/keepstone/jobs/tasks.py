@@ -26,6 +26,7 @@ from keepstone.store import (
     sessions,
     spaces,
     statements,
+    traces,
     users,
     vectors,
     workspaces,
@@ -218,8 +219,11 @@ async def remove_old_jobs(services: Services) -> None:
 
 
 async def purge_memories(services: Services) -> None:
-    """Remove what has been in the trash or the cold tier for 30 days, and old lines of the audit trail."""
+    """Remove what has been in the trash or the cold tier for 30 days, old lines of the audit trail, and old traces:
+    these first, for they quote what goes.
+    """
     async with services.db.of_server() as conn:
+        await traces.purge(conn, services.settings.trace_days, TRASH_DAYS)
         await memories.purge(conn, TRASH_DAYS)
         await workspaces.purge(conn, TRASH_DAYS)
         await entities.purge(conn)

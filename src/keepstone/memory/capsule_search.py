@@ -1,17 +1,19 @@
 """Looking for capsules: by words, by meaning, or both; what is related to a text, and what says nearly the same."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Literal
 
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.engine import floors, lookup, second_look
+from keepstone.engine import floors, lookup, second_look, traced
 from keepstone.engine.bm25 import full_match, idf
 from keepstone.engine.embed import FirstVector
 from keepstone.engine.gathered import CANDIDATES, NOTES, SEVERAL_NOTES, SearchPlace, Style
 from keepstone.engine.question import Question
+from keepstone.engine.search import Matches
 from keepstone.engine.snippets import snippet
 from keepstone.engine.terms import terms
 from keepstone.errors import NotFound
@@ -39,6 +41,7 @@ class Results:
 
     page: Page[FoundCapsule]
     degraded: str | None = None
+    trace_id: str | None = None
 
 
 async def find(
@@ -52,14 +55,16 @@ async def find(
         return Results(page=await _literal(services, principal, text, wanted, page))
     style = Style(talk=False, words=mode == "hybrid", several=True)
     floor = floors.SEARCH if min_relevance is None else min_relevance
-    capsules, degraded = await _by_meaning(services, principal, text, wanted, page.limit, style, floor)
+    found = await _by_meaning(services, principal, text, wanted, page.limit, style, floor)
+    degraded = "literal" if found.degraded else None
     if degraded:
         every_word = await _literal(services, principal, text, wanted, page)
         if every_word.items or page.after is not None:
-            return Results(page=every_word, degraded="literal")
+            return Results(page=every_word, degraded=degraded, trace_id=found.hand_out(every_word.items))
         # A question in whole sentences: some of its words have to do.
-        capsules, _ = await _by_meaning(services, principal, text, wanted, page.limit, NOTES, min_relevance or 0.0)
-    return Results(page=Page(items=capsules, next_cursor=None), degraded="literal" if degraded else None)
+        found = await _by_meaning(services, principal, text, wanted, page.limit, NOTES, min_relevance or 0.0)
+    trace_id = found.hand_out(found.capsules)
+    return Results(page=Page(items=found.capsules, next_cursor=None), degraded=degraded, trace_id=trace_id)
 
 
 async def related(
@@ -69,8 +74,9 @@ async def related(
     """The few that fit to what is being written: for chips above an input."""
     wanted = store.CapsuleFilter(project_id=project_id)
     floor = floors.RELATED if min_relevance is None else min_relevance
-    capsules, _ = await _by_meaning(services, principal, text, wanted, RELATED, SEVERAL_NOTES, floor)
-    return capsules
+    found = await _by_meaning(services, principal, text, wanted, RELATED, SEVERAL_NOTES, floor)
+    found.hand_out(found.capsules)
+    return found.capsules
 
 
 async def similar_to(
@@ -91,27 +97,54 @@ async def similar_to(
     return sorted(similar, key=lambda capsule: (-capsule.similarity, capsule.id))[:_SHOWN_SIMILAR]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FoundByMeaning:
+    """What a search found; `first` is what it looked at, `last` the same after a second look."""
+
+    capsules: list[FoundCapsule]
+    trace: traced.TraceDraft
+    floor: float
+    first: Matches = field(default_factory=lambda: Matches(hits=[]))
+    last: Matches = field(default_factory=lambda: Matches(hits=[]))
+
+    @property
+    def degraded(self) -> bool:
+        """By words alone."""
+        return self.last.degraded is not None
+
+    def hand_out(self, shown: Sequence[FoundCapsule]) -> str | None:
+        """Ends the trace: this is what the caller gets. Returns its id."""
+        handed = {item.capsule.id: (item.capsule.user_id, item.capsule.content_md) for item in shown}
+        self.trace.end(lambda: traced.of_search(self.first, handed, last=self.last, floor=self.floor))
+        return self.trace.id
+
+
 async def _by_meaning(
     services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, limit: int, style: Style,
     floor: float,
-) -> tuple[list[FoundCapsule], bool]:  # fmt: skip
+) -> _FoundByMeaning:  # fmt: skip
+    trace = traced.begin(services, principal, "search", text, limit=limit, min_relevance=floor)
     question = Question(text=text, speaker=None, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, wanted), any_language=True)
+    trace.asked_of(asked.place.scope)
+    trace.step("look up")
     if asked.place.empty:
-        return [], False
+        return _FoundByMeaning(capsules=[], trace=trace, floor=floor)
     async with services.db.transaction(asked.place.scope) as conn:
-        matches = await lookup.find(conn, asked, limit=max(limit, CANDIDATES), style=style)
-        matches = second_look.by_meaning(asked.question, matches, floor)
+        first = await lookup.find(conn, asked, limit=max(limit, CANDIDATES), style=style)
+        matches = second_look.by_meaning(asked.question, first, floor)
         matches = replace(matches, hits=matches.hits[: max(limit, second_look.KEPT)])
         capsules = await memories.by_ids(conn, store.SHAPE, matches.ids)
+    trace.step("search")
     said = {name: (capsule.title, capsule.content_md) for name, capsule in capsules.items()}
     matches = await second_look.judged(services, asked.question, matches, said, floor)
     shown = [
         FoundCapsule(capsule=capsules[hit.source_id], relevance=hit.relevance, snippet=snippet(hit.window, text))
         for hit in second_look.above(matches, floor)
         if hit.source_id in capsules
-    ]
-    return shown[:limit], matches.degraded is not None
+    ][:limit]
+    trace.step("judge")
+    return _FoundByMeaning(capsules=shown, trace=trace, floor=floor, first=first, last=matches)
 
 
 async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:

@@ -12,15 +12,17 @@ from datetime import UTC, datetime
 from keepstone.access.meter import try_model
 from keepstone.access.principals import act_for
 from keepstone.access.readscope import account_scope
-from keepstone.engine import lookup
+from keepstone.engine import lookup, traced
 from keepstone.engine.gathered import NOTES, SearchPlace
 from keepstone.engine.nearness import nearest_first
 from keepstone.engine.pack import begins_at
 from keepstone.engine.question import EmbeddedQuestion
 from keepstone.engine.quotation import own_words
+from keepstone.engine.search import Matches
 from keepstone.engine.summarise import RoomLine, summarise
 from keepstone.engine.summarise_model import summarise_by_model
 from keepstone.memory.audience import Audience, dm_audience, room_audience
+from keepstone.memory.compose_traces import ReadLayers, end_trace
 from keepstone.memory.names import speaker_key, told_apart
 from keepstone.memory.prompt import SHARE, Composed, Layers, TokenCounts, as_message, fit, shrunk
 from keepstone.memory.rooms import recent_messages
@@ -47,39 +49,13 @@ async def compose(
 ) -> Composed:  # fmt: skip
     """The prompt for an agent of a room; without an `agent`, for the one whose direct messages are the place."""
     principal = await act_for(services, principal, user)
+    trace = traced.begin(services, principal, "composition", text, place=place, agent=agent, project_id=project_id)
     question = lookup.question(own_words(text), asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _settled(services, principal, place, agent, project_id))
-    audience = asked.place.audience
-    size = window or audience.agent.context_window
-    count = TokenCounts(services.tokenizer.count)
-
-    async def fitted(layers: Layers) -> Composed:
-        # In a thread: to count 40 long messages, or to read the vocabulary for the first time, takes a while.
-        return await asyncio.to_thread(fit, audience, layers, text, size, count)
-
-    layers = await _read(services, principal, asked, text, size)
-    if layers.compacted:
-        whole = await fitted(layers.uncompacted)
-        if whole.prompt_tokens <= FULL * size:
-            return whole
-    composed = await fitted(layers)
-    compacted = False
-    if composed.prompt_tokens > FULL * size and len(layers.working) > 1:
-        working = sum(count(message["content"]) + 4 for message in composed.messages[1:-1])
-        rest = composed.prompt_tokens - working
-        # Only an agent's own window leaves a trace: one that a caller asks for is for this prompt.
-        if size == audience.agent.context_window:
-            compacted = await _compact(services, principal, audience, layers, size, rest, count)
-            layers = await _read(services, principal, await _asked_again(services, asked), text, size)
-        else:
-            shorter = await _shortened(services, audience, layers, size, rest, count)
-            compacted, layers = shorter != layers, shorter
-    if layers.compacted:
-        texts = [own_words(message.text) for message in layers.compacted]
-        near = await nearest_first(asked.question, texts, account=principal.account)
-        layers = replace(layers, earlier=[layers.compacted[place] for place in near])
-    composed = shrunk(audience, layers, text, size, count, await fitted(layers))
-    return replace(composed, compacted=compacted)
+    trace.asked_of(asked.place.scope, asked.place.audience.room.space)
+    trace.step("look up")
+    composed = await _composed(services, principal, asked, text, window, trace)
+    return replace(composed, trace_id=trace.id)
 
 
 # ------------------------------------------------------------------------------------------------ the layers
@@ -112,6 +88,53 @@ async def _settled(
         return await _standing(conn, services, audience)
 
 
+async def _composed(
+    services: Services, principal: Principal, asked: lookup.AskedOf[_Standing], text: str, window: int | None,
+    trace: traced.TraceDraft,
+) -> Composed:  # fmt: skip
+    """What of the layers fits, compacted where it does not."""
+    audience = asked.place.audience
+    size = window or audience.agent.context_window
+    count = TokenCounts(services.tokenizer.count)
+
+    def ended(composed: Composed, layers: Layers, read: ReadLayers) -> Composed:
+        trace.step("fit", composed.prompt_tokens)
+        end_trace(trace, audience, composed, layers, read)
+        return composed
+
+    async def fitted(layers: Layers) -> Composed:
+        # In a thread: to count 40 long messages, or to read the vocabulary for the first time, takes a while.
+        return await asyncio.to_thread(fit, audience, layers, text, size, count)
+
+    read = await _read(services, principal, asked, text, size)
+    layers = read.layers
+    trace.step("search")
+    if layers.compacted:
+        whole = await fitted(layers.uncompacted)
+        if whole.prompt_tokens <= FULL * size:
+            return ended(whole, layers.uncompacted, read)
+    composed = await fitted(layers)
+    compacted = False
+    if composed.prompt_tokens > FULL * size and len(layers.working) > 1:
+        working = sum(count(message["content"]) + 4 for message in composed.messages[1:-1])
+        rest = composed.prompt_tokens - working
+        # Only an agent's own window leaves a trace: one that a caller asks for is for this prompt.
+        if size == audience.agent.context_window:
+            compacted = await _compact(services, principal, audience, layers, size, rest, count)
+            read = await _read(services, principal, await _asked_again(services, asked), text, size)
+            layers = read.layers
+        else:
+            shorter = await _shortened(services, audience, layers, size, rest, count)
+            compacted, layers = shorter != layers, shorter
+        trace.step("compact")
+    if layers.compacted:
+        texts = [own_words(message.text) for message in layers.compacted]
+        near = await nearest_first(asked.question, texts, account=principal.account)
+        layers = replace(layers, earlier=[layers.compacted[place] for place in near])
+    composed = shrunk(audience, layers, text, size, count, await fitted(layers))
+    return ended(replace(composed, compacted=compacted), layers, read)
+
+
 async def _asked_again(services: Services, asked: lookup.AskedOf[_Standing]) -> lookup.AskedOf[_Standing]:
     """The same question of the same audience, when what stands may have changed."""
     async with services.db.transaction(asked.place.scope) as conn:
@@ -134,7 +157,7 @@ async def _standing(conn: Connection, services: Services, audience: Audience) ->
 
 async def _read(
     services: Services, principal: Principal, asked: lookup.AskedOf[_Standing], text: str, size: int
-) -> Layers:
+) -> ReadLayers:
     """Each layer, in the audience's scope alone."""
     standing, compaction, audience = asked.place, asked.place.compaction, asked.place.audience
     latest = standing.latest
@@ -147,7 +170,7 @@ async def _read(
     said: str | None = None
     if working and (working[-1].user, working[-1].text) == (audience.user_id, text):
         said = working.pop().id  # it was said in the room already
-    return Layers(
+    layers = Layers(
         working=working,
         said=said,
         compacted=[message for message in latest[-PROMPTED:] if message.id in gone],
@@ -158,6 +181,7 @@ async def _read(
         structured=await _nearest_facts(asked.question, standing.structured, int(SHARE * size), principal.account),
         landmarks=standing.landmarks,
     )
+    return ReadLayers(layers=layers, matches=found.matches)
 
 
 def _spoken_by(asked: lookup.AskedOf[_Standing], name: str) -> lookup.AskedOf[_Standing]:
@@ -173,6 +197,7 @@ class _Found:
     semantic: list[RoomMemory]
     episodic: list[Summary]
     behind: dict[str, frozenset[str]]
+    matches: Matches | None = None
 
 
 async def _found(services: Services, asked: lookup.AskedOf[_Standing]) -> _Found:
@@ -192,7 +217,7 @@ async def _found(services: Services, asked: lookup.AskedOf[_Standing]) -> _Found
         short = [summary.id for summary in episodic if summary.message_count <= PROMPTED + 1]
         behind = await summaries.messages_behind(conn, short) if short else {}
     semantic = [memories[name] for name in of_kind["memory"] if name in memories and audience.lets(memories[name])]
-    return _Found(semantic=semantic[:RECALLED], episodic=episodic, behind=behind)
+    return _Found(semantic=semantic[:RECALLED], episodic=episodic, behind=behind, matches=matches)
 
 
 async def _nearest_facts(asked: EmbeddedQuestion, known: list[Fact], room: int, account: int) -> list[Fact]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine import lookup
+from keepstone.engine import lookup, traced
 from keepstone.engine.gathered import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.memory import shelf
 from keepstone.memory.workspace_search import worth_showing
@@ -40,17 +40,26 @@ async def find(
     """
     now = services.clock()
     question = lookup.question(query, asked_at=asked_at or now, zone=principal.timezone)
+    trace = traced.begin(services, principal, "search", query, limit=limit, min_relevance=floor)
     asked = await lookup.ask(services, question, _survey(services, principal, wanted, now, few))
+    trace.asked_of(asked.place.scope)
+    trace.step("look up")
     if asked.place.empty:
+        trace.end()
         return []
     async with services.db.transaction(asked.place.scope) as conn:
         many = limit if floor is not None else max(limit, _LOOKED_AT)
         enough = max(CANDIDATES, limit)
         matches = await lookup.find(conn, asked, limit=many, enough=enough, floor=floor, style=SEVERAL_NOTES)
-        hits = (matches.hits if floor is not None else worth_showing(matches.hits))[:limit]
+        worth = matches.hits if floor is not None else worth_showing(matches.hits)
+        hits = worth[:limit]
         memories = await store.by_ids(conn, [hit.source_id for hit in hits])
         await meter.charge(services, conn, principal, "memory_recall", new_id("qry"))
-    return shelf.recalled(hits, {name: memory for name, memory in memories.items() if memory.deleted_at is None})
+    recalled = shelf.recalled(hits, {name: memory for name, memory in memories.items() if memory.deleted_at is None})
+    trace.step("search")
+    handed = {item.memory.id: (principal.user_id, item.memory.content) for item in recalled}
+    trace.end(lambda: traced.of_search(matches, handed, worth=worth))
+    return recalled
 
 
 async def list_memories(

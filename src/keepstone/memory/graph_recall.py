@@ -6,7 +6,7 @@ from functools import partial
 
 from keepstone.access import meter
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine import floors, lookup, second_look
+from keepstone.engine import floors, lookup, second_look, traced
 from keepstone.engine.gathered import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import NotFound
 from keepstone.memory import shelf
@@ -32,6 +32,7 @@ class GraphRecall:
     total: int
     query_id: str
     degraded: str | None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +55,27 @@ async def recall(
     begun = time.perf_counter()
     query_id = new_id("qry")
     enough = max(CANDIDATES, max_results)
+    trace = traced.begin(
+        services, principal, "recall", query, query_id=query_id, max_results=max_results, min_relevance=min_relevance,
+        filters=wanted.filters or None, as_of=wanted.as_of,
+    )  # fmt: skip
     question = lookup.question(query, asked_at=wanted.as_of or services.clock(), zone=principal.timezone)
     survey = _survey(services, principal, graph_id, wanted, few, enough)
     asked = await lookup.ask(services, question, survey, any_language=True)
+    trace.asked_of(asked.place.scope)
+    trace.step("look up")
     async with services.db.transaction(asked.place.scope) as conn:
-        matches = await lookup.find(conn, asked, limit=COUNTED, count=COUNTED, enough=enough, style=SEVERAL_NOTES)
-        matches = second_look.by_meaning(asked.question, matches, min_relevance)
+        first = await lookup.find(conn, asked, limit=COUNTED, count=COUNTED, enough=enough, style=SEVERAL_NOTES)
+        matches = second_look.by_meaning(asked.question, first, min_relevance)
         nodes = await memories.by_ids(conn, store.SHAPE, matches.ids[: max(max_results, second_look.KEPT)])
+    trace.step("search")
     said = {name: (node.content,) for name, node in nodes.items()}
     matches = await second_look.judged(services, asked.question, matches, said, min_relevance)
+    trace.step("judge")
     relevant = second_look.above(matches, min_relevance)
     recalled = GraphRecall(
         results=shelf.recalled(relevant[:max_results], nodes), total=len(relevant), query_id=query_id,
-        degraded=matches.degraded,
+        degraded=matches.degraded, trace_id=trace.id,
     )  # fmt: skip
     async with services.db.transaction(asked.place.scope) as conn:
         graph = asked.place.graph
@@ -74,6 +83,9 @@ async def recall(
             conn, _noted(services, principal, graph, wanted, recalled, min_relevance, max_results, begun)
         )
         await meter.charge(services, conn, principal, "memory_recall", query_id)
+    trace.step("note")
+    handed = {item.memory.id: (item.memory.user_id, item.memory.content) for item in recalled.results}
+    trace.end(lambda: traced.of_search(first, handed, last=matches, floor=min_relevance))
     return recalled
 
 

@@ -28,6 +28,8 @@ class PromptSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
+    """`lines` are those of what is quoted in the first message, by its id; a compaction that is nowhere has none."""
+
     messages: list[dict[str, str]]
     sections: list[PromptSection]
     prompt_tokens: int
@@ -35,6 +37,8 @@ class Composed:
     compacted: bool
     run_ids: list[str]
     visibility: list[str]
+    lines: Mapping[str, str] = field(default_factory=dict[str, str])
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +168,7 @@ def _prompt(
         compacted=False,
         run_ids=audience.run_ids,
         visibility=audience.visibility,
+        lines={**landmarks, **kept["structured"], **episodic, **kept["earlier"], **kept["semantic"]},
     )
 
 

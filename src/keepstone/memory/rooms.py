@@ -15,6 +15,7 @@ from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, Malformed, NotFound
 from keepstone.memory.agents import find_agent
 from keepstone.memory.projects import require_project
+from keepstone.memory.traces import require_of
 from keepstone.model.ids import is_id, new_id
 from keepstone.model.memory import restorable_since
 from keepstone.model.message import check_said
@@ -37,7 +38,7 @@ _NOWHERE = 0  # a space that there is not
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMessage:
     """`user` or `agent` says it; without either, the caller. `client_id` is the caller's own: the same again changes
-    nothing.
+    nothing. `trace_id` is the trace of the prompt that it answers.
     """
 
     text: str
@@ -47,6 +48,7 @@ class NewMessage:
     thread_id: str | None = None
     attachments: tuple[dict[str, Any], ...] = ()
     client_id: str | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,7 @@ async def say(
 ) -> Utterance:
     """As oneself or as an agent that is there: in a room, or with `alone` in the direct messages with that agent."""
     principal = await act_for(services, principal, new.user)
+    await require_of(services, principal, new.trace_id, place)
     async with services.db.transaction(account_scope(principal)) as conn:
         room = await (find_dm(conn, principal, place, make=True) if alone else find_room(conn, principal, place))
         if new.agent is not None and new.agent not in ([place] if alone else await store.agents(conn, room.space)):
@@ -341,6 +344,7 @@ async def _say(
         id=new_id("msg"), seq=0, user=None if new.agent else user.id, agent=new.agent,
         name=new.agent or user.name or user.email.split("@", maxsplit=1)[0], text=new.text,
         ts=new.ts or services.clock(), thread_id=new.thread_id, attachments=list(new.attachments),
+        trace_id=new.trace_id,
     )  # fmt: skip
     await _in_thread(conn, services, principal, room, said)
     seq = await store.say(conn, before or room, said, new.client_id, sent_by=user.id if new.agent else None)

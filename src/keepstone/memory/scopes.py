@@ -13,7 +13,7 @@ from typing import Any
 from keepstone.access.meter import asked_of_ledger, begin_standing, charge, metered, once
 from keepstone.access.plans import check_room
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine import lookup
+from keepstone.engine import lookup, traced
 from keepstone.engine.answer import answer
 from keepstone.engine.cutting import Source
 from keepstone.engine.dates import zone_named
@@ -27,10 +27,12 @@ from keepstone.engine.search import Hit, Matches
 from keepstone.engine.terms import terms
 from keepstone.engine.weigh import AnswerPlaces, Said, weigh
 from keepstone.errors import Invalid
+from keepstone.memory import scope_traces
 from keepstone.memory.kinds import json_bytes
 from keepstone.memory.shelf import add_indexing, schedule_indexing
 from keepstone.model.message import KeptMessage, Message, NewPassage, check_said
 from keepstone.model.principal import Principal
+from keepstone.observe.tracing import name_trace
 from keepstone.services import Services
 from keepstone.store import candidates, memories
 from keepstone.store import messages as message_store
@@ -68,6 +70,7 @@ class ScopeRecall:
     people: dict[str, list[str]]
     credits: int
     degraded: str | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ class ScopeAnswer:
     evidence: list[Evidence]
     abstained: bool
     credits: int
+    trace_id: str | None = None
 
 
 async def ingest(services: Services, principal: Principal, scope_id: str, messages: Sequence[Message]) -> Ingested:
@@ -218,24 +222,35 @@ async def recall(
     question = Question(text=text, speaker=speaker, asked_at=asked_at, zone=principal.timezone, until=as_of)
 
     async def work(call_id: str) -> ScopeRecall:
+        trace = traced.begin(
+            services, principal, "recall", text, speaker=speaker, scope_id=scope_id, limit=limit, max_tokens=max_tokens,
+            as_of=as_of, min_relevance=min_relevance,
+        )  # fmt: skip
         asked = await lookup.ask(services, question, _survey(services, principal, scope_id, "recall", call_id))
+        trace.asked_of(asked.place.scope)
+        trace.step("look up")
         if asked.place.empty:
-            return ScopeRecall(context="", evidence=[], people={}, credits=0)
+            trace.end()
+            return ScopeRecall(context="", evidence=[], people={}, credits=0, trace_id=trace.id)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=limit, floor=min_relevance)
             evidence = await _evidence(conn, matches.hits)
             people = await _people(conn, asked.place, question, evidence)
             cost = await charge(services, conn, principal, "recall", call_id)
+        trace.step("search")
+        zone = zone_named(principal.timezone)
+        packed = context(evidence, max_tokens=max_tokens, people=people, zone=zone)
+        trace.step("pack")
+        trace.end(lambda: scope_traces.of_recall(matches, evidence, people, packed, zone))
         return ScopeRecall(
-            context=context(evidence, max_tokens=max_tokens, people=people, zone=zone_named(principal.timezone)),
-            evidence=evidence,
-            people=people,
-            credits=cost,
-            degraded=matches.degraded,
-        )
+            context=packed, evidence=evidence, people=people, credits=cost, degraded=matches.degraded,
+            trace_id=trace.id,
+        )  # fmt: skip
 
     parameters = ["recall", scope_id, speaker, text, ts, limit, max_tokens, as_of, min_relevance]
-    return await once(services, principal, request_id, parameters, work, keep=_is_short)
+    recalled = await once(services, principal, request_id, parameters, work, keep=_is_short)
+    name_trace(recalled.trace_id)
+    return recalled
 
 
 async def ask(
@@ -255,33 +270,48 @@ async def ask(
     zone = zone_named(principal.timezone)
 
     async def work(call_id: str) -> ScopeAnswer:
+        trace = traced.begin(
+            services, principal, "ask", question, scope_id=scope_id, as_of=as_of, max_tokens=max_tokens
+        )  # fmt: skip
         asked = await lookup.ask(services, wanted, _survey(services, principal, scope_id, "ask", call_id))
+        trace.asked_of(asked.place.scope)
+        trace.step("look up")
         if asked.place.empty:
-            return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0)
+            trace.end()
+            return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0, trace_id=trace.id)
         model = await metered(services, principal)
         async with services.db.transaction(asked.place.scope) as conn:
             matches = await lookup.find(conn, asked, limit=ASK_LIMIT)
             evidence = await _evidence(conn, matches.hits)
+        trace.step("search")
         weighed = await _weigh(services, question, evidence, matches)
         outdated = {evidence[place].message_id for place in weighed.outdated}
         evidence = [evidence[place] for place in weighed.places]
+        trace.step("judge")
         # A model judges by itself what is in the evidence. Without one, both the judge and the search have to doubt.
         doubted = weighed.answered < ABSTAIN_BELOW
         if model is None and doubted and all(item.relevance < ABSTAIN_BELOW for item in evidence):
             evidence = []
         text = quoted(_close_to_first(evidence), max_tokens=max_tokens, zone=zone, outdated=outdated)
+        read: Sequence[Evidence] = ()  # by a model, whose words may be anybody's of these
         if model is not None and evidence:
             answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS, zone=zone)
             text = answered.text or ""
+            trace.step("model")
+            read = evidence
             evidence = [evidence[number] for number in answered.cited] or evidence if text else []
         if not text:
-            return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0)
+            trace.end(lambda: scope_traces.of_answer(matches, (), (), outdated, "", zone))
+            return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0, trace_id=trace.id)
         async with services.db.transaction(asked.place.scope) as conn:
             cost = await charge(services, conn, principal, "ask", call_id)
-        return ScopeAnswer(answer=text, evidence=evidence, abstained=False, credits=cost)
+        trace.end(lambda: scope_traces.of_answer(matches, evidence, read, outdated, text, zone))
+        return ScopeAnswer(answer=text, evidence=evidence, abstained=False, credits=cost, trace_id=trace.id)
 
     parameters = ["ask", scope_id, question, as_of, max_tokens]
-    return await once(services, principal, request_id, parameters, work, keep=_is_short)
+    answered = await once(services, principal, request_id, parameters, work, keep=_is_short)
+    name_trace(answered.trace_id)
+    return answered
 
 
 async def _weigh(services: Services, question: str, evidence: Sequence[Evidence], matches: Matches) -> AnswerPlaces:

@@ -14,7 +14,7 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.plans import require_room
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.engine import lookup
+from keepstone.engine import lookup, traced
 from keepstone.engine.gathered import CANDIDATES, SEVERAL_NOTES, SearchPlace
 from keepstone.errors import Conflict, NotFound
 from keepstone.memory import shelf
@@ -36,6 +36,7 @@ from keepstone.model.item import (
     address,
     check_index,
     check_namespace,
+    check_version,
     conditions_of,
     expires,
     joined,
@@ -67,7 +68,8 @@ class _Put:
 class _Search:
     asked: Search
     conditions: list[dict[str, Any]]
-    question: lookup.AskedOf[SearchPlace] | None
+    question: lookup.AskedOf[SearchPlace] | None = None
+    trace: traced.TraceDraft | None = None
 
 
 _Prepared = _Put | Get | Delete | _Search | ListNamespaces
@@ -225,10 +227,13 @@ async def _prepare_search(services: Services, principal: Principal, name: str, a
     check_namespace(asked.prefix)
     conditions = conditions_of(asked.filter)
     if asked.query is None or not asked.query.strip():
-        return _Search(asked=asked, conditions=conditions, question=None)
+        return _Search(asked=asked, conditions=conditions)
+    trace = traced.begin(services, principal, "search", asked.query, limit=asked.limit, prefix=list(asked.prefix))
     question = lookup.question(asked.query, asked_at=services.clock(), zone=principal.timezone)
     asked_of = await lookup.ask(services, question, _survey(services, principal, name))
-    return _Search(asked=asked, conditions=conditions, question=asked_of)
+    trace.asked_of(asked_of.place.scope)
+    trace.step("look up")
+    return _Search(asked=asked, conditions=conditions, question=asked_of, trace=trace)
 
 
 async def _survey(services: Services, principal: Principal, name: str) -> SearchPlace:
@@ -289,9 +294,11 @@ async def _do(place: _Place, operation: _Prepared) -> Outcome:
 def _nothing(operation: _Prepared) -> Outcome:
     """What there is to be found in a store that nobody has made."""
     if isinstance(operation, _Search):
+        if operation.trace is not None:
+            operation.trace.end()
         return FoundItems(items=[])
     if isinstance(operation, Delete):
-        _check_version(operation.if_version, None)
+        check_version(operation.if_version, None)
     return [] if isinstance(operation, ListNamespaces) else None
 
 
@@ -302,7 +309,7 @@ async def _keep(place: _Place, made: _Put) -> Item:
         await _remove(place, known)
         known = None
     live = known if known is not None and known.live else None
-    _check_version(asked.if_version, live)
+    check_version(asked.if_version, live)
     if known is not None and any(known.id == row.memory.id for row in place.left):
         await _settle(place)  # each version is kept as it was
     if known is None:
@@ -355,7 +362,7 @@ async def _delete(place: _Place, asked: Delete) -> Item | None:
     item = await store.at_address(place.conn, place.space, address(asked.namespace, asked.key))
     if item is not None and (not item.live or item.expired(place.now)):
         item = None
-    _check_version(asked.if_version, item)
+    check_version(asked.if_version, item)
     if item is None:
         return None
     await shelf.put_away(place.conn, place.principal, ITEMS, [item.id], deleted_at=place.now)
@@ -368,11 +375,11 @@ async def _listed(place: _Place, search: _Search) -> FoundItems:
     return FoundItems(items=[FoundItem(item=item, score=None) for item in items])
 
 
-async def _by_meaning(place: _Place, search: _Search, question: lookup.AskedOf[SearchPlace]) -> FoundItems:
+async def _by_meaning(place: _Place, search: _Search, question: lookup.AskedOf[SearchPlace]) -> Outcome:
     conn, asked, passing = place.conn, search.asked, _filter(place, search)
     where = await lookup.survey(conn, space_scope(place.principal, place.space))
     if where.empty:
-        return FoundItems(items=[])
+        return _nothing(search)
     wanted = asked.offset + asked.limit
     enough = max(CANDIDATES, wanted)
     if asked.prefix or search.conditions or await store.any_expired(conn, place.space, place.now):
@@ -392,6 +399,10 @@ async def _by_meaning(place: _Place, search: _Search, question: lookup.AskedOf[S
     if asked.refresh_ttl:
         items = {item.id: item for item in await _refreshed(place, list(items.values()))}
     shown = [FoundItem(item=items[hit.source_id], score=hit.relevance) for hit in hits if hit.source_id in items]
+    if search.trace is not None:
+        search.trace.step("search")
+        handed = {found.item.id: (place.principal.user_id, found.item.content) for found in shown}
+        search.trace.end(lambda: traced.of_search(matches, handed))
     return FoundItems(items=shown, degraded=matches.degraded)
 
 
@@ -428,17 +439,6 @@ async def _kept(
     if item is None or item.expired(services.clock()):
         raise ITEMS.not_found()
     return item
-
-
-def _check_version(wanted: int | None, live: Item | None) -> None:
-    version = live.version if live else 0
-    if wanted is not None and wanted != version:
-        told = f"it is at version {version}" if live else "it is not there"
-        raise Conflict(
-            f"Somebody changed this item meanwhile: {told}. Get it, and put again with if_version {version}.",
-            code="version_conflict",
-            details={"version": version},
-        )
 
 
 # What is put twice at two addresses is two items; what is put again at one is its next version.

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from keepstone.access.readscope import space_scope
-from keepstone.engine import floors, lookup
+from keepstone.engine import floors, lookup, traced
 from keepstone.engine.gathered import NOTES, SearchPlace
 from keepstone.engine.injection import FEW, LEAST
-from keepstone.engine.search import Hit
+from keepstone.engine.search import Hit, Matches
 from keepstone.engine.snippets import snippet
 from keepstone.memory import shelf, workspaces
 from keepstone.model.chat import ChatMemory
@@ -64,15 +64,24 @@ async def recall(
     floor: float | None = None,
 ) -> list[Recalled[ChatMemory]]:
     """The memories that the query is about, the most relevant first; with a `floor` none of less relevance."""
+    trace = traced.begin(services, principal, "recall", query, limit=limit, offset=offset or None, min_relevance=floor)
     question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=False))
+    trace.asked_of(asked.place.scope)
+    trace.step("look up")
     if asked.place.empty:
+        trace.end()
         return []
     async with services.db.transaction(asked.place.scope) as conn:
         many = offset + limit if floor is not None else max(offset + limit, _LOOKED_AT)
         matches = await lookup.find(conn, asked, limit=many, floor=floor, style=NOTES)
-        hits = (matches.hits if floor is not None else worth_showing(matches.hits))[offset : offset + limit]
-        return shelf.recalled(hits, await chat_memories.by_ids(conn, [hit.source_id for hit in hits]))
+        worth = matches.hits if floor is not None else worth_showing(matches.hits)
+        hits = worth[offset : offset + limit]
+        recalled = shelf.recalled(hits, await chat_memories.by_ids(conn, [hit.source_id for hit in hits]))
+    trace.step("search")
+    handed = {item.memory.id: (item.memory.user_id, item.memory.content) for item in recalled}
+    trace.end(lambda: traced.of_search(matches, handed, worth=worth))
+    return recalled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +102,19 @@ async def known_memories(conn: Connection, workspace: Workspace) -> KnownMemorie
     return KnownMemories(memories=await chat_memories.standing(conn, workspace.space, _MOST_STANDING), few=False)
 
 
-async def may_matter(
-    services: Services, known: KnownMemories, asked: lookup.AskedOf[SearchPlace] | None
-) -> list[Recalled[ChatMemory]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MayMatter:
+    """`superseded` no longer holds; `matches` is what the question found, if it was looked for."""
+
+    holding: list[Recalled[ChatMemory]]
+    superseded: list[ChatMemory]
+    matches: Matches | None
+
+
+async def may_matter(services: Services, known: KnownMemories, asked: lookup.AskedOf[SearchPlace] | None) -> MayMatter:
     """What may have to do with a turn: what is known whatever it is about, and of many what the question finds."""
     relevance: dict[str, float] = {}
+    matches: Matches | None = None
     memories = list(known.memories)
     if asked is not None and not asked.place.empty:
         limit, floor = (_LOOKED_AT, None) if known.few else (_FOUND_OF_MANY, LEAST)
@@ -108,7 +125,11 @@ async def may_matter(
             unread = [] if known.few else [name for name in relevance if name not in listed]
             memories += (await chat_memories.by_ids(conn, unread)).values() if unread else ()
     holding = [memory for memory in memories if memory.superseded_by is None]
-    return [Recalled(memory=memory, relevance=relevance.get(memory.id, 0.0)) for memory in holding]
+    return MayMatter(
+        holding=[Recalled(memory=memory, relevance=relevance.get(memory.id, 0.0)) for memory in holding],
+        superseded=[memory for memory in memories if memory.superseded_by is not None],
+        matches=matches,
+    )
 
 
 async def find(
@@ -122,9 +143,13 @@ async def find(
     types: Sequence[Type] = (),
 ) -> WorkspaceResults:
     """Memories, parts of documents and artifacts in one order, each with what and where it is."""
+    trace = traced.begin(services, principal, "search", query, limit=limit, offset=offset or None)
     question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=True))
+    trace.asked_of(asked.place.scope)
+    trace.step("look up")
     if asked.place.empty:
+        trace.end()
         return WorkspaceResults(items=[], degraded=None)
     wanted = set(types) or {"memory", "document", "artifact"}
     many = max(_LOOKED_AT, limit + offset if len(wanted) == 3 else 4 * (limit + offset) + 20)
@@ -135,8 +160,13 @@ async def find(
         papers = await documents.by_ids(conn, _ids(hits, "document"))
     known = {**memories, **papers}
     results = [_result(hit, query, known[hit.source_id]) for hit in hits if hit.source_id in known]
-    kept = [result for result in results if result.type in wanted]
-    return WorkspaceResults(items=kept[offset : offset + limit], degraded=matches.degraded)
+    kept = [result for result in results if result.type in wanted][offset : offset + limit]
+    trace.step("search")
+    whose = {name: memory.user_id for name, memory in memories.items()}
+    whose |= {name: paper.created_by for name, paper in papers.items()}
+    handed = {item.id: (whose[item.id], item.text) for item in kept}
+    trace.end(lambda: traced.of_search(matches, handed, worth=hits))
+    return WorkspaceResults(items=kept, degraded=matches.degraded)
 
 
 def worth_showing(hits: Sequence[Hit]) -> list[Hit]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
-from keepstone.errors import Malformed, TooLarge
+from keepstone.errors import Conflict, Malformed, TooLarge
 from keepstone.model.memory import Memory, Version
 
 LARGEST = 1024 * 1024  # bytes of a value as JSON
@@ -166,6 +166,18 @@ def written(value: Mapping[str, Any]) -> str:
     if len(text.encode()) > LARGEST:
         raise TooLarge("The value has more than 1 MB: keep it in parts.", code="item_too_large")
     return text
+
+
+def check_version(wanted: int | None, live: Item | None) -> None:
+    """Refuse to change an item that is not at the version that was wanted."""
+    version = live.version if live else 0
+    if wanted is not None and wanted != version:
+        told = f"it is at version {version}" if live else "it is not there"
+        raise Conflict(
+            f"Somebody changed this item meanwhile: {told}. Get it, and put again with if_version {version}.",
+            code="version_conflict",
+            details={"version": version},
+        )
 
 
 def expires(now: datetime, ttl_seconds: float | None) -> datetime | None:

@@ -13,8 +13,9 @@ Visibility = Literal["public", "shared", "private"]
 Permission = Literal["read", "write"]
 # What a key can be limited to: the ways in, by what is kept behind them.
 KeySurface = Literal[
-    "capsules", "workspaces", "openai", "rooms", "projects", "facts", "graphs", "scopes", "stores", "mem0", "account"
-]
+    "capsules", "workspaces", "openai", "rooms", "projects", "facts", "graphs", "scopes", "stores", "mem0", "traces",
+    "account",
+]  # fmt: skip
 KEY_SURFACES: tuple[KeySurface, ...] = get_args(KeySurface)
 
 
@@ -67,6 +68,11 @@ class Principal:
     timezone: str = "UTC"  # of the account: in which dates are told
     credential_expires_at: datetime | None = None  # of a key, or of a token that was minted with one
 
+    @property
+    def reader(self) -> str:
+        """As whom they read traces: themselves; without a user, the account."""
+        return self.user_id or self.account_id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScope:
@@ -74,13 +80,20 @@ class ReadScope:
 
     `access.readscope` makes it, the store hands it to the database, and row-level security holds every statement to
     it. Without spaces it reaches the account's own records and no memory. `within` is what a key is limited to: spaces
-    that are not in it, or part of one that is, are not there. None is no limit.
+    that are not in it, or part of one that is, are not there. None is no limit. `reader` is whose traces are there: a
+    user, or the account by its id.
     """
 
     account: int
     spaces: tuple[int, ...] = ()
     visibilities: tuple[Visibility, ...] = ()
     within: frozenset[int] | None = None
+    reader: str | None = None
+
+    @property
+    def bare(self) -> "ReadScope":
+        """The account's own records, and nothing of its spaces."""
+        return replace(self, spaces=(), visibilities=(), within=None, reader=None)
 
     @property
     def whole(self) -> "ReadScope":

@@ -53,7 +53,8 @@ class Room:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
     """A message of a room. `user` is who said it: a user's id, or None with an `agent`. `version` counts what was done
-    to it; `edited_at` is None as long as it is worded as it was said.
+    to it; `edited_at` is None as long as it is worded as it was said. `trace_id` is the trace of the prompt that it
+    answers.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Utterance:
     attachments: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     version: int = 1
     edited_at: datetime | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

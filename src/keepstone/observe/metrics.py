@@ -54,6 +54,10 @@ class Metrics:
             "keepstone_resident_spaces", "Spaces whose numbers stand in memory.", registry=self.registry
         )
         self.resident_bytes = Gauge("keepstone_resident_bytes", "What they take.", registry=self.registry)
+        self.traces = Counter(
+            "keepstone_traces", "Traces of what was recalled and handed out: kept, or dropped.", ["outcome"],
+            registry=self.registry,
+        )  # fmt: skip
         self.processes = Gauge("keepstone_processes", "Processes that answer requests.", registry=self.registry)
         self.postgres_restarts = Gauge(
             "keepstone_postgres_restarts", "Times the embedded Postgres was brought back.", registry=self.registry

@@ -1,17 +1,49 @@
 """OpenTelemetry traces when `KEEPSTONE_OTLP_ENDPOINT` is set; else spans that cost nothing.
 
-The SDK is an extra (`pip install 'keepstone[otel]'`). Attributes are names and numbers out of the code.
+The SDK is an extra (`pip install 'keepstone[otel]'`). Attributes are names and numbers out of the code. And which
+traces of our own (`memory/traces.py`) the request under way has left, so that its answer and its span can name them.
 """
 
 import importlib
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from keepstone import __version__
 from keepstone.errors import Misconfigured
 
 Attributes = Mapping[str, str | int | float | bool]
+
+
+@dataclass(slots=True)
+class RequestUnderWay:
+    """Shared by all tasks that work on one request. `scope` is ASGI's, which knows the route once it is found."""
+
+    request_id: str
+    scope: Mapping[str, Any]
+    traces: list[str] = field(default_factory=list[str])
+
+    @property
+    def surface(self) -> str:
+        """Method and template, never the path itself: that can hold a one-time token."""
+        return f"{self.scope['method']} {route_template(self.scope)}"
+
+
+request_under_way: ContextVar[RequestUnderWay | None] = ContextVar("request_under_way", default=None)
+
+
+def name_trace(trace_id: str | None) -> None:
+    """The answer to the request under way names this trace, unless it names one already."""
+    request = request_under_way.get()
+    if request is not None and trace_id is not None and trace_id not in request.traces:
+        request.traces.append(trace_id)
+
+
+def route_template(scope: Mapping[str, Any]) -> str:
+    """`/v1/keys/{key_id}`."""
+    return getattr(scope.get("route"), "path_format", None) or getattr(scope.get("route"), "path", "(none)")
 
 
 class TraceSpan(Protocol):

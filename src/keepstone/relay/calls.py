@@ -36,8 +36,3 @@ class CallsToKeep:
 
     ids: tuple[str, ...]
     calls: tuple[AnsweredCall, ...]
-
-
-def storable(text: str) -> str:
-    """Without what the database can't hold: a model may write any character, also those that are none."""
-    return text.replace("\0", "").encode(errors="replace").decode()

@@ -17,7 +17,6 @@ from keepstone.errors import Forbidden, Invalid, Unavailable
 from keepstone.model.ids import is_id
 from keepstone.model.principal import Principal
 from keepstone.providers.upstream import Upstream, UpstreamAnswer
-from keepstone.relay.calls import storable
 from keepstone.relay.dialects.chat import ChatExchange
 from keepstone.relay.dialects.exchange import Exchange
 from keepstone.relay.dialects.responses import ResponsesExchange
@@ -27,6 +26,7 @@ from keepstone.relay.rounds import Rounds
 from keepstone.relay.tools import kept_calls
 from keepstone.relay.turn import ModelTurn, open_turn, settle
 from keepstone.services import Services
+from keepstone.store.arrays import storable
 
 Dialect = Literal["chat", "responses"]
 UseOfMemory = Literal["on", "inject", "tools", "off"]

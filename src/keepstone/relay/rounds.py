@@ -15,7 +15,7 @@ from keepstone.errors import KeepstoneError, Unavailable, UpstreamError
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
 from keepstone.providers.upstream import Upstream, UpstreamAnswer, cut_off
-from keepstone.relay.calls import AnsweredCall, Call, storable
+from keepstone.relay.calls import AnsweredCall, Call
 from keepstone.relay.dialects.exchange import Exchange, Piece
 from keepstone.relay.dialects.values import tokens_of
 from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible_body
@@ -23,6 +23,7 @@ from keepstone.relay.sse import Event, Events
 from keepstone.relay.tools import TOOLS, run_tool
 from keepstone.relay.turn import ModelTurn, close_turn, keep_calls, keep_injected
 from keepstone.services import Services
+from keepstone.store.arrays import storable
 
 log = logging.getLogger(__name__)
 

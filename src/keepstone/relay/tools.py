@@ -17,9 +17,10 @@ from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, WorkspaceRe
 from keepstone.model.chat import ChatMemory
 from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
-from keepstone.relay.calls import AnsweredCall, Tool, storable
+from keepstone.relay.calls import AnsweredCall, Tool
 from keepstone.relay.turn import ModelTurn, calls_beside
 from keepstone.services import Services
+from keepstone.store.arrays import storable
 
 SAVE, RECALL_TOOL, SEARCH = "x_save_memory", "x_recall_memory", "x_workspace_search"
 _LONGEST = 1_200  # characters of one result: the rest can be asked for

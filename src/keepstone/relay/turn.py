@@ -12,12 +12,13 @@ import json
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from keepstone.access.meter import tokens_left
 from keepstone.access.readscope import account_scope, inside, space_scope
-from keepstone.engine import lookup
+from keepstone.engine import lookup, traced
 from keepstone.engine.dates import zone_named
 from keepstone.engine.gathered import SearchPlace
 from keepstone.engine.injection import InjectionCandidate, choose, in_doubt, put
@@ -26,7 +27,7 @@ from keepstone.engine.standing import standing_wish
 from keepstone.errors import Malformed
 from keepstone.memory import workspaces
 from keepstone.memory.chats import find_chat, hold_chat
-from keepstone.memory.workspace_search import KnownMemories, known_memories, may_matter
+from keepstone.memory.workspace_search import KnownMemories, MayMatter, known_memories, may_matter
 from keepstone.model.chat import LARGEST, ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.memory import Recalled
@@ -34,6 +35,7 @@ from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.workspace import Workspace
 from keepstone.observe.logs import describe
 from keepstone.relay.calls import AnsweredCall
+from keepstone.relay.turn_traces import injection_described
 from keepstone.services import Services
 from keepstone.store import candidates, chat_memories, distillations, tool_calls
 from keepstone.store import chats as store
@@ -50,7 +52,8 @@ class ModelTurn:
     """`said` is what the user said, and `context` what is put before the model, quoted and marked; empty when nothing
     is relevant enough. `message_id` is what the user said, kept; None without a chat, or while a turn goes on.
     `tokens_left` is what models may still read and write this month; None for any number. `keeping` ends when what the
-    user said is stored, and raises what kept it from that: before, no word of an answer may leave.
+    user said is stored, and raises what kept it from that: before, no word of an answer may leave. `trace_id` is the
+    trace of what was injected, where traces are kept.
     """
 
     workspace_id: str
@@ -62,6 +65,7 @@ class ModelTurn:
     mode: str = "chat"
     tokens_left: int | None = None
     keeping: "asyncio.Task[None] | None" = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +160,16 @@ async def _prepared(
 ) -> ModelTurn:  # fmt: skip
     """What is put before the model."""
     own = own_words(opening.said).strip()
+    trace = traced.begin(services, principal, "injection", own, max_tokens=services.settings.inject_tokens)
     asked: lookup.AskedOf[_TurnPlace] | None = None
     question = lookup.question(own, asked_at=services.clock(), zone=principal.timezone)
     if opening.inject and own and not opening.goes_on:
         asked = await lookup.ask(services, question, survey)
     place = await survey if asked is None else asked.place
+    trace.asked_of(place.scope)
+    trace.step("look up")
+    found: MayMatter | None = None
+    few = True
     given: list[InjectionCandidate] = []
     memories: list[Recalled[ChatMemory]] = []
     wishes: list[int] = []
@@ -173,14 +182,24 @@ async def _prepared(
     elif place.known is not None:
         if asked is None and own:
             asked = await lookup.ask(services, question, _there(place))
-        few = place.known.few
-        memories = [item for item in await may_matter(services, place.known, asked) if item.memory.id not in but]
+        few, found = place.known.few, await may_matter(services, place.known, asked)
+        memories = [item for item in found.holding if item.memory.id not in but]
+        trace.step("search")
         # Of many, wishes are known by the mark that they were kept with; to read each of them would take time.
         given = [_candidate(principal, item, read=few or "standing" in item.memory.metadata) for item in memories]
         given = await _judged(services, own, given, few=few)
+        trace.step("judge")
         wishes, recalled = choose(own, given, floor=services.settings.inject_relevance, few=few)
     block = put(given, wishes, recalled, max_tokens=services.settings.inject_tokens, zone=place.zone)
+    trace.step("pack")
+    if opening.inject and (own or opening.goes_on):
+        trace.question_id = place.message.id if place.message else None
+        chosen = {*wishes, *recalled}
+        trace.end(partial(injection_described, services, own, found, memories, given, chosen, block, few=few))
+    else:
+        trace.id = None  # nothing was looked for
     return ModelTurn(
+        trace_id=trace.id,
         workspace_id=place.workspace.id,
         chat_id=opening.chat_id,
         said=opening.said,
@@ -301,6 +320,7 @@ async def close_turn(
             metadata = {"tools": list(tools)} if tools else {}
             metadata |= {"injected": [recalled.memory.id for recalled in turn.injected]} if turn.injected else {}
             metadata |= {"mode": turn.mode} if turn.mode != "chat" else {}
+            metadata |= {"trace_id": turn.trace_id} if turn.trace_id is not None else {}
             message = ChatMessage(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
                 created_at=services.clock(), metadata=metadata,

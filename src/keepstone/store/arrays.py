@@ -48,6 +48,11 @@ class _ColumnDumper(Dumper):
 psycopg.adapters.register_dumper(Column, _ColumnDumper)
 
 
+def storable(text: str) -> str:
+    """Without what the database can't hold: a model may write any character, also those that are none."""
+    return text.replace("\0", "").encode(errors="replace").decode()
+
+
 def texts(values: Iterable[str | None]) -> Column:
     return Column(1009, _array(25, [None if value is None else value.encode() for value in values]))
 

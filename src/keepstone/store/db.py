@@ -25,6 +25,7 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from keepstone.errors import Forbidden
+from keepstone.model.ids import is_any_id
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.nesting import load_stored
@@ -180,12 +181,16 @@ async def take_time(conn: Connection) -> None:
 
 
 def _set(scope: ReadScope) -> bytes:
-    """Numbers and three known words, so nothing has to be quoted."""
+    """Numbers, known words and an id, so nothing has to be quoted."""
+    reader = scope.reader or ""
+    if reader and not is_any_id(reader):
+        raise ValueError("a reader is a user or an account")
     return (
         f"SET LOCAL keepstone.account = '{int(scope.account)}';"
         f"SET LOCAL keepstone.within = '{_array(scope.within)}';"
         f"SET LOCAL keepstone.spaces = '{_array(scope.spaces)}';"
         f"SET LOCAL keepstone.visibilities = '{_visible(scope)}'"
+        + (f";SET LOCAL keepstone.reader = '{reader}'" if reader else "")
     ).encode()
 
 

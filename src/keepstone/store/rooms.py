@@ -41,7 +41,7 @@ _OF_USER: LiteralString = """
 """
 _UTTERANCE: LiteralString = """
     SELECT m.id, m.seq, m.user_id AS "user", m.agent, m.speaker AS name, m.text, m.at AS ts, m.thread_id,
-           m.attachments, m.version, m.edited_at
+           m.attachments, m.version, m.edited_at, m.metadata ->> 'trace_id' AS trace_id
       FROM messages m
      WHERE m.account = %(account)s
 """
@@ -244,6 +244,7 @@ async def say(
         "thread_id": message.thread_id,
         "visibility": room.visibility,
         "attachments": Jsonb(message.attachments),
+        "metadata": Jsonb({"trace_id": message.trace_id} if message.trace_id else {}),
     }
     seq: int = await insert_returning(conn, "messages", values, "seq")
     await conn.execute(

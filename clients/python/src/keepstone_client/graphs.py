@@ -90,6 +90,7 @@ class GraphRecalled:
     total: int  # all that match and are relevant enough, also beyond those that came
     query_id: str
     degraded: str | None = None
+    trace_id: str | None = None
 
 
 class Graphs(Resource[D]):

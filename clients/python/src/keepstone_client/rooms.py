@@ -55,6 +55,7 @@ class Utterance:
     thread_id: str | None
     attachments: tuple[dict[str, Any], ...]
     edited_at: datetime | None = None  # when it got this wording
+    trace_id: str | None = None  # of the prompt that it answers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +197,7 @@ class Composed:
     tokens: Tokens
     compacted: bool
     filter: Filter
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,9 +319,11 @@ class Rooms(Resource[D]):
         thread_id: str | None = None,
         attachments: Sequence[Mapping[str, Any]] = (),
         id: str | None = None,
+        trace_id: str | None = None,
     ) -> Request[Utterance]:
-        """`user` or `agent` says it; without either, you. With an `id` of yours, the same again changes nothing."""
-        return _said(_room(room_id), text, user, agent, ts, thread_id, attachments, id)
+        """`user` or `agent` says it; without either, you. With an `id` of yours, the same again changes nothing.
+        `trace_id` is that of the prompt which it answers."""
+        return _said(_room(room_id), text, user, agent, ts, thread_id, attachments, id, trace_id)
 
     @paged
     def messages(
@@ -497,9 +501,10 @@ class Directs(Resource[D]):
         ts: datetime | None = None,
         attachments: Sequence[Mapping[str, Any]] = (),
         id: str | None = None,
+        trace_id: str | None = None,
     ) -> Request[Utterance]:
         """You say it, or the agent does. With an `id` of yours, the same again changes nothing."""
-        return _said(_direct(agent), text, None, agent if by_agent else None, ts, None, attachments, id)
+        return _said(_direct(agent), text, None, agent if by_agent else None, ts, None, attachments, id, trace_id)
 
     @paged
     def messages(
@@ -859,10 +864,12 @@ def _said(
     thread_id: str | None,
     attachments: Sequence[Mapping[str, Any]],
     own_id: str | None,
+    trace_id: str | None,
 ) -> Request[Utterance]:
     body = filled(
-        text=text, user=user, agent=agent, ts=ts, thread_id=thread_id, attachments=attachments or None, id=own_id
-    )
+        text=text, user=user, agent=agent, ts=ts, thread_id=thread_id, attachments=attachments or None, id=own_id,
+        trace_id=trace_id,
+    )  # fmt: skip
     return Request(
         method="POST", path=f"{place}/messages", parse=into(Utterance), json=body, repeatable=own_id is not None
     )

@@ -59,6 +59,7 @@ class Recalled:
     people: tuple[Person, ...]
     usage: Cost
     degraded: str | None = None  # `terms`: nothing could be found by meaning just now
+    trace_id: str | None = None  # what it was made of: `traces.get`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,7 @@ class Asked:
     evidence: tuple[Evidence, ...]
     abstained: bool  # nothing here answers the question
     usage: Cost
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

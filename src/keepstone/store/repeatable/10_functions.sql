@@ -343,6 +343,25 @@ AS $$
     SELECT count(*) FROM gone
 $$;
 
+-- Traces that are older than that, and those that quote what is about to be purged: what has lain in the trash for that
+-- many days. Returns how many went.
+CREATE OR REPLACE FUNCTION purge_traces(days int, trash_days int) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    WITH old AS (DELETE FROM traces WHERE at < now() - make_interval(days => days) RETURNING 1),
+    purged AS (
+        SELECT account, array_agg(id) AS ids
+          FROM (SELECT account, id FROM memories WHERE deleted_at < now() - make_interval(days => trash_days)
+                UNION ALL
+                SELECT account, id FROM documents WHERE deleted_at < now() - make_interval(days => trash_days)) p
+         GROUP BY account),
+    quoting AS (
+        DELETE FROM traces t USING purged p
+         WHERE t.account = p.account AND t.sources && p.ids AND t.at >= now() - make_interval(days => days)
+        RETURNING 1)
+    SELECT (SELECT count(*) FROM old) + (SELECT count(*) FROM quoting)
+$$;
+
 -- Is there anything to find?
 CREATE OR REPLACE FUNCTION has_passages() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp

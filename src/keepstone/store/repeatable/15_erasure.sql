@@ -63,6 +63,13 @@ BEGIN
                    OR EXISTS (SELECT FROM spaces s WHERE s.account = here AND NOT s.space = ANY (going)
                                                      AND n = s.kind || ':' || s.name))
      WHERE k.account = here AND k.spaces IS NOT NULL;
+    -- What they asked, what names or quotes them, and what was made of places that go.
+    DELETE FROM traces t
+     WHERE t.account = here
+       AND (t.user_id = wanted OR wanted = ANY (t.readers || t.people) OR t.spaces && going
+            OR t.space IN (SELECT s.space FROM spaces s WHERE s.account = here AND s.named_by = wanted)
+            OR t.sources && ARRAY(SELECT 'agent:' || a.slug FROM agents a
+                                   WHERE a.account = here AND wanted IN (a.created_by, a.changed_by)));
     DELETE FROM spaces s WHERE s.account = here AND s.space = ANY (own);
     UPDATE members m SET role = 'owner'
       FROM (SELECT DISTINCT ON (o.space) o.space, o.user_id FROM members o
@@ -174,11 +181,16 @@ BEGIN
     -- What theirs had replaced stays replaced: that it was outdated is true without them, too.
     UPDATE memories m SET superseded_by = 'erased'
      WHERE m.account = here AND m.space = ANY (shared) AND m.superseded_by = ANY (gone);
+    DELETE FROM traces t WHERE t.account = here AND t.sources && (said || summed || gone || changed);
     DELETE FROM edges e WHERE e.account = here AND e.created_by = wanted;
     RETURN QUERY SELECT m.space, m.kind, m.id FROM memories m
                   WHERE m.account = here AND m.id = ANY (changed)
                     AND NOT EXISTS (SELECT FROM memory_versions v
                                      WHERE v.account = here AND v.memory_id = m.id AND v.version = m.version);
+    DELETE FROM traces t
+     WHERE t.account = here AND t.sources && ARRAY(
+               SELECT f.id FROM facts f
+                WHERE f.account = here AND (f.recorded_by = wanted OR f.source_id = ANY (said)));
     DELETE FROM facts f WHERE f.account = here AND (f.recorded_by = wanted OR f.source_id = ANY (said));
 
     -- --- Files and artifacts -----------------------------------------------------------------------------------------
@@ -200,6 +212,9 @@ BEGIN
                 RETURNING v.document_id)
     SELECT coalesce(array_agg(DISTINCT document_id), '{}') INTO changed FROM removed;
     UPDATE document_versions v SET changed_by = NULL WHERE v.account = here AND v.changed_by = wanted;
+    DELETE FROM traces t
+     WHERE t.account = here AND t.sources && (changed || ARRAY(
+               SELECT d.id FROM documents d WHERE d.account = here AND d.created_by = wanted));
     RETURN QUERY DELETE FROM documents d
                   WHERE d.account = here AND d.space = ANY (shared)
                     AND (d.created_by = wanted

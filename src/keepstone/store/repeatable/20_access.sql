@@ -33,7 +33,8 @@ DECLARE
         'serving_models', 'accounts_served_by', 'delete_retired_vectors',
         -- the jobs'
         'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
-        'purge_workspaces', 'purge_entities', 'purge_statements', 'purge_audit', 'forget_expired_logins', 'forget_space_changes'];
+        'purge_workspaces', 'purge_entities', 'purge_statements', 'purge_audit', 'purge_traces', 'forget_expired_logins',
+        'forget_space_changes'];
 BEGIN
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
     FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,
@@ -76,7 +77,9 @@ DECLARE
         'passages', in_sight, 'chats', in_space, 'threads', in_space, 'distillations', in_space, 'tool_calls', in_space,
         -- numbers and words that mean something only together with a row above
         'edges', in_space, 'terms', in_space, 'vectors', in_space, 'token_vectors', in_space,
-        'constellations', in_space, 'revisions', in_space, 'space_changes', in_space
+        'constellations', in_space, 'revisions', in_space, 'space_changes', in_space,
+        -- what of several places was handed out to somebody: theirs alone
+        'traces', in_account || ' AND current_setting(''keepstone.reader'', true) = ANY (readers)'
     );
 BEGIN
     FOR name IN SELECT jsonb_object_keys(rules) LOOP
@@ -88,9 +91,15 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The traces of an account are written together, whoever asked.
+DROP POLICY IF EXISTS noted ON traces;
+CREATE POLICY noted ON traces FOR INSERT TO keepstone_app
+    WITH CHECK (account = current_setting('keepstone.account')::int);
+
 -- What is written once stays: not even a fault in the server can change it.
 REVOKE UPDATE, DELETE ON audit, usage_ledger, billing_events FROM keepstone_app;
 REVOKE DELETE ON usage_months FROM keepstone_app;
+REVOKE UPDATE, DELETE ON traces FROM keepstone_app;
 -- What was said in a room is corrected by functions alone (12_corrections.sql).
 REVOKE UPDATE, DELETE ON messages FROM keepstone_app;
 GRANT UPDATE (space, reread) ON messages TO keepstone_app;  -- a chat moves to another workspace; it was read once more

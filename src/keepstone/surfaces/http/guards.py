@@ -6,8 +6,6 @@ import ipaddress
 import logging
 import re
 import time
-from collections.abc import MutableMapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from keepstone.model.ids import random_text
 from keepstone.observe.logs import describe
 from keepstone.observe.metrics import Metrics
-from keepstone.observe.tracing import Tracer
+from keepstone.observe.tracing import RequestUnderWay, Tracer, request_under_way, route_template
 from keepstone.settings import Settings
 from keepstone.surfaces.http.errors import envelope
 
@@ -53,6 +51,8 @@ class Observed:
         chosen = _REQUEST_ID.fullmatch(given) is not None
         request_id = given if chosen else random_text(24)
         scope.setdefault("state", {}).update(request_id=request_id, request_id_chosen=chosen)
+        under_way = RequestUnderWay(request_id, scope)
+        token = request_under_way.set(under_way)
         status = 500
         started = False
 
@@ -62,6 +62,8 @@ class Observed:
                 status, started = message["status"], True
                 headers = MutableHeaders(scope=message)
                 headers["x-request-id"] = request_id
+                if under_way.traces:
+                    headers["x-keepstone-trace"] = under_way.traces[0]
                 for name, value in _SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 if not scope["path"].startswith("/static/"):
@@ -81,9 +83,12 @@ class Observed:
             finally:
                 seconds = time.perf_counter() - begun
                 status = _GONE if "client_gone" in scope["state"] else status
-                route = _template(scope)
+                route = route_template(scope)
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", status)
+                if under_way.traces:
+                    span.set_attribute("keepstone.trace", ",".join(under_way.traces))
+                request_under_way.reset(token)
                 self._metrics.in_flight.dec()
                 self._metrics.requests.labels(scope["method"], route, str(status)).observe(seconds)
                 log.info(
@@ -159,8 +164,3 @@ class OwnHost:
         except ValueError:
             return False
         return True
-
-
-def _template(scope: MutableMapping[str, Any]) -> str:
-    """`/v1/keys/{key_id}`, not the path itself: that can hold a one-time token."""
-    return getattr(scope.get("route"), "path_format", None) or getattr(scope.get("route"), "path", "(none)")

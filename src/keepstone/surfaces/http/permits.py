@@ -26,6 +26,7 @@ SURFACES: Mapping[str, KeySurface] = {
     "scopes": "scopes",
     "stores": "stores",
     "mem0": "mem0",
+    "traces": "traces",
     **dict.fromkeys(("account", "keys", "usage", "auth", "console", "health"), "account"),
 }
 # They take a body and change nothing that a person keeps. What MCP and a batch do depends on the body: each asks there.

@@ -112,6 +112,8 @@ async def _search(services: Services, principal: Principal, asked: ConductorArgu
     structured: dict[str, Any] = {"hits": [_hit(hit) for hit in hits]}
     if results.degraded:
         structured["degraded"] = results.degraded
+    if results.trace_id:
+        structured["trace_id"] = results.trace_id
     if not hits:
         shown_all = asked.min_relevance == 0
         return _nothing(not wanted.anything, results.degraded is not None, shown_all), structured

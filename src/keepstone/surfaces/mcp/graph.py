@@ -82,6 +82,8 @@ async def _recall(services: Services, principal: Principal, asked: given.Recall)
     answer: Answer = {"results": results, "total": recalled.total, "query_id": recalled.query_id}
     if recalled.degraded:
         answer["degraded"] = recalled.degraded
+    if recalled.trace_id:
+        answer["trace_id"] = recalled.trace_id
     return {**answer, **result(_listed(recalled, principal, narrowed=bool(wanted.filters)), answer)}
 
 

@@ -93,6 +93,7 @@ TOOLS = [
             "total": {**_COUNT, "description": "Total matching nodes (may exceed max_results)."},
             "query_id": {**_TEXT, "description": "Unique identifier for this query (for debugging)."},
             "degraded": {**_TEXT, "description": "terms: nothing could be found by meaning just now."},
+            "trace_id": {**_TEXT, "description": "The trace of this recall (for debugging)."},
         },
         ["results", "total", "query_id"],
         reads=True,

@@ -132,6 +132,7 @@ OUTPUT: dict[str, Any] = {
         },
         "hits": {"type": "array", "items": _HIT, "description": "What was found, the best first."},
         "degraded": {"type": "string", "description": "literal: nothing could be found by meaning just now."},
+        "trace_id": {"type": "string", "description": "On searching: the trace of it, for debugging."},
         "forgotten": {"type": "string", "description": "The id of what was forgotten."},
         "error": ERROR,
     },

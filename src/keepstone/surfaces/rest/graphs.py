@@ -172,6 +172,7 @@ class GraphRecallOut(Shown):
     total: int = Field(description="All that match and are relevant enough, also beyond max_results.")
     query_id: str
     degraded: str | None = Field(default=None, description="`terms`: nothing could be found by meaning just now.")
+    trace_id: str | None = Field(default=None, description="What it was made of: `GET /v1/traces/{trace_id}`.")
 
 
 def _named(graph_id: str) -> str | None:

@@ -11,6 +11,7 @@ from keepstone.memory.prompt import PromptSection
 from keepstone.memory.room_memories import KeptInRoom
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
 from keepstone.memory.superseding import SupersedeWish
+from keepstone.model.ids import pattern
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, RoomMemory, Summary, Thread, Tier, Utterance
 from keepstone.model.workspace import Member
@@ -80,6 +81,9 @@ class UtteranceIn(Wire):
     id: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
         default=None, description="Your own: the same again changes nothing."
     )
+    trace_id: Annotated[str, Field(pattern=f"^{pattern('trc')}$")] | None = Field(
+        default=None, description="The trace of the prompt that this answers: composed here, and yours to read."
+    )
 
     @model_validator(mode="after")
     def _one_speaker(self) -> "UtteranceIn":
@@ -88,8 +92,9 @@ class UtteranceIn(Wire):
         return self
 
 
-class UtteranceOut(fields_of(Utterance, "id user agent name text ts thread_id attachments edited_at")):
+class UtteranceOut(fields_of(Utterance, "id user agent name text ts thread_id attachments edited_at trace_id")):
     edited_at: Time | None = Field(default=None, description="When it got this wording; null: as it was said.")
+    trace_id: str | None = Field(default=None, description="The trace of the prompt that it answers.")
 
 
 class ThreadIn(Wire):
@@ -197,6 +202,7 @@ class ComposedOut(Shown):
     tokens: TokensOut
     compacted: bool
     filter: FilterOut
+    trace_id: str | None = Field(default=None, description="Why it says what it says: `GET /v1/traces/{trace_id}`.")
 
 
 def _room(described: Described) -> RoomOut:

@@ -91,6 +91,7 @@ class RecallOut(Shown):
     people: list[PersonOut]
     usage: UsageOut
     degraded: str | None = Field(default=None, description="`terms`: nothing could be found by meaning just now.")
+    trace_id: str | None = Field(default=None, description="What it was made of: `GET /v1/traces/{trace_id}`.")
 
 
 class AskOut(Shown):
@@ -98,6 +99,7 @@ class AskOut(Shown):
     evidence: list[EvidenceOut]
     abstained: bool = Field(description="Nothing here answers the question.")
     usage: UsageOut
+    trace_id: str | None = Field(default=None, description="What it was made of: `GET /v1/traces/{trace_id}`.")
 
 
 class ScopeOut(fields_of(Scope, "scope_id messages size_bytes created_at last_at")):
