@@ -54,6 +54,9 @@ class Metrics:
             "keepstone_resident_spaces", "Spaces whose numbers stand in memory.", registry=self.registry
         )
         self.resident_bytes = Gauge("keepstone_resident_bytes", "What they take.", registry=self.registry)
+        self.provider_down = Gauge(
+            "keepstone_provider_down", "Whether a provider failed and is not asked.", ["use"], registry=self.registry
+        )
         self.processes = Gauge("keepstone_processes", "Processes that answer requests.", registry=self.registry)
         self.postgres_restarts = Gauge(
             "keepstone_postgres_restarts", "Times the embedded Postgres was brought back.", registry=self.registry

@@ -18,7 +18,7 @@ from keepstone.providers.upstream import Upstream, UpstreamAnswer, cut_off
 from keepstone.relay.calls import AnsweredCall, Call, storable
 from keepstone.relay.dialects.exchange import Exchange, Piece
 from keepstone.relay.dialects.values import tokens_of
-from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible_body
+from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible
 from keepstone.relay.sse import Event, Events
 from keepstone.relay.tools import TOOLS, run_tool
 from keepstone.relay.turn import ModelTurn, close_turn, keep_calls, keep_injected
@@ -104,7 +104,7 @@ class Rounds:
                 answer = self._answer or await self.ask()
                 body = await answer.read()
                 if not answer.succeeded:
-                    return answer, visible_body(answer, body)
+                    return visible(answer, body, self.upstream.settings)
                 self.exchange.read(body)
                 await self._let_go()
                 if not await self._goes_on():
@@ -156,7 +156,7 @@ class Rounds:
         """One round of a stream; `late` gets what comes after its end."""
         answer = self._answer or await self.ask()
         if not (answer.succeeded and answer.is_stream):
-            raise await refusal_of(answer)
+            raise await refusal_of(answer, self.upstream.settings)
         async with aclosing(_events(answer)) as events:
             async for event in events:
                 for piece in self.exchange.feed(event):
