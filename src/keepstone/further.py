@@ -21,7 +21,7 @@ from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
 from keepstone.processes import Doorway, Ends, Greeting, set_pace
 from keepstone.providers.remote import RemoteEmbedders
-from keepstone.runtime import Seat, follow_providers, in_loop, open_migrated
+from keepstone.runtime import Seat, follow_providers, hear_outage, in_loop, open_migrated
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.tallies import SharedMemory
@@ -68,7 +68,7 @@ class _Further:
         self._services = services
         if isinstance(services.embedders, RemoteEmbedders):
             services.embedders.become(self._embedders)
-        follow_providers(services)
+        follow_providers(services, partial(self.link.tell, "outage"))
         app = make_app(services, measure=partial(self.link.ask, "measure"))
         server = self._server = HandedServer(app, services.settings)
         server.connections.closed = self._note_closed
@@ -88,6 +88,9 @@ class _Further:
                 self._embedders = value
                 if self._services is not None and isinstance(self._services.embedders, RemoteEmbedders):
                     self._services.embedders.become(value)
+            case "outage":
+                if self._services is not None:
+                    hear_outage(self._services, value)
             case "stop":
                 self._to_stop = value
                 if self._server is not None:

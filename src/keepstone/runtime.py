@@ -6,7 +6,7 @@ services of its own, and a seat says what of them is shared.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from keepstone.jobs.provider_change import ProviderChange
 from keepstone.jobs.tasks import register_tasks
 from keepstone.link import Link
 from keepstone.machine import usable_memory
-from keepstone.model.provider import ProviderSettings
+from keepstone.model.provider import Outage, ProviderSettings
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import make_tracer
 from keepstone.offload import Offload
@@ -139,10 +139,20 @@ async def open_migrated(
         yield services
 
 
-def follow_providers(services: Services) -> None:
-    """From now on: load the embedders, and whenever the operator changes a provider, use that one."""
+def follow_providers(services: Services, tell: Callable[[Outage | None], None] | None = None) -> None:
+    """From now on: load the embedders, and whenever the operator changes a provider, use that one. The other processes
+    of the server are told by `tell` when the language model fails and when it is back.
+    """
+    standing = services.standing
+    if isinstance(standing, ProviderChange):
+        standing.tell = tell or standing.tell
+        standing.start()
+
+
+def hear_outage(services: Services, outage: Outage | None) -> None:
+    """What another process was told so."""
     if isinstance(services.standing, ProviderChange):
-        services.standing.start()
+        services.standing.hear(outage)
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -26,7 +27,16 @@ from keepstone.machine import fitting_processes
 from keepstone.processes import Acceptor, Family, Greeting, Sibling, copies, set_pace
 from keepstone.providers.remote import ask_model, describe_embedders
 from keepstone.replies import Replies
-from keepstone.runtime import Seat, follow_providers, in_loop, open_all, open_postgres, open_services, space_files
+from keepstone.runtime import (
+    Seat,
+    follow_providers,
+    hear_outage,
+    in_loop,
+    open_all,
+    open_postgres,
+    open_services,
+    space_files,
+)
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.surfaces.rest.health import measure_server
@@ -67,6 +77,10 @@ async def _serve_first(
         welcomed = await welcome(services)
 
         async def answer(sibling: Sibling, kind: str, value: Any) -> Any:
+            if kind == "outage":
+                hear_outage(services, value)
+                family.tell(kind, value)
+                return None
             return await _answer(services, sibling, kind, value, measure)
 
         followed = services.standing.follow(services)
@@ -90,7 +104,7 @@ async def _serve_first(
             ),
             lambda sibling: _abandon(services, sibling),
         )
-        follow_providers(services)
+        follow_providers(services, partial(family.tell, "outage"))
         worker = asyncio.create_task(run_worker(services), name="worker") if settings.worker else None
         announcer = asyncio.create_task(_when_started(server, lambda: announce(settings, welcomed)))
         family.failed.add_done_callback(lambda _: server.stop())

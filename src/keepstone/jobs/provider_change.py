@@ -4,12 +4,15 @@ on services that use them. Whoever has begun ends with those before, which are t
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from weakref import WeakSet
 
 from keepstone.errors import KeepstoneError
 from keepstone.jobs.model_change import change_embedders, let_go_of_former, start_embedders
+from keepstone.model.provider import Outage
 from keepstone.observe.logs import describe
+from keepstone.providers.chat_model import ChatModel
 from keepstone.providers.choose import Chosen, choose
 from keepstone.providers.llm import LanguageModel
 from keepstone.providers.remote import RemoteEmbedders
@@ -34,10 +37,12 @@ class ProviderChange(Standing):
         self._watching: asyncio.Task[None] | None = None
         self._embedding: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
+        self.tell: Callable[[Outage | None], None] = lambda _: None  # the other processes of the server
 
     async def begin(self, services: Services) -> Services:
         """With what is stored by now; nothing is loaded yet."""
         self._own = self.follow(services)
+        self._share_outages()
         await self.renew()
         return self._own.services
 
@@ -61,11 +66,22 @@ class ProviderChange(Standing):
                 settings=now.settings, llm=now.llm, upstream=now.upstream, further=now.further,
                 embeddings_upstream=now.embeddings_upstream, stored=stored,
             )  # fmt: skip
+            self._share_outages()
             before.retire()
             self._retired.update(before.all())
             log.info("providers are others", extra={"revision": stored.revision})
             if self._embedding is not None and _of_embeddings(before.settings) != _of_embeddings(now.settings):
                 self._embed(self._own, first=False)
+
+    def hear(self, outage: Outage | None) -> None:
+        """Another process has found out that the language model fails, or that it answers again."""
+        if isinstance(self._chosen.llm, ChatModel):
+            self._chosen.llm.breaker.hear(outage)
+
+    def _share_outages(self) -> None:
+        model = self._chosen.llm
+        if isinstance(model, ChatModel):
+            model.breaker.changed = lambda: self.tell(model.outage)
 
     async def settled(self) -> None:
         """Until the embedders that were last asked for are in use."""

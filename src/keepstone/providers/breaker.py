@@ -44,17 +44,26 @@ class Breaker:
             since = datetime.now(UTC) if self.outage is None else self.outage.since
             self.outage = Outage(reason=reason, since=since)
             self.changed()
-        if self._trying is None:
-            self._trying = asyncio.get_running_loop().create_task(self._try(), name="try a provider again")
+        self._try_soon()
 
     def worked(self) -> None:
         if self.outage is not None:
             self.outage = None
             self.changed()
 
+    def hear(self, outage: Outage | None) -> None:
+        """What another process of the server has found out; `changed` is not called."""
+        self.outage = outage
+        if outage is not None:
+            self._try_soon()
+
     def close(self) -> None:
         if self._trying is not None:
             self._trying.cancel()
+
+    def _try_soon(self) -> None:
+        if self._trying is None:
+            self._trying = asyncio.get_running_loop().create_task(self._try(), name="try a provider again")
 
     async def _try(self) -> None:
         tries = 0

@@ -52,6 +52,7 @@ class ChatModel:
         pause: Callable[[int], float] = growing_pause,
     ) -> None:  # fmt: skip
         self.name = upstream.model or ""
+        self.settings = upstream.settings
         self._upstream = upstream
         self._timeout = timeout
         self._retries = retries

@@ -44,12 +44,13 @@ class OpenAIEmbedder:
 
     def __init__(
         self, base_url: str, api_key: str | None, model: str, *, retries: int = 4,
-        pause: Callable[[int], float] = growing_pause,
+        question_seconds: float = QUESTION_SECONDS, pause: Callable[[int], float] = growing_pause,
     ) -> None:  # fmt: skip
         self.name = self.name_of(model)
         self.dimension = 0
         self._model = model
         self._retries = retries
+        self._question_seconds = question_seconds
         self._upstream = OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
         self._closing: asyncio.Task[None] | None = None
         self._breaker = Breaker(self._try_it, pause)
@@ -86,7 +87,7 @@ class OpenAIEmbedder:
     async def embed_question(self, text: str) -> Embedding:
         """Asked once: whoever searches does not wait for a second try."""
         self._breaker.require("embeddings endpoint")
-        return (await self._call([text], 0, QUESTION_SECONDS))[0]
+        return (await self._call([text], 0, self._question_seconds))[0]
 
     def retire(self) -> None:
         """Another takes its place: it is closed when nobody uses it any more."""

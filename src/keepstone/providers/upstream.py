@@ -16,6 +16,7 @@ import httpx2
 from keepstone import __version__
 from keepstone.errors import UpstreamError
 
+UNREACHABLE = "upstream_unreachable"
 TIMEOUT = httpx2.Timeout(600, connect=10, pool=None)  # seconds between two bytes: a model may think that long
 
 
@@ -102,7 +103,7 @@ class Transport:
             raise UpstreamError(
                 "The upstream could not be reached: its operator has to look at "
                 f"{where_set(self._settings, 'BASE_URL')}. Try again.",
-                code="upstream_unreachable",
+                code=UNREACHABLE,
                 retry_after=5,
             ) from None
         if response.is_redirect:  # a client that followed it would take its request past us
@@ -110,7 +111,7 @@ class Transport:
             raise UpstreamError(
                 "The upstream's address leads to another one: its operator has to look at "
                 f"{where_set(self._settings, 'BASE_URL')} and give that.",
-                code="upstream_unreachable",
+                code=UNREACHABLE,
             )
         return response
 

@@ -14,7 +14,8 @@ from keepstone.engine.pack import tokens
 from keepstone.errors import KeepstoneError, Unavailable, UpstreamError
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
-from keepstone.providers.upstream import Upstream, UpstreamAnswer, cut_off
+from keepstone.providers.chat_model import ChatModel
+from keepstone.providers.upstream import UNREACHABLE, Upstream, UpstreamAnswer, cut_off
 from keepstone.relay.calls import AnsweredCall, Call, storable
 from keepstone.relay.dialects.exchange import Exchange, Piece
 from keepstone.relay.dialects.values import tokens_of
@@ -72,10 +73,20 @@ class Rounds:
             refuse_without_tokens(self.services, self.turn.tokens_left)
         self._asked = True
         payload = self.exchange.payload
-        self._answer = await self._send(payload)
+        try:
+            self._answer = await self._send(payload)
+        except UpstreamError as fault:
+            self._note_away(fault)
+            raise
         if self._answer.succeeded:
             self._sent += len(payload)
         return self._answer
+
+    def _note_away(self, fault: UpstreamError) -> None:
+        """What Keepstone would ask the same provider by itself, it does without from now on."""
+        own = self.services.llm
+        if fault.code == UNREACHABLE and isinstance(own, ChatModel) and own.settings == self.upstream.settings:
+            own.breaker.failed("could not be reached")
 
     async def _send(self, payload: bytes) -> UpstreamAnswer:
         """While the model is asked, what the user said may still be on its way to the disk. If it does not get there,
