@@ -13,6 +13,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from capsules import CAPSULES
 from conftest import HASHER, World, http
 from keepstone.app import make_app
 from keepstone.jobs.provider_change import ProviderChange
@@ -22,6 +23,7 @@ from keepstone.providers.sealed import SealBroken, seal, unseal
 from keepstone.runtime import open_migrated
 from keepstone.services import Services
 from keepstone.settings import Settings, read_settings
+from mails import mailbox
 from test_passages import ask
 from upstream import Answer, Received, ScriptedUpstream, completion, error, whole
 
@@ -237,7 +239,8 @@ async def test_where_the_file_of_the_keys_is_lost_the_server_says_so_and_goes_on
         ([{"name": "a", "kind": "smtp", "base_url": "smtp://me:pw@x"}], {}, "goes into `key`"),
         ([{"name": "a", "kind": "embeddings", "models": ["m"]}], {}, "needs its address"),
         ([{"name": "a", "kind": "embeddings", "base_url": "http://x/v1"}], {}, "which model"),
-        ([{"name": "a", "kind": "openai", "key": "a\nb"}], {}, "no spaces"),
+        ([{"name": "a", "kind": "openai", "key": "a\nb"}], {}, "without spaces"),
+        ([{"name": "a", "kind": "smtp", "base_url": "smtp://me@x", "key": "käse"}], {}, "plain letters"),
         ([{"name": "builtin", "kind": "openai"}], {}, "can't be called"),
         ([{"name": "a", "kind": "openai"}] * 2, {}, "same name"),
         ([], {"chat": {"provider": "a"}}, "name one of the providers"),
@@ -252,6 +255,13 @@ async def test_what_cant_be_used_is_refused_with_what_to_do(
     assert answer.status_code == 400, answer.text
     assert told in answer.json()["error"]["message"]
     assert (await console.get(PATH)).json()["revision"] == 0
+
+
+async def test_a_key_that_cant_be_used_is_not_told_back(console: httpx.AsyncClient) -> None:
+    for key in (KEY * 200, f"{KEY} {KEY}", {"it is": KEY}, f"{KEY}\x00"):
+        answer = await console.put(PATH, json={"providers": [{"name": "a", "kind": "openai", "key": key}]})
+        assert answer.status_code in {400, 422}
+        assert KEY not in answer.text
 
 
 async def test_who_reads_before_another_changes_is_told_so(console: httpx.AsyncClient) -> None:
@@ -379,6 +389,31 @@ async def test_a_trial_that_fails_says_why_without_the_key(console: httpx.AsyncC
     assert (await console.post(TRY, json={"name": "nobody"})).status_code == 404
     assert (await console.post(TRY, json={})).status_code == 422
     assert (await console.post(TRY, json={"provider": mail, "use": "chat"})).status_code == 400
+
+
+# ------------------------------------------------------------------------------------------------- mail
+
+
+async def test_mail_is_tried_and_then_sent_by_the_server_that_was_set(
+    services: Services, console: httpx.AsyncClient, client: httpx.AsyncClient, world: World
+) -> None:
+    async with mailbox() as box:
+        box.password = "cheese & bread"
+        host = box.url.removeprefix("smtp://")
+        post = {"name": "post", "kind": "smtp", "base_url": f"smtp://me@{host}", "sender": "k@example.org"}
+        wrong = (await console.post(TRY, json={"provider": {**post, "key": "wurst"}})).json()
+        assert (wrong["ok"], wrong["checks"][0]["said"]) == (False, "The mail server refused the user or the password.")
+        tried = (await console.post(TRY, json={"provider": {**post, "key": box.password}})).json()
+        assert (tried["ok"], tried["checks"][0]["said"]) == (True, "The mail server let us in.")
+        assert box.commands[-2:] == ["NOOP", "QUIT"]
+        body = {"providers": [{**post, "key": box.password}], "defaults": {"mail": {"provider": "post"}}}
+        assert (await console.put(PATH, json=body)).is_success
+        await client.patch("/v1/me", headers=world.owner.auth, json={"weekly_digest": True})
+        await client.post(CAPSULES, headers=world.owner.auth, json={"title": "Cake", "content_md": "Cherries"})
+        await services.queue.add_anywhere("send_digests", timestamp=0)
+        await run_until_empty(services)
+        [sent] = box.messages
+        assert (sent["From"], sent["To"]) == ("k@example.org", "olga@example.org")
 
 
 # ------------------------------------------------------------------------------------------------- embeddings

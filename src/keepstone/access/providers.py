@@ -125,7 +125,7 @@ async def try_provider(
         if provider is None:
             raise NotFound("There is no such provider: GET /v1/settings/providers lists them.")
     await note(services, principal, "provider.test", provider.name, kind=provider.kind)
-    uses = [known for known, kinds in KINDS_FOR.items() if provider.kind in kinds]
+    uses: list[ProviderUse] = [known for known, kinds in KINDS_FOR.items() if provider.kind in kinds]
     if use is not None and use not in uses:
         raise Invalid(f"A provider of kind {provider.kind} is not for {use}.", fields={"use": "does not fit the kind"})
     return await _try(environment, provider, use or uses[0], model)
@@ -177,8 +177,11 @@ def _made(environment: Settings, before: ProviderSettings, wanted: WantedProvide
     if provider.kind == "embeddings" and provider.first_model is None:
         raise Invalid(f"{provider.name} is for embeddings: say which model.", fields={"models": "names no model"})
     if isinstance(wanted.key, str):
-        if provider.kind != "smtp" and not re.fullmatch(r"[!-~]+", wanted.key):
-            raise Invalid("A key has no spaces and only plain letters.", fields={"key": "can't be a key"})
+        if not re.fullmatch(r"[ -~]+" if provider.kind == "smtp" else r"[!-~]+", wanted.key):
+            raise Invalid(
+                "A key is of plain letters (ASCII), without spaces; a password may have those.",
+                fields={"key": "can't be a key"},
+            )
         return replace(provider, sealed=seal(environment.home, provider, wanted.key), hint=hint(wanted.key))
     known = before.named(provider.name)
     if wanted.key is None or known is None or known.sealed is None:

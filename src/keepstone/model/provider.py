@@ -1,7 +1,7 @@
 """Providers: the services outside that the operator has Keepstone use, as they are set over the API."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -74,7 +74,7 @@ def settings_of(revision: int, document: Mapping[str, Any]) -> ProviderSettings:
     """What was stored."""
     return ProviderSettings(
         revision=revision,
-        providers=tuple(Provider(**{**one, "models": tuple(one["models"])}) for one in document["providers"]),
+        providers=tuple(replace(Provider(**one), models=tuple(one["models"])) for one in document["providers"]),
         defaults={use: Choice(**choice) for use, choice in document["defaults"].items()},
     )
 

@@ -44,12 +44,12 @@ class Trial:
         return self.checks[-1].ok
 
 
-class _Model(BaseModel):
+class _ListedModel(BaseModel):
     id: str
 
 
-class _Models(BaseModel):
-    data: list[_Model] = Field(max_length=10_000)
+class _ModelList(BaseModel):
+    data: list[_ListedModel] = Field(max_length=10_000)
 
 
 async def try_chat(upstream: Upstream) -> Trial:
@@ -65,7 +65,7 @@ async def try_chat(upstream: Upstream) -> Trial:
         if not answer.succeeded:
             raise UpstreamError(f"It answered {answer.status} to a list of its models: {advice(answer.status)}.")
         try:
-            listed.extend(model.id for model in _Models.model_validate_json(body).data[:_LISTED])
+            listed.extend(model.id for model in _ModelList.model_validate_json(body).data[:_LISTED])
         except ValidationError:
             raise UpstreamError("It did not answer with a list of models: check the address.") from None
         return f"It lists {len(listed)} models."
