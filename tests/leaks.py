@@ -19,7 +19,7 @@ from psycopg import sql
 from starlette.routing import Route
 
 from conftest import PASSWORD, Person, World, http, make_person
-from keepstone.access import keys, operator, sessions, users
+from keepstone.access import keys, operator, providers, sessions, users
 from keepstone.access.readscope import account_scope, inside, job_scope
 from keepstone.engine.index import note_people
 from keepstone.memory import (
@@ -53,6 +53,7 @@ from keepstone.model.ids import new_id
 from keepstone.model.item import Delete, Put
 from keepstone.model.message import Message
 from keepstone.model.page import PageRequest
+from keepstone.model.provider import Provider
 from keepstone.relay import turn as turns
 from keepstone.services import Services
 from keepstone.store import spaces
@@ -329,6 +330,10 @@ def _probe_rooms() -> None:
                 json={"id": "e", "type": "account.updated", "account_id": "{account_id}"}
             ),
             "PUT /x_console/api/plans/{plan}": Probe(json=PLAN),
+            "PUT /v1/settings/providers": Probe(
+                json={"providers": []}, control={"json": {"providers": [{"name": "main", "kind": "openai"}]}}
+            ),
+            "POST /v1/settings/providers/test": Probe(json={"name": "canary"}),
         }
     )
 
@@ -469,6 +474,10 @@ async def make_victim(services: Services, world: World) -> Victim:
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
     ops = await make_person(services, "ops@example.net", is_admin=True)
+    post = Provider(name="canary", kind="smtp", base_url="smtp://127.0.0.1:1", sender=CANARY)
+    await providers.put_providers(
+        services, ops.principal, providers=[providers.WantedProvider(provider=post, key=CANARY)], defaults={}
+    )
     return Victim(
         auth=olga.auth,
         operator=ops.auth,
@@ -865,7 +874,7 @@ async def control(app: FastAPI, label: str, method: str, path: str, victim: Vict
     probe = replace(probe, **probe.control)
     async with http(app) as client:
         objects = victim.objects | victim.fresh
-        auth = victim.operator if path.startswith("/x_console/api/") else victim.auth
+        auth = victim.operator if path.startswith(("/x_console/api/", "/v1/settings/")) else victim.auth
         answer = await send(client, method, path, objects, auth, victim.session, probe)
     good = answer.status_code in EXPECTED.get(label, set(range(200, 400)))
     return [] if good else [f"{label}: the victim's own request gets {answer.status_code}: {answer.text[:200]}"]

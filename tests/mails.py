@@ -1,6 +1,7 @@
 """A mail server for tests: takes what is sent to it and keeps it."""
 
 import asyncio
+import base64
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from email import message_from_bytes
@@ -9,18 +10,26 @@ from email.policy import default
 
 
 class Mailbox:
-    """`refuses` makes it answer 451 to every recipient."""
+    """`refuses` makes it answer 451 to every recipient; `password` is the only one that it lets in, if there is one."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
         self.refuses = False
+        self.password: str | None = None
+        self.commands: list[str] = []
         self.url = ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mailbox\r\n")
         while line := await reader.readline():
             word = line[:4].upper().strip()
-            if word == b"DATA":
+            self.commands.append(word.decode())
+            if word == b"EHLO" and self.password is not None:
+                writer.write(b"250-fine\r\n250 AUTH PLAIN\r\n")
+            elif word == b"AUTH":
+                said = base64.b64decode(line.split()[-1]).split(b"\0")
+                writer.write(b"235 in\r\n" if said[-1].decode() == self.password else b"535 out\r\n")
+            elif word == b"DATA":
                 writer.write(b"354 go on\r\n")
                 text = await reader.readuntil(b"\r\n.\r\n")
                 self.messages.append(message_from_bytes(text[:-3], policy=default))

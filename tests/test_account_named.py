@@ -16,7 +16,7 @@ from keepstone.store.db import update_rows
 STORE = Path(store.__file__).parent
 
 TABLES = set(re.findall(r"CREATE TABLE (\w+)", (STORE / "migrations" / "0001_baseline.sql").read_text()))
-OF_THE_SERVER = {"plans", "job_faults", "migrations"}
+OF_THE_SERVER = {"plans", "provider_settings", "job_faults", "migrations"}
 KEYED = TABLES - OF_THE_SERVER
 
 # A table that a statement reads or writes. `SET x = … FROM t` and `DELETE FROM t USING u` are among them.

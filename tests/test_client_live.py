@@ -60,6 +60,23 @@ def test_the_server_is_alive_and_says_which_parts_are_not_ready(keepstone: Keeps
     assert "keepstone_" in keepstone.health.metrics()
 
 
+def test_the_operator_sets_providers_and_tries_them(
+    keepstone: Keepstone, server: Live, model: ScriptedUpstream
+) -> None:
+    further = {"name": "further", "kind": "openai", "base_url": model.url, "models": ["other"], "key": "sk-" + "x" * 20}
+    tried = keepstone.providers.test(provider=further)
+    assert (tried.ok, tried.checks[-1].what) == (True, "completion")
+    made = keepstone.providers.put([further])
+    assert [one.name for one in made.providers] == ["env.llm", "further"]
+    assert made.defaults.chat is not None
+    assert (made.defaults.chat.fixed, made.defaults.chat.by) == (True, "KEEPSTONE_LLM_PROVIDER")
+    assert (made.providers[1].key.is_set, made.providers[1].key.last4) == (True, "xxxx")
+    assert keepstone.providers.get() == made
+    with pytest.raises(errors.Conflict, match="KEEPSTONE_LLM_PROVIDER"):
+        keepstone.providers.put([further], defaults={"chat": {"provider": "further"}})
+    assert keepstone.providers.put([], revision=made.revision).revision == made.revision + 1
+
+
 def test_who_am_i_people_keys_and_sessions(keepstone: Keepstone, server: Live) -> None:
     me = keepstone.me.get()
     assert me.user is not None

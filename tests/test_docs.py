@@ -1,7 +1,6 @@
 """What exists is documented: settings, routes, commands. And what is documented exists."""
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from typer.main import get_command
 
 from keepstone import cli
 from keepstone.app import make_routes
-from keepstone.settings import Settings, variable
+from keepstone.settings import settable, variable
 from leaks import routes_of
 
 ROOT = Path(__file__).parent.parent
@@ -32,13 +31,13 @@ def commands() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("env", [variable(item.name) for item in fields(Settings)])
+@pytest.mark.parametrize("env", [variable(item.name) for item in settable()])
 def test_every_setting_is_documented(env: str) -> None:
     assert f"`{env}`" in (DOCS / "settings.md").read_text()
 
 
 def test_every_documented_setting_exists() -> None:
-    known = {variable(item.name) for item in fields(Settings)}
+    known = {variable(item.name) for item in settable()}
     for page in (ROOT / "README.md", *DOCS.glob("*.md")):
         assert set(re.findall(r"KEEPSTONE_[A-Z_]*[A-Z](?![A-Z_])", page.read_text())) <= known, page.name
 

@@ -340,11 +340,14 @@ async def test_a_former_model_is_let_go_when_it_serves_nobody(upgraded: Services
     assert (await model_change.changing_accounts(upgraded)) == []
 
 
-def test_only_a_model_for_english_takes_anybodys_place() -> None:
+def test_only_the_leading_model_takes_anybodys_place() -> None:
     new, former = New(), Former()
     known = Embedders((new,), (former,))
     assert known.instead_of(new) == ["former/1"]
     assert known.outgoing({"former/1"}) == (former,)
     assert known.outgoing({"former/1", "hearing/1"}) == ()
     assert known.outgoing(set()) == ()
-    assert Embedders((LetterEmbedder(),), (former,)).outgoing({"former/1"}) == ()
+    beside = LetterEmbedder()
+    known = Embedders((beside, new), (former,))
+    assert (known.instead_of(beside), known.instead_of(new)) == ([], ["former/1"])
+    assert Embedders((beside,), (former,)).instead_of(beside) == ["former/1"], "an endpoint leads alone"

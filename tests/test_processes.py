@@ -192,6 +192,26 @@ def test_either_is_alive_ready_and_measures_all(server: Live, both: tuple[Line, 
 # ------------------------------------------------------------------------------------------ what holds across processes
 
 
+def test_a_provider_that_is_set_in_one_process_is_used_by_all(server: Live, both: tuple[Line, Line]) -> None:
+    other = ScriptedUpstream()
+    try:
+        other.otherwise = lambda request: completion("from elsewhere")
+        provider = {"name": "other", "kind": "openai", "base_url": other.url, "models": ["elsewhere"], "key": "k" * 20}
+        made = httpx.put(f"{server.url}/v1/settings/providers", headers=server.auth, json={"providers": [provider]})
+        assert made.status_code == 200
+        asked = {"model": "elsewhere", "messages": [{"role": "user", "content": "hi"}]}
+
+        def answers(line: Line) -> bool:
+            status, said = line.ask("POST", "/v1/chat/completions", asked, X_Keepstone_Memory="off")
+            return status == 200 and said["choices"][0]["message"]["content"] == "from elsewhere"
+
+        for line in both:
+            until(lambda line=line: answers(line))
+        httpx.put(f"{server.url}/v1/settings/providers", headers=server.auth, json={"providers": []})
+    finally:
+        other.stop()
+
+
 async def test_a_plans_requests_a_minute_are_those_of_all_processes(
     server: Live, guest: Guest, both: tuple[Line, Line]
 ) -> None:

@@ -882,18 +882,20 @@ def test_an_upstreams_error_comes_as_it_is(
         assert (fault.value.code, fault.value.param) == ("c", "p")
 
 
-@pytest.mark.parametrize(("status", "raised"), [(401, openai.AuthenticationError), (403, openai.PermissionDeniedError)])
-def test_a_refused_key_is_the_operators_matter(
-    sdk: OpenAI, upstream: ScriptedUpstream, status: int, raised: type[openai.APIStatusError]
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_the_operators_matter_and_not_the_clients(
+    sdk: OpenAI, upstream: ScriptedUpstream, status: int
 ) -> None:
     upstream.script(
         error(status, f"Incorrect API key provided: {OPERATOR_KEY[:9]}.", type="auth_error", code="bad_key")
     )
-    with pytest.raises(raised) as fault:
+    with pytest.raises(openai.InternalServerError) as fault:
         sdk.chat.completions.create(model="m", messages=HI)
     assert "KEEPSTONE_LLM_API_KEY" in fault.value.message
+    assert str(status) in fault.value.message
     assert OPERATOR_KEY[:9] not in fault.value.response.text
-    assert (fault.value.type, fault.value.code) == ("auth_error", "bad_key")
+    assert (fault.value.status_code, fault.value.code) == (502, "upstream_key_refused")
+    assert fault.value.response.headers["x-should-retry"] == "false"
 
 
 def test_an_error_that_is_no_json_comes_as_it_is(keepstone: Live, upstream: ScriptedUpstream) -> None:
@@ -1060,7 +1062,7 @@ def test_a_connection_is_used_again_after_a_stream(keepstone: Live, upstream: Sc
 def test_models_are_the_upstreams(sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream) -> None:
     listed = {"object": "list", "data": [{"id": "org/m:1", "object": "model", "created": 1, "owned_by": "o"}]}
     upstream.script(whole(listed), whole(listed["data"][0]), error(404, "no such model", code="model_not_found"))
-    assert [one.id for one in sdk.models.list()] == ["org/m:1"]
+    assert [one.id for one in sdk.models.list()][:1] == ["org/m:1"], "embedding models may follow"
     assert sdk.models.retrieve("org/m:1").id == "org/m:1"
     with pytest.raises(openai.NotFoundError):
         sdk.models.retrieve("other")

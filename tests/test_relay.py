@@ -22,6 +22,7 @@ from keepstone.app import make_app
 from keepstone.errors import Unavailable, UpstreamError
 from keepstone.memory import chats
 from keepstone.memory.chat_memories import NewMemory, list_of_chat, save
+from keepstone.memory.embeddings import USUAL
 from keepstone.model.page import PageRequest
 from keepstone.providers.embedder import Embedding, Span
 from keepstone.providers.embedders import Embedders
@@ -120,7 +121,7 @@ async def test_clients_name_only_the_models_that_the_operator_allows(
         assert not upstream.received
         models = [{"id": name, "object": "model", "created": 1, "owned_by": "o"} for name in ("gpt-9", "other", "o3")]
         upstream.script(whole({"object": "list", "data": models}))
-        assert [model.id async for model in client.models.list()] == ["gpt-9", "o3"]
+        assert [model.id async for model in client.models.list()] == ["gpt-9", "o3", "small", *USUAL]
 
 
 async def test_an_upstream_that_is_not_there_is_502(services: Services, world: World) -> None:
@@ -253,8 +254,11 @@ async def test_embeddings_are_made_here(embedding: Services, world: World) -> No
     async with sdk_of(embedding, world.owner.key) as client:
         made = await client.embeddings.create(model="english/1", input=["a", "abc"])
         exact = await client.embeddings.create(model="world/1", input="abc", encoding_format="float", dimensions=2)
-        assert [one.id async for one in client.models.list()] == ["world/1", "english/1"]
-        assert (await client.models.retrieve("english/1")).owned_by == "keepstone"
+        listed = [one.id async for one in client.models.list()]
+        assert listed == ["world/1", "english/1", *USUAL]
+        for name in listed:
+            assert (await client.models.retrieve(name)).owned_by == "keepstone"
+            assert len((await client.embeddings.create(model=name, input="abc")).data) == 1, "what is listed works"
     assert np.allclose(made.data[0].embedding, [0.7071, 0.7071], atol=1e-3)
     assert np.allclose(made.data[1].embedding, exact.data[0].embedding, atol=1e-6)
     assert [one.index for one in made.data] == [0, 1]
@@ -310,7 +314,7 @@ async def test_embeddings_that_are_not_there(embedding: Services, services: Serv
     none = replace(services, settings=replace(services.settings, embeddings_provider="none"))
     async with sdk_of(embedding, world.owner.key) as client:
         with pytest.raises(openai.NotFoundError) as unknown:
-            await client.embeddings.create(model="text-embedding-3-small", input="a")
+            await client.embeddings.create(model="text-embedding-9", input="a")
         assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
     async with sdk_of(services, world.owner.key) as client:
         with pytest.raises(openai.InternalServerError) as loading:
@@ -321,6 +325,18 @@ async def test_embeddings_that_are_not_there(embedding: Services, services: Serv
         with pytest.raises(openai.InternalServerError, match="KEEPSTONE_EMBEDDINGS_PROVIDER") as never:
             await client.embeddings.create(model="english/1", input="a")
         assert never.value.status_code == 503
+
+
+@pytest.mark.parametrize(("own", "asked_for"), [("nomic", "nomic"), (USUAL[0], USUAL[2])])
+async def test_the_usual_names_mean_the_model_of_an_endpoint_that_has_none_of_them(
+    services: Services, world: World, upstream: ScriptedUpstream, own: str, asked_for: str
+) -> None:
+    far = OpenAIUpstream(upstream.url, None, own, settings="KEEPSTONE_EMBEDDINGS")
+    upstream.script(whole({"object": "list", "data": []}))
+    async with http(make_app(replace(services, embeddings_upstream=far))) as client:
+        await client.post("/v1/embeddings", headers=world.owner.auth, json={"model": USUAL[2], "input": "a"})
+    assert upstream.bodies[0]["model"] == asked_for
+    await far.close()
 
 
 async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
@@ -338,6 +354,7 @@ async def test_an_endpoint_for_embeddings_gets_the_bytes_and_gives_its_own(
         await client.post("/v1/embeddings", headers=world.owner.auth, content=b'{"input":[1,2]}')
         assert upstream.bodies[1] == {"input": [1, 2], "model": "embedder"}
         refused = await client.post("/v1/embeddings", headers=world.owner.auth, content=raw)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (502, "upstream_key_refused")
     assert "KEEPSTONE_EMBEDDINGS_API_KEY" in refused.json()["error"]["message"]
     assert "sk-embeddings" not in refused.text
     await far.close()

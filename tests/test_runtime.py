@@ -28,12 +28,12 @@ class Part:
 
 
 def made_of(services: Services, log: list[str], **fails: str) -> Services:
-    names = ("db", "queue", "llm", "upstream", "working", "rates")
+    names = ("db", "queue", "working", "rates", "standing")
     parts: dict[str, Any] = {name: Part(name, log, fails=fails.get(name, "")) for name in names}
-    return replace(services, embeddings_upstream=None, **parts)
+    return replace(services, **parts)
 
 
-CLOSED = ["close rates", "close working", "close upstream", "close llm", "close queue", "close db"]
+CLOSED = ["close standing", "close rates", "close working", "close queue", "close db"]
 
 
 async def test_everything_is_closed_in_the_other_order(services: Services) -> None:
@@ -51,7 +51,7 @@ async def test_when_the_queue_cant_be_opened_the_pool_is_closed(services: Servic
     assert log[2:] == CLOSED
 
 
-@pytest.mark.parametrize("name", ["rates", "llm", "queue"])
+@pytest.mark.parametrize("name", ["rates", "standing", "queue"])
 async def test_one_that_fails_to_close_does_not_keep_the_others_open(services: Services, name: str) -> None:
     log: list[str] = []
     with pytest.raises(RuntimeError, match=f"close {name}"):

@@ -45,6 +45,7 @@ from keepstone.surfaces.rest import (
     usage,
     users,
 )
+from keepstone.surfaces.rest import settings as server_settings
 from keepstone.surfaces.web import dashboard, pages
 
 DESCRIPTION = "Long-term memory for AI chats and agents."
@@ -82,6 +83,7 @@ def _routes() -> list[BaseRoute]:
         traces,
         usage,
         console,
+        server_settings,
         chat,
         mcp,
         openai,
@@ -127,7 +129,7 @@ def _operation(route: APIRoute) -> str:
 def make_app(services: Services, *, measure: Callable[[], Awaitable[bytes]] | None = None) -> FastAPI:
     """`measure` makes the metrics of the whole server, where it has more than this process."""
     app = make_routes()
-    app.state.services = services
+    app.state.followed = services.standing.follow(services)
     app.state.measure = measure
     settings = services.settings
     if settings.cors_origins:

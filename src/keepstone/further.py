@@ -15,14 +15,13 @@ from keepstone import __version__
 from keepstone.app import HandedServer, make_app
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.footprint import stay_small
-from keepstone.jobs.model_change import load_embedders
 from keepstone.link import Link
 from keepstone.observe.logs import configure_logs
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
 from keepstone.processes import Doorway, Ends, Greeting, set_pace
 from keepstone.providers.remote import RemoteEmbedders
-from keepstone.runtime import Seat, in_loop, open_migrated
+from keepstone.runtime import Seat, follow_providers, hear_outage, in_loop, open_migrated
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.tallies import SharedMemory
@@ -69,8 +68,7 @@ class _Further:
         self._services = services
         if isinstance(services.embedders, RemoteEmbedders):
             services.embedders.become(self._embedders)
-        else:
-            await load_embedders(services)
+        follow_providers(services, partial(self.link.tell, "outage"))
         app = make_app(services, measure=partial(self.link.ask, "measure"))
         server = self._server = HandedServer(app, services.settings)
         server.connections.closed = self._note_closed
@@ -90,6 +88,9 @@ class _Further:
                 self._embedders = value
                 if self._services is not None and isinstance(self._services.embedders, RemoteEmbedders):
                     self._services.embedders.become(value)
+            case "outage":
+                if self._services is not None:
+                    hear_outage(self._services, value)
             case "stop":
                 self._to_stop = value
                 if self._server is not None:

@@ -6,7 +6,7 @@ services of its own, and a seat says what of them is shared.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,15 +19,17 @@ from jwt import PyJWKClient
 from keepstone.access.meter import RETRY_SECONDS
 from keepstone.disk import Disk
 from keepstone.home import ensure_home, secret
+from keepstone.jobs.provider_change import ProviderChange
 from keepstone.jobs.tasks import register_tasks
 from keepstone.link import Link
 from keepstone.machine import usable_memory
+from keepstone.model.provider import Outage, ProviderSettings
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import make_tracer
 from keepstone.offload import Offload
 from keepstone.postgres.cluster import open_cluster
 from keepstone.postgres.supervisor import Supervisor
-from keepstone.providers.choose import make_embeddings_upstream, make_model, make_upstream
+from keepstone.providers.choose import choose
 from keepstone.providers.embedders import Embedders, mapped_folder, models_folder
 from keepstone.providers.judge import Judge
 from keepstone.providers.parsing import Parser
@@ -130,9 +132,28 @@ async def open_migrated(
 ) -> AsyncGenerator[Services]:
     """The same on a database that is known to be of this version."""
     services = _make_services(seat.share(settings), conninfo, hasher, seat)
-    register_tasks(services)
     async with opened(services):
+        standing = services.standing
+        if isinstance(standing, ProviderChange):
+            services = await standing.begin(services)
+        register_tasks(services)
         yield services
+
+
+def follow_providers(services: Services, tell: Callable[[Outage | None], None] | None = None) -> None:
+    """From now on: load the embedders, and whenever the operator changes a provider, use that one. The other processes
+    of the server are told by `tell` when the language model fails and when it is back.
+    """
+    standing = services.standing
+    if isinstance(standing, ProviderChange):
+        standing.tell = tell or standing.tell
+        standing.start()
+
+
+def hear_outage(services: Services, outage: Outage | None) -> None:
+    """What another process was told so."""
+    if isinstance(services.standing, ProviderChange):
+        services.standing.hear(outage)
 
 
 @asynccontextmanager
@@ -140,17 +161,19 @@ async def opened(services: Services) -> AsyncGenerator[None]:
     """Open what has to be opened, and close all of it at the end, the last first: also when one of them can't be opened
     or closed.
     """
-    providers = (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates)
     async with AsyncExitStack() as stack:
         stack.callback(services.tracer.close)
-        for closable in (
-            services.db, services.queue, services.traces, services.offload, services.resident, *providers
-        ):  # fmt: skip
+        shared = (
+            services.db, services.queue, services.traces, services.offload, services.resident, services.working,
+            services.rates,
+        )  # fmt: skip
+        for closable in shared:
             if closable is not None:
                 stack.push_async_callback(closable.close)
         stack.callback(services.embedders.close)
         if services.judge is not None:
             stack.callback(services.judge.close)
+        stack.push_async_callback(services.standing.close)
         await services.db.open()
         await services.queue.open()
         yield
@@ -179,9 +202,8 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, se
     judge = None
     if settings.judge == "builtin":
         judge = Judge(mapped=mapped_folder(settings)) if first is None else RemoteJudge(first)
-    remote = first if settings.embeddings_provider == "builtin" else None  # others take no memory
     app, worker = (role_conninfo(conninfo, role, settings.app_database_url) for role in (APP_ROLE, WORKER_ROLE))
-    metrics, disk = Metrics(), make_disk(settings)
+    metrics, disk, chosen = Metrics(), make_disk(settings), choose(settings, ProviderSettings())
     db = Database(
         app,
         owner=conninfo,
@@ -192,11 +214,11 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, se
     return Services(
         settings=settings,
         db=db,
-        embedders=Embedders() if remote is None else RemoteEmbedders(remote),
+        embedders=Embedders() if first is None else RemoteEmbedders(first),
         judge=judge,
-        llm=make_model(settings),
-        upstream=make_upstream(settings),
-        embeddings_upstream=make_embeddings_upstream(settings),
+        llm=chosen.llm,
+        upstream=chosen.upstream,
+        embeddings_upstream=chosen.embeddings_upstream,
         parser=Parser(at_once=at_once),
         offload=Offload(at_once=at_once),
         tokenizer=Tokenizer(models_folder(settings)),
@@ -217,6 +239,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, se
         hasher=hasher,
         jwt_secret=settings.jwt_secret or secret(settings.home, "jwt-secret"),
         jwks=PyJWKClient(settings.oidc_jwks_url, timeout=5) if settings.oidc_jwks_url else None,
+        standing=ProviderChange(settings, chosen),
     )
 
 

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -20,14 +21,22 @@ from keepstone.access.firstrun import Welcome, welcome
 from keepstone.app import HandedServer, make_app, make_routes
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.further import serve_further
-from keepstone.jobs.model_change import start_embedders
 from keepstone.jobs.worker import run_worker
 from keepstone.link import Link
 from keepstone.machine import fitting_processes
 from keepstone.processes import Acceptor, Family, Greeting, Sibling, copies, set_pace
 from keepstone.providers.remote import ask_model, describe_embedders
 from keepstone.replies import Replies
-from keepstone.runtime import Seat, in_loop, open_all, open_postgres, open_services, space_files
+from keepstone.runtime import (
+    Seat,
+    follow_providers,
+    hear_outage,
+    in_loop,
+    open_all,
+    open_postgres,
+    open_services,
+    space_files,
+)
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.surfaces.rest.health import measure_server
@@ -68,10 +77,16 @@ async def _serve_first(
         welcomed = await welcome(services)
 
         async def answer(sibling: Sibling, kind: str, value: Any) -> Any:
+            if kind == "outage":
+                hear_outage(services, value)
+                family.tell(kind, value)
+                return None
             return await _answer(services, sibling, kind, value, measure)
 
+        followed = services.standing.follow(services)
+
         async def measure() -> bytes:
-            return await _measure(services, family, supervisor.restarts if supervisor else 0)
+            return await _measure(followed.services, family, supervisor.restarts if supervisor else 0)
 
         family = Family(siblings, memory, answer)
         server = HandedServer(make_app(services, measure=measure), services.settings)
@@ -89,7 +104,7 @@ async def _serve_first(
             ),
             lambda sibling: _abandon(services, sibling),
         )
-        loader = asyncio.create_task(start_embedders(services), name="load embedders")
+        follow_providers(services, partial(family.tell, "outage"))
         worker = asyncio.create_task(run_worker(services), name="worker") if settings.worker else None
         announcer = asyncio.create_task(_when_started(server, lambda: announce(settings, welcomed)))
         family.failed.add_done_callback(lambda _: server.stop())
@@ -101,7 +116,6 @@ async def _serve_first(
         finally:
             await family.end(0)
             announcer.cancel()
-            loader.cancel()
             if worker is not None:
                 worker.cancel()
                 with suppress(asyncio.CancelledError):
@@ -214,11 +228,10 @@ async def work(settings: Settings, announce: Callable[[], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_all(settings) as services:
-        loader = asyncio.create_task(start_embedders(services), name="load embedders")
+        follow_providers(services)
         worker = asyncio.create_task(run_worker(services), name="worker")
         announce()
         await stop.wait()
-        loader.cancel()
         worker.cancel()
         with suppress(asyncio.CancelledError):
             await worker

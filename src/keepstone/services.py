@@ -1,16 +1,22 @@
-"""What every operation is handed. Made once by the composition root, replaced whole in tests."""
+"""What every operation is handed. Made once by the composition root, replaced whole in tests, and in a running server
+when the operator changes a provider: whoever has begun ends with what they were handed.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
+from weakref import WeakSet
 
 from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
 from keepstone.disk import Disk
+from keepstone.model.provider import ProviderSettings
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import Tracer
 from keepstone.offload import Offload
+from keepstone.providers.choose import FurtherUpstream
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.judge import Judge
 from keepstone.providers.llm import LanguageModel
@@ -56,3 +62,39 @@ class Services:
     judge: Judge | None = None
     resident: ResidentSpaces
     views: Snapshots = field(default_factory=Snapshots)  # of all that somebody keeps
+    further: tuple[FurtherUpstream, ...] = ()  # for clients that name one of their models
+    stored: ProviderSettings = ProviderSettings()  # what was set over the API
+    standing: "Standing"
+
+
+class Standing:
+    """Hands on what is replaced while a server runs. `environment` are the settings without what was set over the
+    API.
+    """
+
+    def __init__(self, environment: Settings) -> None:
+        self.environment = environment
+        self._followed: WeakSet[Followed] = WeakSet()
+
+    def follow(self, services: Services) -> "Followed":
+        """For whoever takes these services up again and again."""
+        followed = Followed(services)
+        self._followed.add(followed)
+        return followed
+
+    async def renew(self) -> None:
+        """Look at once whether anything is to be replaced."""
+
+    async def close(self) -> None:
+        """The server ends."""
+
+    def change(self, **changes: Any) -> None:
+        for followed in self._followed:
+            followed.services = replace(followed.services, **changes)
+
+
+class Followed:
+    """The services as they are now."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services

@@ -7,7 +7,7 @@ help; `docs/settings.md` is checked against them.
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -71,7 +71,7 @@ def _text(fits: Callable[[str], bool], problem: str) -> Callable[[str], str]:
 
 _database_url = _text(lambda text: text.startswith(("postgres://", "postgresql://")), "must begin with postgresql://")
 _secret = _text(lambda text: len(text) >= 32, "must have at least 32 characters")
-_smtp_url = _text(lambda text: _has_host(text, "smtp", "smtps"), "must be smtp:// or smtps:// with a host")
+smtp_address = _text(lambda text: _has_host(text, "smtp", "smtps"), "must be smtp:// or smtps:// with a host")
 
 
 def _has_host(text: str, *schemes: str) -> bool:
@@ -103,10 +103,10 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _origins(text: str) -> tuple[str, ...]:
-    return tuple(_url(part) for part in _names(text))
+    return tuple(http_address(part) for part in _names(text))
 
 
-def _url(text: str) -> str:
+def http_address(text: str) -> str:
     if not _has_host(text, "http", "https"):
         raise ValueError("is not an http(s) address")
     return text.rstrip("/")
@@ -132,7 +132,7 @@ class Settings:
         None,
         "Address people use when it is not `http://host:port`, such as `https://keepstone.example.org` behind a "
         "reverse proxy. Its host is then accepted, and with https cookies are Secure.",
-        _url,
+        http_address,
     )
     allowed_hosts: tuple[str, ...] = _setting(
         (),
@@ -197,7 +197,7 @@ class Settings:
         "`none`: rules alone do. See [trust](trust.md).",
         _one_of("builtin", "none"),
     )
-    embeddings_base_url: str | None = _setting(None, "Address of that endpoint, with its `/v1`.", _url)
+    embeddings_base_url: str | None = _setting(None, "Address of that endpoint, with its `/v1`.", http_address)
     embeddings_api_key: str | None = _setting(None, "Its key, if it wants one.")
     embeddings_model: str | None = _setting(None, "The model to ask it for.")
     encoder: str | None = _setting(
@@ -206,7 +206,7 @@ class Settings:
         "[encoders](encoders.md).",
         _encoder,
     )
-    hub_url: str = _setting("https://huggingface.co", "Where the latter is fetched from.", _url)
+    hub_url: str = _setting("https://huggingface.co", "Where the latter is fetched from.", http_address)
     hub_token: str | None = _setting(None, "A token to read it with, if it is not open to everybody.")
     models_from: Path | None = _setting(
         None, "A folder to take the weights of the multilingual model from, instead of packages.", Path
@@ -216,7 +216,7 @@ class Settings:
         "A language model: `openai` (or anything that speaks its protocol) or `anthropic`.",
         _one_of("openai", "anthropic"),
     )
-    llm_base_url: str | None = _setting(None, "Its address, if it is not the provider's own.", _url)
+    llm_base_url: str | None = _setting(None, "Its address, if it is not the provider's own.", http_address)
     llm_api_key: str | None = _setting(None, "Its key.")
     llm_model: str | None = _setting(None, "Which model. Default: the provider's small one.")
     llm_models: tuple[str, ...] = _setting(
@@ -256,7 +256,7 @@ class Settings:
         None,
         "Mail server for the weekly digest: `smtp://user:password@host:587` (STARTTLS where offered) or `smtps://…`. "
         "Unset: no mail is sent.",
-        _smtp_url,
+        smtp_address,
     )
     smtp_from: str = _setting("keepstone@localhost", "Sender of such mail.")
     default_plan: str = _setting("unlimited", "Plan of a new account.")
@@ -266,7 +266,9 @@ class Settings:
         _secret,
     )
     upgrade_url: str | None = _setting(
-        None, "Where whoever has reached a limit of their plan is sent. Default: `/pricing` of this server.", _url
+        None,
+        "Where whoever has reached a limit of their plan is sent. Default: `/pricing` of this server.",
+        http_address,
     )
     max_body_bytes: int = _setting(32 * 1024 * 1024, "Largest request body that is taken, in bytes.", _at_least(1))
     max_bodies_bytes: int = _setting(
@@ -312,12 +314,12 @@ class Settings:
     )
     jwt_minutes: int = _setting(60, "How long a JWT from `/auth/token` is good.", _at_least(1))
     oidc_issuer: str | None = _setting(
-        None, "Issuer (`iss`) of foreign JWTs to accept; needs the two settings below.", _url
+        None, "Issuer (`iss`) of foreign JWTs to accept; needs the two settings below.", http_address
     )
-    oidc_jwks_url: str | None = _setting(None, "Where that issuer's signing keys are.", _url)
+    oidc_jwks_url: str | None = _setting(None, "Where that issuer's signing keys are.", http_address)
     oidc_audience: str | None = _setting(None, "Audience (`aud`) that such a JWT must be for.")
     url: str | None = _setting(
-        None, "For `keepstone mcp`: the server to speak to. Default: the one on this machine.", _url
+        None, "For `keepstone mcp`: the server to speak to. Default: the one on this machine.", http_address
     )
     api_key: str | None = _setting(
         None, "For `keepstone mcp`: the key to speak for. Default: the first owner's, if the server is on this machine."
@@ -327,8 +329,12 @@ class Settings:
         "auto", "json, text, or auto: text on a terminal, json elsewhere.", _one_of("auto", "json", "text")
     )
     otlp_endpoint: str | None = _setting(
-        None, "OpenTelemetry collector (OTLP over HTTP) that traces go to. Unset: nothing leaves the machine.", _url
+        None,
+        "OpenTelemetry collector (OTLP over HTTP) that traces go to. Unset: nothing leaves the machine.",
+        http_address,
     )
+
+    given: frozenset[str] = frozenset()  # which of these the environment had, by their names
 
     @property
     def base_url(self) -> str:
@@ -344,10 +350,15 @@ class Settings:
         return self.upgrade_url or f"{self.base_url}/pricing"
 
 
+def settable() -> list[Field[Any]]:
+    """Those that have a variable."""
+    return [item for item in fields(Settings) if item.metadata]
+
+
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings of this environment; a value that can't be used names its variable."""
     values: dict[str, Any] = {}
-    for item in fields(Settings):
+    for item in settable():
         env = variable(item.name)
         text = environ.get(env, "").strip()
         if not text:
@@ -357,7 +368,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         except ValueError as fault:
             raise Misconfigured(f"{env} {fault}.") from None
     home: Path = values.pop("home", None) or _default_home()
-    settings = Settings(home=home.expanduser().absolute(), **values)
+    settings = Settings(home=home.expanduser().absolute(), **values, given=frozenset(values))
     oidc = (settings.oidc_issuer, settings.oidc_jwks_url, settings.oidc_audience)
     if any(oidc) and not all(oidc):
         raise Misconfigured(

@@ -19,7 +19,7 @@ from keepstone.errors import KeepstoneError, PaymentRequired, QuotaExceeded, Ups
 from keepstone.model.ids import random_text
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
-from keepstone.providers.llm import Completion, LanguageModel
+from keepstone.providers.llm import Completion, LanguageModel, outage_of
 from keepstone.services import Services
 from keepstone.store import ledger
 from keepstone.store.db import Connection, DatabaseError
@@ -195,10 +195,10 @@ def _used_up(
 
 
 async def metered(services: Services, principal: Principal, *, room: str | None = None) -> LanguageModel | None:
-    """The language model, at the expense of this caller; `room` is where the work belongs. None when there is none, or
-    when the account has used its tokens of the month: what a model would do is then done without.
+    """The language model, at the expense of this caller; `room` is where the work belongs. None when there is none, it
+    has failed, or the account has used its tokens of the month: what a model would do is then done without.
     """
-    if services.llm is None or await _tokens_left(services, principal) == 0:
+    if services.llm is None or outage_of(services.llm) or await _tokens_left(services, principal) == 0:
         return None
     return _Metered(services, services.llm, principal, room)
 

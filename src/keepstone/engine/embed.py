@@ -136,7 +136,8 @@ async def embed_first_passage(services: Services, cut: Sequence[NewPassage]) -> 
         return None
     known = services.embedders
     fitting = [embedder for embedder in known.active if embedder.multilingual == cut[0].foreign] or known.active
-    reading = [*fitting[:1], *(known.former if fitting and fitting[0] is known.english else ())]
+    replaced = known.instead_of(fitting[0]) if fitting else []
+    reading = [*fitting[:1], *(embedder for embedder in known.former if embedder.name in replaced)]
     text = spoken(cut[0].speaker, cut[0].text)
     try:
         made = await asyncio.gather(*(embedder.embed([text]) for embedder in reading))

@@ -72,7 +72,7 @@ async def embed_for_spaces(services: Services, asked: EmbeddedQuestion, size: Su
     long as its vectors serve there the one that came before.
     """
     outgoing = services.embedders.outgoing(size.sets)
-    kept = {name: made for name, made in asked.embedded.items() if made[0].multilingual or not outgoing}
+    kept = {name: made for name, made in asked.embedded.items() if not outgoing or name in size.sets}
     rest = [embedder for embedder in services.embedders.active if embedder.name not in asked.embedded]
     needed = [*outgoing, *(rest if size.foreign_text else ())]
     return replace(asked, embedded={**await _embed(needed, asked.question.text), **kept}) if needed else asked

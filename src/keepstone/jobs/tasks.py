@@ -38,11 +38,11 @@ GATHERING = 0.1  # seconds in which more may be said: read together, it costs li
 
 def register_tasks(services: Services) -> None:
     """Make the tasks known to the queue. A process that only adds jobs does not need this."""
-    app = services.queue.app
+    app, followed = services.queue.app, services.standing.follow(services)
 
     def task(lane: Lane, work: Callable[..., Awaitable[object]], retry: procrastinate.RetryStrategy = RETRY) -> None:
         async def run(**arguments: Any) -> None:
-            await work(services, **arguments)
+            await work(followed.services, **arguments)
 
         app.task(name=work.__name__, retry=retry, queue=lane.name, priority=lane.priority)(run)
 
@@ -53,7 +53,7 @@ def register_tasks(services: Services) -> None:
         retry: procrastinate.RetryStrategy = RETRY,
     ) -> None:
         async def run(timestamp: int) -> None:  # noqa: ARG001
-            await work(services)
+            await work(followed.services)
 
         # The lock holds in every process. A worker that is killed leaves its job as running, and so the lock taken,
         # until the next that looks puts the job back (`worker.rescue_stalled`).

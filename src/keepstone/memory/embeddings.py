@@ -25,11 +25,24 @@ class Embedded:
     tokens: int
 
 
+# What OpenAI's clients ask for where nobody told them otherwise. They get what there is.
+USUAL = ("text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
+
+
 def models(services: Services) -> list[str]:
-    """Those that can be asked for at this moment."""
+    """Names that can be asked for at this moment."""
     if services.embeddings_upstream is not None:
-        return [services.embeddings_upstream.model] if services.embeddings_upstream.model else []
-    return [embedder.name for embedder in services.embedders.active]
+        own = services.embeddings_upstream.model
+        return [] if own is None else [own] if own in USUAL else [own, *USUAL]
+    names = [embedder.name for embedder in services.embedders.active]
+    return [*names, *USUAL] if names else []
+
+
+def stands_for(model: str | None, own: str | None) -> str | None:
+    """The model that is meant where the usual names mean no other: an endpoint whose `own` is one of them knows them
+    all.
+    """
+    return own if not model or (model in USUAL and own is not None and own not in USUAL) else model
 
 
 async def embed(
@@ -67,13 +80,13 @@ def _embedder(services: Services, model: str | None) -> Embedder:
     if not active:
         services.embedders.need()
         raise Unavailable("The embedding models are being loaded. Try again.", code="loading", retry_after=5)
-    if not model:
+    if not model or model in USUAL:
         return next((embedder for embedder in active if not embedder.multilingual), active[0])
     named = [embedder for embedder in active if embedder.name == model]
     if not named:
         known = ", ".join(embedder.name for embedder in active)
         raise NotFound(
-            f"There is no such embedding model here: ask for {known}.",
+            f"There is no such embedding model here: ask for {known}, or for none.",
             code="model_not_found",
             details=[{"path": "model", "message": "not here"}],
         )

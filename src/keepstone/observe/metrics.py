@@ -58,6 +58,9 @@ class Metrics:
             "keepstone_traces", "Traces of what was recalled and handed out: kept, or dropped.", ["outcome"],
             registry=self.registry,
         )  # fmt: skip
+        self.provider_down = Gauge(
+            "keepstone_provider_down", "Whether a provider failed and is not asked.", ["use"], registry=self.registry
+        )
         self.processes = Gauge("keepstone_processes", "Processes that answer requests.", registry=self.registry)
         self.postgres_restarts = Gauge(
             "keepstone_postgres_restarts", "Times the embedded Postgres was brought back.", registry=self.registry

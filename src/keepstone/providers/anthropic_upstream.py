@@ -16,7 +16,16 @@ from keepstone.errors import UpstreamError
 from keepstone.providers import anthropic_answer as answers
 from keepstone.providers.anthropic_request import MessagesRequest, Unanswerable, question_of
 from keepstone.providers.anthropic_schema import Json
-from keepstone.providers.upstream import TIMEOUT, Body, Transport, UpstreamAnswer, cut_off, interrupted, read_whole
+from keepstone.providers.upstream import (
+    TIMEOUT,
+    Body,
+    Transport,
+    UpstreamAnswer,
+    cut_off,
+    interrupted,
+    read_whole,
+    where_set,
+)
 
 BASE = "https://api.anthropic.com"
 VERSION = "2026-10-21"
@@ -35,12 +44,14 @@ _LINGER = 1.0  # seconds for the rest of a connection whose answer is complete: 
 
 class AnthropicUpstream:
     def __init__(
-        self, base_url: str | None, api_key: str, model: str | None, *, timeout: httpx2.Timeout = TIMEOUT
-    ) -> None:
+        self, base_url: str | None, api_key: str, model: str | None, *, settings: str = "KEEPSTONE_LLM",
+        timeout: httpx2.Timeout = TIMEOUT,
+    ) -> None:  # fmt: skip
         self.model = model
         self._key = api_key
         headers = {"x-api-key": api_key}
-        self._transport = Transport(base_url or BASE, headers, settings="KEEPSTONE_LLM", timeout=timeout)
+        self._transport = Transport(base_url or BASE, headers, settings=settings, timeout=timeout)
+        self.settings = settings
         self._unsampled: set[str] = set()  # models that turned out to take no temperature
 
     async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
@@ -51,6 +62,9 @@ class AnthropicUpstream:
                 return await self._models()
             case _:
                 return _told(404, "This provider has no such endpoint: use /v1/chat/completions.", "unknown_url")
+
+    def retire(self) -> None:
+        self._transport.retire()
 
     async def close(self) -> None:
         await self._transport.close()
@@ -64,10 +78,10 @@ class AnthropicUpstream:
         if response.status_code != 200:
             return await self._refused(response)
         if not question.streamed:
-            return _whole(response, answers.completion, await read_whole(response))
+            return self._whole(response, answers.completion, await read_whole(response))
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             await response.aclose()
-            raise _stranger()
+            raise self._stranger()
         chunks = answers.Chunks(with_usage=question.with_usage)
         headers = {**_kept(response), "content-type": "text/event-stream; charset=utf-8"}
         return UpstreamAnswer(status=200, headers=headers, body=Body(response, _translated(response, chunks)))
@@ -76,7 +90,7 @@ class AnthropicUpstream:
         response = await self._send("GET", "/v1/models?limit=1000", VERSION)
         if response.status_code != 200:
             return await self._refused(response)
-        return _whole(response, answers.listing, await read_whole(response))
+        return self._whole(response, answers.listing, await read_whole(response))
 
     async def _ask(self, question: MessagesRequest) -> httpx2.Response:
         """With what the client says of sampling, if the model takes it.
@@ -98,11 +112,25 @@ class AnthropicUpstream:
         headers = {"anthropic-version": version, "content-type": "application/json"}
         return await self._transport.send(method, path, None if body is None else json.dumps(body).encode(), headers)
 
+    def _whole(self, response: httpx2.Response, translate: Callable[[bytes], bytes], body: bytes) -> UpstreamAnswer:
+        try:
+            shown = translate(body)
+        except ValidationError:
+            raise self._stranger() from None
+        return UpstreamAnswer(status=200, headers=_kept(response), body=_once(shown))
+
+    def _stranger(self) -> UpstreamError:
+        return UpstreamError(
+            "What answered does not speak Anthropic's protocol: the operator has to look at "
+            f"{where_set(self.settings, 'BASE_URL')}.",
+            code="upstream_unreachable",
+        )
+
     async def _refused(self, response: httpx2.Response) -> UpstreamAnswer:
         status = response.status_code
         body = await read_whole(response)
         if status < 400:
-            raise _stranger()
+            raise self._stranger()
         status = 503 if status == _OVERLOADED else status
         try:
             shown = answers.refusal(body)
@@ -137,14 +165,6 @@ async def _once(body: bytes) -> AsyncGenerator[bytes]:
     yield body
 
 
-def _whole(response: httpx2.Response, translate: Callable[[bytes], bytes], body: bytes) -> UpstreamAnswer:
-    try:
-        shown = translate(body)
-    except ValidationError:
-        raise _stranger() from None
-    return UpstreamAnswer(status=200, headers=_kept(response), body=_once(shown))
-
-
 def _told(
     status: int, message: str, code: str | None = None, *, headers: Mapping[str, str] | None = None
 ) -> UpstreamAnswer:
@@ -154,10 +174,3 @@ def _told(
 
 def _kept(response: httpx2.Response) -> Mapping[str, str]:
     return _JSON | {known: response.headers[name] for name, known in _FORWARDED.items() if name in response.headers}
-
-
-def _stranger() -> UpstreamError:
-    return UpstreamError(
-        "What answered does not speak Anthropic's protocol: the operator has to look at KEEPSTONE_LLM_BASE_URL.",
-        code="upstream_unreachable",
-    )

@@ -8,10 +8,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Container, Mapping
 from pathlib import Path
+from weakref import WeakSet
 
 from keepstone.errors import KeepstoneError
 from keepstone.footprint import give_back
+from keepstone.model.provider import Outage
 from keepstone.providers.embedder import Embedder
+from keepstone.providers.llm import outage_of
 from keepstone.providers.models import CATALOGUE, Report, fetch, installed
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.settings import Settings
@@ -21,33 +24,41 @@ log = logging.getLogger(__name__)
 
 class Embedders:
     """`active` is what search and the index use at this moment, the one for English first; `status` is for people.
-    `former` are models for English that came before: their vectors serve until those of the present one are complete.
+    `former` are models that came before: their vectors serve until those of the leading one are complete.
     """
 
     def __init__(self, active: tuple[Embedder, ...] = (), former: tuple[Embedder, ...] = ()) -> None:
         self.active = active
         self.former = former
-        self.status = "ok" if active else "none: search is by terms"
+        self.status = "ok" if active else _WITHOUT
         self.changed: Callable[[], None] = lambda: None  # called whenever any of these is another
         self._needed = asyncio.Event()
+        self._retired: WeakSet[OpenAIEmbedder] = WeakSet()  # as long as somebody uses them
 
     def need(self) -> None:
         """There is something to find: whoever waits in `load` may go on."""
         self._needed.set()
 
     @property
-    def english(self) -> Embedder | None:
-        return next((embedder for embedder in self.active if not embedder.multilingual), None)
+    def leading(self) -> Embedder | None:
+        """The one that takes the place of those before: the one for English, or the only one."""
+        return next((embedder for embedder in self.active if not embedder.multilingual), next(iter(self.active), None))
 
     def outgoing(self, serving: Container[str]) -> tuple[Embedder, ...]:
         """The former ones that still serve where these models do."""
-        if self.english is None or self.english.name in serving:
+        if self.leading is None or self.leading.name in serving:
             return ()
         return tuple(embedder for embedder in self.former if embedder.name in serving)
 
     def instead_of(self, embedder: Embedder) -> list[str]:
         """The models whose place this one takes."""
-        return [former.name for former in self.former] if embedder is self.english else []
+        leading = self.leading
+        return [one.name for one in self.former] if leading is not None and embedder.name == leading.name else []
+
+    @property
+    def outage(self) -> Outage | None:
+        """Why one of them is not asked at the moment."""
+        return next((outage for outage in map(outage_of, self.active) if outage is not None), None)
 
     def let_go(self, serving: Container[str]) -> tuple[Embedder, ...]:
         """The former ones that serve nowhere any more; from now on they are not asked."""
@@ -65,9 +76,10 @@ class Embedders:
         Until then, and whenever they can't be had, everything works by terms alone.
         """
         if settings.embeddings_provider == "openai":
-            address, model = settings.embeddings_base_url or "", settings.embeddings_model or ""
-            self.active = (OpenAIEmbedder(address, settings.embeddings_api_key, model),)
+            self.former = await asyncio.to_thread(_load_former, settings, set(serving) - {_endpoint_name(settings)})
+            self.active = (self._endpoint(settings),)
             self.status = "ok"
+            self.changed()
             if joined is not None:
                 await joined()
         elif settings.embeddings_provider == "builtin":
@@ -89,6 +101,50 @@ class Embedders:
                 encoder.cancel()
             log.info("embedders are ready", extra={"models": [embedder.name for embedder in self.active]})
 
+    async def change(
+        self, settings: Settings, serving: Collection[str] = (), joined: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Others, while a server runs. Those of now are asked until one of the new ones is ready; then they are former
+        ones, as long as their vectors are `serving`.
+        """
+        before = (*self.active, *self.former)
+        incoming = Embedders()
+        incoming.need()
+
+        async def took_over() -> None:
+            names = {embedder.name for embedder in (*incoming.active, *incoming.former)}
+            kept = [one for one in before if one.name in serving and one.name not in names]
+            self.active, self.former = incoming.active, (*incoming.former, *kept)
+            self.status = incoming.status
+            self.changed()
+            if joined is not None:
+                await joined()
+
+        incoming.changed = self._tell_changed
+        await incoming.load(settings, serving, took_over)
+        if not incoming.active:
+            self.active, self.former, self.status = (), (), incoming.status
+            self.changed()
+        for gone in (one for one in before if one not in (*self.active, *self.former)):
+            self._let_linger(gone)
+
+    def _endpoint(self, settings: Settings) -> OpenAIEmbedder:
+        address, model = settings.embeddings_base_url or "", settings.embeddings_model or ""
+        made = OpenAIEmbedder(address, settings.embeddings_api_key, model)
+        made.changed = self._tell_changed
+        return made
+
+    def _let_linger(self, embedder: Embedder) -> None:
+        """Closed when whoever asked it a moment ago has their answer."""
+        if isinstance(embedder, OpenAIEmbedder):
+            embedder.retire()
+            self._retired.add(embedder)
+        else:
+            asyncio.get_running_loop().call_later(_LINGER, embedder.close)
+
+    def _tell_changed(self) -> None:
+        self.changed()  # whoever is to be told by then
+
     async def _load_encoder(self, settings: Settings, serving: Collection[str], tell: "_Tell") -> Embedder | None:
         try:
             folder = await asyncio.to_thread(encoder_folder, settings)
@@ -98,7 +154,7 @@ class Embedders:
             encoder = await asyncio.to_thread(open_encoder, folder, mapped_folder(settings))
             if not encoder.multilingual:
                 others = set(serving) - {encoder.name}
-                self.former = await asyncio.to_thread(_load_former, models_folder(settings), others)
+                self.former = await asyncio.to_thread(_load_former, settings, others)
         except KeepstoneError as fault:
             log.warning("no encoder", extra={"error": fault.code})
             await tell(_ENCODER, "missing")
@@ -134,7 +190,7 @@ class Embedders:
             await tell(_MULTILINGUAL, "ready")
 
     def close(self) -> None:
-        for embedder in (*self.active, *self.former):
+        for embedder in (*self.active, *self.former, *self._retired):
             embedder.close()
 
 
@@ -158,6 +214,8 @@ def encoder_folder(settings: Settings, report: Report = lambda _: None) -> Path:
     return fetch_revision(models_folder(settings), revision, Hub(settings.hub_url, settings.hub_token), report)
 
 
+_WITHOUT = "none: search is by terms"
+_LINGER = 60.0  # seconds
 _Tell = Callable[[str, str], Awaitable[None]]
 _ENCODER, _MULTILINGUAL = "the encoder", "the multilingual model"
 _TOLD = {
@@ -195,13 +253,24 @@ def _open_multilingual(folder: Path, mapped: Path) -> Embedder:
     return multilingual
 
 
-def _load_former(folder: Path, names: Collection[str]) -> tuple[Embedder, ...]:
+def _endpoint_name(settings: Settings) -> str:
+    return OpenAIEmbedder.name_of(settings.embeddings_model or "")
+
+
+def _load_former(settings: Settings, names: Collection[str]) -> tuple[Embedder, ...]:
     """Those of these models that are at hand: what is built in, and what was before it."""
+    if not names:
+        return ()
     from keepstone.providers.encoder import FORMER, Encoder, former
     from keepstone.providers.manifest import BUILTIN, read_manifest
+    from keepstone.providers.use import Use
 
     loaded: list[Embedder] = []
+    folder = models_folder(settings)
     try:
+        # Where an endpoint takes their place, and not one that is built in.
+        if settings.embeddings_provider == "openai" and Use.name in names and len(installed(folder)) == len(CATALOGUE):
+            loaded.append(_open_multilingual(folder, mapped_folder(settings)))
         if FORMER.name in names and (at_hand := former(folder)):
             loaded.append(at_hand)
         if (BUILTIN.is_dir() and read_manifest(BUILTIN).name) in names:

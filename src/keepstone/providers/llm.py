@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from keepstone.model.provider import Outage
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
@@ -16,3 +18,8 @@ class LanguageModel(Protocol):
 
     async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion: ...
     async def close(self) -> None: ...
+
+
+def outage_of(asked: object) -> Outage | None:
+    """Why this model or embedder is not asked at the moment; None where it is, and where that is never known."""
+    return getattr(asked, "outage", None)

@@ -5,21 +5,24 @@ Neither the key nor a text is ever part of an error or a log line.
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from keepstone.errors import UpstreamError
+from keepstone.model.provider import Outage
+from keepstone.providers.breaker import Breaker, growing_pause
 from keepstone.providers.embedder import Embedding, Floats
 from keepstone.providers.openai_upstream import OpenAIUpstream
-from keepstone.providers.patience import post
+from keepstone.providers.patience import advice, is_its_fault, post
 from keepstone.providers.windows import Cutter, cut_by_characters, well_formed
 
 WINDOW, OVERLAP = 1_500, 150  # characters: under 512 tokens in most scripts, which every such model reads
 BATCH = 128
 SECONDS = 30  # that a batch may take
+QUESTION_SECONDS = 5  # that somebody waits for what they search by; then it is searched without
 
 
 class _Vector(BaseModel):
@@ -32,19 +35,43 @@ class _Embeddings(BaseModel):
 
 
 class OpenAIEmbedder:
-    """`dimension` is 0 until the endpoint has answered once: a server starts while it is down."""
+    """`dimension` is 0 until the endpoint has answered once: a server starts while it is down. `changed` is called when
+    it is known, and when an outage begins or ends.
+    """
 
     multilingual = True
     context = 0
 
-    def __init__(self, base_url: str, api_key: str | None, model: str, *, retries: int = 4) -> None:
-        self.name = f"openai/{model}"
+    def __init__(
+        self, base_url: str, api_key: str | None, model: str, *, retries: int = 4,
+        question_seconds: float = QUESTION_SECONDS, pause: Callable[[int], float] = growing_pause,
+    ) -> None:  # fmt: skip
+        self.name = self.name_of(model)
         self.dimension = 0
         self._model = model
         self._retries = retries
+        self._question_seconds = question_seconds
         self._upstream = OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
         self._closing: asyncio.Task[None] | None = None
+        self._breaker = Breaker(self._try_it, pause)
         self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)
+
+    @staticmethod
+    def name_of(model: str) -> str:
+        """Whoever serves a model: under one name are vectors that can be compared."""
+        return f"openai/{model}"
+
+    @property
+    def outage(self) -> Outage | None:
+        return self._breaker.outage
+
+    @property
+    def changed(self) -> Callable[[], None]:
+        return self._breaker.changed
+
+    @changed.setter
+    def changed(self, changed: Callable[[], None]) -> None:
+        self._breaker.changed = changed
 
     async def embed(
         self,
@@ -53,37 +80,65 @@ class OpenAIEmbedder:
     ) -> list[Embedding]:
         embeddings: list[Embedding] = []
         for start in range(0, len(texts), BATCH):
-            embeddings += await self._call(texts[start : start + BATCH])
+            self._breaker.require("embeddings endpoint")
+            embeddings += await self._call(texts[start : start + BATCH], self._retries, SECONDS)
         return embeddings
 
     async def embed_question(self, text: str) -> Embedding:
-        return (await self.embed([text]))[0]
+        """Asked once: whoever searches does not wait for a second try."""
+        self._breaker.require("embeddings endpoint")
+        return (await self._call([text], 0, self._question_seconds))[0]
+
+    def retire(self) -> None:
+        """Another takes its place: it is closed when nobody uses it any more."""
+        self._breaker.close()
+        self._upstream.retire()
 
     def close(self) -> None:
+        self._breaker.close()
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # the connections went with their loop
         self._closing = loop.create_task(self._upstream.close())
 
-    async def _call(self, texts: Sequence[str]) -> list[Embedding]:
+    async def _try_it(self) -> None:
+        await self._call(["Are you there?"], 0, SECONDS)
+
+    async def _call(self, texts: Sequence[str], retries: int, seconds: float) -> list[Embedding]:
+        try:
+            made = await self._ask(texts, retries, seconds)
+        except _Away as fault:
+            self._breaker.failed(fault.reason)
+            raise UpstreamError(fault.message) from None
+        self._breaker.worked()
+        return made
+
+    async def _ask(self, texts: Sequence[str], retries: int, seconds: float) -> list[Embedding]:
         # An empty text is refused by most. Floats, because not every server knows base64.
         inputs = [well_formed(text) or " " for text in texts]
         asked = {"model": self._model, "input": inputs, "encoding_format": "float"}
         try:
             status, body = await post(
-                self._upstream, "/embeddings", json.dumps(asked).encode(), retries=self._retries, seconds=SECONDS
+                self._upstream, "/embeddings", json.dumps(asked).encode(), retries=retries, seconds=seconds
             )
         except UpstreamError:
-            raise UpstreamError(
-                "The embeddings endpoint could not be reached in time: look whether it runs and its address is right."
+            raise _Away(
+                "could not be reached in time",
+                "The embeddings endpoint could not be reached in time: look whether it runs and its address is right.",
             ) from None
         if not 200 <= status < 300:
-            raise UpstreamError(f"The embeddings endpoint answered {status}: {_advice(status)}.")
+            message = f"The embeddings endpoint answered {status}: {advice(status)}."
+            if is_its_fault(status):
+                raise _Away(f"answered {status}", message)
+            raise UpstreamError(message)
         try:
             entries = sorted(_Embeddings.model_validate_json(body).data, key=lambda entry: entry.index)
         except ValidationError:
-            raise UpstreamError("The embeddings endpoint did not answer with embeddings: check its address.") from None
+            raise _Away(
+                "did not answer with embeddings",
+                "The embeddings endpoint did not answer with embeddings: check its address.",
+            ) from None
         rows = [np.array(entry.embedding, np.float32) for entry in entries]
         return self._embeddings(rows, len(texts))
 
@@ -93,23 +148,25 @@ class OpenAIEmbedder:
             raise UpstreamError(f"The embeddings endpoint answered {expected} texts with something else.")
         dimension = rows[0].size
         if self.dimension not in {0, dimension}:
-            raise UpstreamError(
+            raise _Away(
+                "runs another model than before",
                 f"The embeddings endpoint now gives {dimension} dimensions instead of {self.dimension}: it runs "
-                "another model. Set it back, or restart Keepstone and run `keepstone reembed`."
+                "another model. Set it back, or restart Keepstone and run `keepstone reembed`.",
             )
         vectors: Floats = np.stack(rows)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(norms).all() and norms.all()):
             raise UpstreamError("The embeddings endpoint gave vectors without a direction.")
-        self.dimension = dimension
+        if not self.dimension:
+            self.dimension = dimension
+            self.changed()
         return [Embedding(pooled=vector, tokens=None) for vector in vectors / norms]
 
 
-def _advice(status: int) -> str:
-    if status in {401, 403}:
-        return "check the key"
-    if status == 404:
-        return "check the address and the name of the model"
-    if status == 429:
-        return "too many requests, or no credit left"
-    return "try again later" if status >= 500 else "check the name of the model"
+class _Away(Exception):
+    """It can't be used at the moment, whatever it is asked; `reason` goes on from "it"."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.message = message

@@ -6,8 +6,6 @@ import httpx2
 
 from keepstone.providers.upstream import TIMEOUT, Body, Transport, UpstreamAnswer
 
-BASE = "https://api.openai.com/v1"
-
 _FORWARDED = frozenset(
     {"content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "openai-processing-ms",
      "openai-version", "openai-model"}
@@ -15,19 +13,25 @@ _FORWARDED = frozenset(
 
 
 class OpenAIUpstream:
-    """`settings` is how the names of its settings begin."""
+    """`settings` is where it was set, as `where_set` has it."""
+
+    BASE = "https://api.openai.com/v1"
 
     def __init__(
         self, base_url: str | None, api_key: str | None, model: str | None, *, settings: str = "KEEPSTONE_LLM",
         timeout: httpx2.Timeout = TIMEOUT,
     ) -> None:  # fmt: skip
         self.model = model
+        self.settings = settings
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        self._transport = Transport(base_url or BASE, headers, settings=settings, timeout=timeout)
+        self._transport = Transport(base_url or self.BASE, headers, settings=settings, timeout=timeout)
 
     async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
         response = await self._transport.send(method, path, body)
         return UpstreamAnswer(status=response.status_code, headers=_forwarded(response.headers), body=Body(response))
+
+    def retire(self) -> None:
+        self._transport.retire()
 
     async def close(self) -> None:
         await self._transport.close()

@@ -11,6 +11,24 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds
 _LONGEST_ASKED = 60.0  # seconds that an upstream may ask us to wait
 
 
+def is_its_fault(status: int) -> bool:
+    """Whether whatever else it is asked will be refused, too: it is broken or busy, does not take our key, or there is
+    nothing at this address.
+    """
+    return status in {401, 403, 404, 429} or status >= 500
+
+
+def advice(status: int) -> str:
+    """What the operator may do about it."""
+    if status in {401, 403}:
+        return "check the key"
+    if status == 404:
+        return "check the address and the name of the model"
+    if status == 429:
+        return "too many requests, or no credit left"
+    return "try again later" if status >= 500 else "check the name of the model"
+
+
 async def post(upstream: Upstream, path: str, body: bytes, *, retries: int, seconds: float) -> tuple[int, bytes]:
     """Status and body of the last answer. `seconds` is what each try may take; UpstreamError when the last one had no
     answer.

@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keepstone.link import Link
+from keepstone.model.provider import Outage
 from keepstone.providers.embedder import Cutter, Embedder, Embedding
 from keepstone.providers.embedders import Embedders
 from keepstone.providers.judge import BATCH_TEXTS, Judge
+from keepstone.providers.llm import outage_of
+
+_Described = tuple[str, int, bool, int, Cutter, Outage | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +30,12 @@ class RemoteEmbedder:
     multilingual: bool
     context: int
     cut: Cutter
+    outage: Outage | None = None
+
+    @property
+    def described(self) -> tuple[str, int, Outage | None]:
+        """What of it may be another from one moment to the next."""
+        return self.name, self.dimension, self.outage
 
     async def embed(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Embedding]:
         return await self.link.ask("embed", (self.name, texts, before))
@@ -56,8 +66,11 @@ class RemoteEmbedders(Embedders):
         self.active = tuple(self._named(description) for description in described.active)
         self.former = tuple(self._named(description) for description in described.former)
 
-    def _named(self, description: tuple[str, int, bool, int, Cutter]) -> RemoteEmbedder:
-        return self._known.setdefault(description[0], RemoteEmbedder(self._link, *description))
+    def _named(self, description: "_Described") -> RemoteEmbedder:
+        known, named = self._known.get(description[0]), RemoteEmbedder(self._link, *description)
+        if known is None or known.described != named.described:
+            known = self._known[named.name] = named
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +78,14 @@ class EmbeddersState:
     """Embedders as another process has to know them."""
 
     status: str
-    active: list[tuple[str, int, bool, int, Cutter]]
-    former: list[tuple[str, int, bool, int, Cutter]]
+    active: list["_Described"]
+    former: list["_Described"]
 
 
 def describe_embedders(embedders: Embedders) -> EmbeddersState:
-    def described(embedder: Embedder) -> tuple[str, int, bool, int, Cutter]:
-        return embedder.name, embedder.dimension, embedder.multilingual, embedder.context, embedder.cut
+    def described(embedder: Embedder) -> _Described:
+        named = embedder.name, embedder.dimension, embedder.multilingual, embedder.context, embedder.cut
+        return *named, outage_of(embedder)
 
     return EmbeddersState(
         embedders.status, [described(each) for each in embedders.active], [described(each) for each in embedders.former]

@@ -4,16 +4,19 @@ An upstream speaks OpenAI's protocol, whoever the provider is: bytes go in and c
 at here. Neither the key nor a text is ever part of an error or a log line.
 """
 
+import asyncio
 import logging
+import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import httpx2
 
 from keepstone import __version__
 from keepstone.errors import UpstreamError
 
+UNREACHABLE = "upstream_unreachable"
 TIMEOUT = httpx2.Timeout(600, connect=10, pool=None)  # seconds between two bytes: a model may think that long
 
 
@@ -43,17 +46,33 @@ class UpstreamAnswer:
 
 class Upstream(Protocol):
     """`send` returns when the headers are there. It raises `UpstreamError` when there is no answer at all, with the
-    code `upstream_timeout` if it took too long; a body that breaks off in the middle raises it too.
+    code `upstream_timeout` if it took too long; a body that breaks off in the middle raises it too. `settings` is where
+    it was set, as `where_set` has it.
     """
 
     model: str | None
+    settings: str
 
     async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer: ...
     async def close(self) -> None: ...
 
 
+@runtime_checkable
+class Retiring(Protocol):
+    """Something that is closed by itself when nobody uses it any more."""
+
+    def retire(self) -> None: ...
+
+
+def where_set(settings: str, what: str) -> str:
+    """Where the operator finds the address or the key of a provider: `settings` is how the names of its environment
+    variables begin, or else the name that it has in the settings of the server.
+    """
+    return f"{settings}_{what}" if settings.startswith("KEEPSTONE_") else f"the provider {settings} in the settings"
+
+
 class Transport:
-    """HTTP to one provider. `settings` is how the names of its settings begin, for the operator."""
+    """HTTP to one provider. `settings` is where it was set, as `where_set` has it."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], *, settings: str, timeout: httpx2.Timeout) -> None:
         self._settings = settings
@@ -82,21 +101,31 @@ class Transport:
             raise _too_late() from None
         except (httpx2.HTTPError, httpx2.InvalidURL):
             raise UpstreamError(
-                f"The upstream could not be reached: its operator has to look at {self._settings}_BASE_URL. Try again.",
-                code="upstream_unreachable",
+                "The upstream could not be reached: its operator has to look at "
+                f"{where_set(self._settings, 'BASE_URL')}. Try again.",
+                code=UNREACHABLE,
                 retry_after=5,
             ) from None
         if response.is_redirect:  # a client that followed it would take its request past us
             await response.aclose()
             raise UpstreamError(
-                f"The upstream's address leads to another one: its operator has to set {self._settings}_BASE_URL to "
-                "that.",
-                code="upstream_unreachable",
+                "The upstream's address leads to another one: its operator has to look at "
+                f"{where_set(self._settings, 'BASE_URL')} and give that.",
+                code=UNREACHABLE,
             )
         return response
 
+    def retire(self) -> None:
+        """Close it when nobody uses it any more: what is under way ends as it began."""
+        weakref.finalize(self, _close_soon, asyncio.get_running_loop(), self._client)
+
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def _close_soon(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient) -> None:
+    if not loop.is_closed():
+        asyncio.run_coroutine_threadsafe(client.aclose(), loop)
 
 
 class Body:

@@ -1,11 +1,13 @@
 """What an upstream says instead of an answer, as its clients may see it."""
 
+from dataclasses import replace
+
 from keepstone.errors import UpstreamError
-from keepstone.providers.upstream import UpstreamAnswer
+from keepstone.providers.upstream import UpstreamAnswer, where_set
 from keepstone.relay.dialects.values import Json, as_object, dumped, loaded
 
-KEY_REFUSED = frozenset({401, 403})
-_KEY_MESSAGE = "The upstream refused the key of this server: its operator has to look at {}_API_KEY."
+_KEY_REFUSED = frozenset({401, 403})
+_KEY_CODE = "upstream_key_refused"
 
 
 class UpstreamRefusal(UpstreamError):
@@ -18,21 +20,25 @@ class UpstreamRefusal(UpstreamError):
         self.error = {"message": message, **{name: error.get(name) for name in ("type", "param", "code")}}
 
 
-def visible_body(answer: UpstreamAnswer, body: bytes, settings: str = "KEEPSTONE_LLM") -> bytes:
-    """As it came; but a refused key is the operator's, and the message may quote it. `settings` is how the names of
-    this upstream's settings begin.
+def visible(answer: UpstreamAnswer, body: bytes, settings: str) -> tuple[UpstreamAnswer, bytes]:
+    """As it came; but a refused key is the operator's and not the client's, who would take it for their own: it is the
+    upstream's fault, and the upstream's words may quote the key. `settings` is where the upstream was set.
     """
-    if answer.status not in KEY_REFUSED:
-        return body
-    error = as_object((loaded(body) or {}).get("error"))
-    kind = error.get("type") or "invalid_request_error"
-    shown = {"message": _KEY_MESSAGE.format(settings), "type": kind, "param": None, "code": error.get("code")}
-    return dumped({"error": shown})
+    if answer.status not in _KEY_REFUSED:
+        return answer, body
+    message = (
+        f"The upstream answered {answer.status}: it refused the key of this server, not yours. Its operator has to "
+        f"look at {where_set(settings, 'API_KEY')}."
+    )
+    shown = {"message": message, "type": "server_error", "param": None, "code": _KEY_CODE}
+    kept = {name: value for name, value in answer.headers.items() if not name.startswith(("content-", "retry-"))}
+    headers = {**kept, "content-type": "application/json", "x-should-retry": "false"}
+    return replace(answer, status=502, headers=headers), dumped({"error": shown})
 
 
-async def refusal_of(answer: UpstreamAnswer) -> UpstreamError:
+async def refusal_of(answer: UpstreamAnswer, settings: str) -> UpstreamError:
     """An answer that can't be part of a stream."""
     if answer.succeeded:
         return UpstreamError("The upstream was asked for a stream and answered without one.", code="upstream_no_stream")
-    body = visible_body(answer, await answer.read())
+    answer, body = visible(answer, await answer.read(), settings)
     return UpstreamRefusal(answer.status, as_object((loaded(body) or {}).get("error")))

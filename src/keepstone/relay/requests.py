@@ -14,6 +14,7 @@ from typing import Any, Literal
 from keepstone.access.emails import plain_email
 from keepstone.access.principals import act_for
 from keepstone.errors import Forbidden, Invalid, Unavailable
+from keepstone.memory import embeddings
 from keepstone.model.ids import is_id
 from keepstone.model.principal import Principal
 from keepstone.providers.upstream import Upstream, UpstreamAnswer
@@ -21,7 +22,7 @@ from keepstone.relay.dialects.chat import ChatExchange
 from keepstone.relay.dialects.exchange import Exchange
 from keepstone.relay.dialects.responses import ResponsesExchange
 from keepstone.relay.dialects.values import Json, as_text, dumped, loaded, objects_in, read_object
-from keepstone.relay.refusals import UpstreamRefusal, visible_body
+from keepstone.relay.refusals import UpstreamRefusal, visible
 from keepstone.relay.rounds import Rounds
 from keepstone.relay.tools import kept_calls
 from keepstone.relay.turn import ModelTurn, open_turn, settle
@@ -69,12 +70,13 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
     """The model's answer to a client's request, with memory as far as it was asked for."""
     body = read_object(request.raw)
     principal = await speaker(services, principal, body.get("user"))
-    model = services.upstream.model if services.upstream is not None else None
+    upstream = upstream_of(services, body.get("model"))
+    model = upstream.model if upstream is not None else None
     require_model(services, body.get("model"), model)
     exchange = _EXCHANGES[request.dialect](request.raw, body, model=model)
-    if services.upstream is None and exchange.asks_nothing:
+    if upstream is None and exchange.asks_nothing:
         raise Invalid(f"There is nothing to answer: send `{exchange.question}`.")
-    rounds = Rounds(services, principal, _upstream(services), exchange)
+    rounds = Rounds(services, principal, upstream or _upstream(services), exchange)
     try:
         if request.memory != "off":
             rounds.turn = await _open(services, principal, request, exchange)
@@ -120,19 +122,20 @@ async def converse(
         await rounds.close()
 
 
-async def forward(upstream: Upstream, method: str, path: str, body: bytes | None = None, *, settings: str) -> Relayed:
-    """Something that memory has no part in, as it is. `settings` is how those of this upstream begin."""
+async def forward(upstream: Upstream, method: str, path: str, body: bytes | None = None) -> Relayed:
+    """Something that memory has no part in, as it is."""
     answer = await upstream.send(method, path, body)
     try:
-        return Relayed(answer=answer, body=visible_body(answer, await answer.read(), settings))
+        shown, visible_body = visible(answer, await answer.read(), upstream.settings)
+        return Relayed(answer=shown, body=visible_body)
     finally:
         await answer.close()
 
 
 async def list_models(services: Services, upstream: Upstream) -> Relayed:
-    """The upstream's models, as far as clients may name them."""
-    listed = await forward(upstream, "GET", "/models", settings="KEEPSTONE_LLM")
-    body = loaded(listed.body) if listed.answer.succeeded and services.settings.llm_models else None
+    """The upstream's models, as far as clients may name them; those of further providers, and of embeddings."""
+    listed = await forward(upstream, "GET", "/models")
+    body = loaded(listed.body) if listed.answer.succeeded else None
     if body is None:
         return listed
     models = [
@@ -140,7 +143,20 @@ async def list_models(services: Services, upstream: Upstream) -> Relayed:
         for model in objects_in(body.get("data"))
         if may_name(services, as_text(model.get("id")) or "", upstream.model)
     ]
+    known = {as_text(model.get("id")) for model in models}
+    models += [described(name) for name in named_here(services) if name not in known]
     return replace(listed, body=dumped({**body, "data": models}))
+
+
+def named_here(services: Services) -> list[str]:
+    """Models that clients may name whatever the upstream lists: of further providers, and for embeddings."""
+    further = [name for one in services.further for name in one.models if "*" not in name]
+    return list(dict.fromkeys([*further, *embeddings.models(services)]))
+
+
+def described(model: str) -> Json:
+    """As OpenAI describes one."""
+    return {"id": model, "object": "model", "created": 0, "owned_by": "keepstone"}
 
 
 async def speaker(services: Services, principal: Principal, user: Any) -> Principal:
@@ -166,7 +182,20 @@ async def _open(services: Services, principal: Principal, request: ClientRequest
 def may_name(services: Services, model: str, own: str | None) -> bool:
     """Whether clients may ask for this model; `own` is the one of the settings, which they always may."""
     allowed = services.settings.llm_models
-    return not allowed or model == own or any(fnmatchcase(model, pattern) for pattern in allowed)
+    further = any(one.has(model) for one in services.further)
+    return not allowed or further or model == own or any(fnmatchcase(model, pattern) for pattern in allowed)
+
+
+def upstream_of(services: Services, model: Any) -> Upstream | None:
+    """Who has this model: a further provider that names it, unless the default one does; else the default one."""
+    default = services.upstream
+    if isinstance(model, str) and model and not (default is not None and _has(services, default, model)):
+        return next((one.upstream for one in services.further if one.has(model)), default)
+    return default
+
+
+def _has(services: Services, upstream: Upstream, model: str) -> bool:
+    return model == upstream.model or any(fnmatchcase(model, one) for one in services.settings.llm_models)
 
 
 def require_model(services: Services, model: Any, own: str | None) -> None:
@@ -181,8 +210,8 @@ def require_model(services: Services, model: Any, own: str | None) -> None:
 def _upstream(services: Services) -> Upstream:
     if services.upstream is None:
         raise Unavailable(
-            "This server has no language model: its operator has to set KEEPSTONE_LLM_PROVIDER, and "
-            "KEEPSTONE_LLM_API_KEY or KEEPSTONE_LLM_BASE_URL.",
+            "This server has no language model: its operator has to set one, with PUT /v1/settings/providers or with "
+            "KEEPSTONE_LLM_PROVIDER, and KEEPSTONE_LLM_API_KEY or KEEPSTONE_LLM_BASE_URL.",
             code="no_language_model",
         )
     return services.upstream

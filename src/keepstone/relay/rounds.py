@@ -14,11 +14,12 @@ from keepstone.engine.pack import tokens
 from keepstone.errors import KeepstoneError, Unavailable, UpstreamError
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
-from keepstone.providers.upstream import Upstream, UpstreamAnswer, cut_off
+from keepstone.providers.chat_model import ChatModel
+from keepstone.providers.upstream import UNREACHABLE, Upstream, UpstreamAnswer, cut_off
 from keepstone.relay.calls import AnsweredCall, Call
 from keepstone.relay.dialects.exchange import Exchange, Piece
 from keepstone.relay.dialects.values import tokens_of
-from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible_body
+from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible
 from keepstone.relay.sse import Event, Events
 from keepstone.relay.tools import TOOLS, run_tool
 from keepstone.relay.turn import ModelTurn, close_turn, keep_calls, keep_injected
@@ -73,10 +74,20 @@ class Rounds:
             refuse_without_tokens(self.services, self.turn.tokens_left)
         self._asked = True
         payload = self.exchange.payload
-        self._answer = await self._send(payload)
+        try:
+            self._answer = await self._send(payload)
+        except UpstreamError as fault:
+            self._note_away(fault)
+            raise
         if self._answer.succeeded:
             self._sent += len(payload)
         return self._answer
+
+    def _note_away(self, fault: UpstreamError) -> None:
+        """What Keepstone would ask the same provider by itself, it does without from now on."""
+        own = self.services.llm
+        if fault.code == UNREACHABLE and isinstance(own, ChatModel) and own.settings == self.upstream.settings:
+            own.breaker.failed("could not be reached")
 
     async def _send(self, payload: bytes) -> UpstreamAnswer:
         """While the model is asked, what the user said may still be on its way to the disk. If it does not get there,
@@ -105,7 +116,7 @@ class Rounds:
                 answer = self._answer or await self.ask()
                 body = await answer.read()
                 if not answer.succeeded:
-                    return answer, visible_body(answer, body)
+                    return visible(answer, body, self.upstream.settings)
                 self.exchange.read(body)
                 await self._let_go()
                 if not await self._goes_on():
@@ -157,7 +168,7 @@ class Rounds:
         """One round of a stream; `late` gets what comes after its end."""
         answer = self._answer or await self.ask()
         if not (answer.succeeded and answer.is_stream):
-            raise await refusal_of(answer)
+            raise await refusal_of(answer, self.upstream.settings)
         async with aclosing(_events(answer)) as events:
             async for event in events:
                 for piece in self.exchange.feed(event):

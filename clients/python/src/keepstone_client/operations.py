@@ -31,6 +31,7 @@ class Ready:
     database: Part
     worker: Part
     embedder: Part
+    language_model: Part
     disk: Part
     pending_embeddings: int | None  # stored, and not yet found by meaning
 

@@ -8,6 +8,7 @@ from keepstone_client.capsules import Capsules
 from keepstone_client.chats import Artifacts, Chats, Files, Memories, Workspaces
 from keepstone_client.graphs import Graphs
 from keepstone_client.operations import Health, Usage
+from keepstone_client.providers import Providers
 from keepstone_client.rooms import Agents, Directs, Facts, Profiles, Projects, Rooms
 from keepstone_client.scopes import Scopes
 from keepstone_client.stores import Stores
@@ -37,5 +38,6 @@ class Resources(Generic[D]):
         self.scopes: Scopes[D] = Scopes(driver)
         self.stores: Stores[D] = Stores(driver)
         self.traces: Traces[D] = Traces(driver)
+        self.providers: Providers[D] = Providers(driver)
         self.usage: Usage[D] = Usage(driver)
         self.health: Health[D] = Health(driver)

@@ -302,6 +302,31 @@ AS $$
            position = excluded.position, price = excluded.price
 $$;
 
+-- How often the operator has changed the providers: every process looks whether they are others.
+CREATE OR REPLACE FUNCTION provider_revision() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT coalesce(max(revision), 0) FROM provider_settings
+$$;
+
+-- For the operator: the providers. The keys in them are sealed.
+CREATE OR REPLACE FUNCTION read_provider_settings() RETURNS TABLE (revision bigint, document jsonb)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT p.revision, p.document FROM provider_settings p
+$$;
+
+-- For the operator: other providers, if nobody changed them since that revision. Returns the new one, else nothing.
+CREATE OR REPLACE FUNCTION put_provider_settings(after bigint, wanted jsonb) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    INSERT INTO provider_settings AS p (revision, document)
+    SELECT 1, wanted WHERE after = 0 OR EXISTS (SELECT FROM provider_settings)
+    ON CONFLICT (the_only) DO UPDATE SET revision = p.revision + 1, document = excluded.document, changed_at = now()
+     WHERE p.revision = after
+    RETURNING p.revision
+$$;
+
 -- For the operator: what each account used in between. Numbers only.
 CREATE OR REPLACE FUNCTION usage_of_accounts(since timestamptz, until timestamptz)
     RETURNS TABLE (account_id text, plan text, credits_left bigint, calls bigint, queries bigint, credits bigint,

@@ -20,7 +20,7 @@ DECLARE
         -- before an account is known
         'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
         -- a number or yes and no, for /readyz and the start
-        'has_passages', 'pending_embeddings', 'filling_models',
+        'has_passages', 'pending_embeddings', 'filling_models', 'provider_revision',
         -- in the transaction's account
         'take_over',
         -- held to a room that the transaction reaches
@@ -29,7 +29,8 @@ DECLARE
         'erase_traces'];
     of_server constant text[] := ARRAY[
         -- the operator's
-        'all_users', 'all_audit', 'put_plan', 'usage_of_accounts', 'find_query', 'await_vectors_of', 'filled_spaces',
+        'all_users', 'all_audit', 'put_plan', 'read_provider_settings', 'put_provider_settings', 'usage_of_accounts',
+        'find_query', 'await_vectors_of', 'filled_spaces',
         'serving_models', 'accounts_served_by', 'delete_retired_vectors',
         -- the jobs'
         'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
@@ -134,6 +135,9 @@ GRANT INSERT ON procrastinate_events TO keepstone_app;
 DROP POLICY IF EXISTS readable ON plans;
 CREATE POLICY readable ON plans FOR SELECT TO keepstone_app USING (true);
 GRANT SELECT ON plans TO keepstone_app;
+
+-- The providers are the server's: nobody reads or changes them but through the three functions for that.
+REVOKE ALL ON provider_settings FROM keepstone_app, keepstone_worker;
 
 -- Anybody may know how new the schema is.
 DROP POLICY IF EXISTS readable ON migrations;

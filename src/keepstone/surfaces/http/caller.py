@@ -65,7 +65,7 @@ CALLER_DESCRIBED: Mapping[str, Any] = {
 
 
 def services_of(request: Request) -> Services:
-    return request.app.state.services
+    return request.app.state.followed.services
 
 
 async def caller(request: Request) -> Principal:

@@ -8,7 +8,6 @@ from typing import Any
 from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
-from keepstone.relay.refusals import KEY_REFUSED
 from keepstone.relay.requests import Relayed
 from keepstone.relay.rounds import Rounds
 
@@ -27,12 +26,8 @@ async def while_there(request: Request, work: Coroutine[Any, Any, Relayed]) -> R
 
 
 def _headers(relayed: Relayed) -> dict[str, str]:
-    """The upstream's, but for its own id for the request, and for the kind of a body of which the words were replaced;
-    and which memories were put before the model.
-    """
+    """The upstream's, but for its own id for the request; and which memories were put before the model."""
     headers = {name: value for name, value in relayed.answer.headers.items() if name != "x-request-id"}
-    if relayed.answer.status in KEY_REFUSED:
-        headers["content-type"] = "application/json"
     if relayed.injected:
         headers["x-keepstone-injected"] = ",".join(relayed.injected)
     return headers

@@ -15,9 +15,11 @@ from keepstone.relay.dialects.values import as_list, dumped, read_object
 from keepstone.relay.requests import (
     ClientRequest,
     UseOfMemory,
+    described,
     forward,
     list_models,
     may_name,
+    named_here,
     relay,
     require_model,
     speaker,
@@ -101,24 +103,24 @@ async def responses(request: Request, asked: Asked, services: Used, principal: C
     return await while_there(request, relay(services, principal, asked(dialect="responses", raw=await request.body())))
 
 
-@router.get("/models", summary="The upstream's models; without one the embedding models here", responses=_answers())
+@router.get("/models", summary="The models that can be asked for, of chat and of embeddings", responses=_answers())
 async def models(request: Request, services: Used, principal: Caller) -> Response:  # noqa: ARG001
     if services.upstream is not None:
         return await while_there(request, list_models(services, services.upstream))
-    return JSONResponse({"object": "list", "data": [_model(name) for name in embeddings.models(services)]})
+    return JSONResponse({"object": "list", "data": [described(name) for name in named_here(services)]})
 
 
 @router.get("/models/{model:path}", summary="One of them", responses=_answers())
 async def model(request: Request, services: Used, principal: Caller, model: str) -> Response:  # noqa: ARG001
     # A path that climbs would reach what else the operator's key opens.
     upstream = services.upstream
+    if model in named_here(services):
+        return JSONResponse(described(model))
     climbs = {"", ".", ".."} & set(model.split("/"))
     if upstream is not None and not climbs and may_name(services, model, upstream.model):
         path = f"/models/{quote(model, safe='/:@')}"
-        return await while_there(request, forward(upstream, "GET", path, settings="KEEPSTONE_LLM"))
-    if upstream is not None or model not in embeddings.models(services):
-        raise NotFound("There is no such model.", code="model_not_found")
-    return JSONResponse(_model(model))
+        return await while_there(request, forward(upstream, "GET", path))
+    raise NotFound("There is no such model.", code="model_not_found")
 
 
 @router.post(
@@ -134,11 +136,11 @@ async def make_embeddings(request: Request, services: Used, principal: Caller) -
     await speaker(services, principal, body.get("user"))
     upstream = services.embeddings_upstream
     if upstream is not None:
-        require_model(services, body.get("model"), upstream.model)
-        sent = raw if body.get("model") else dumped({**body, "model": upstream.model})
-        return await while_there(
-            request, forward(upstream, "POST", "/embeddings", sent, settings="KEEPSTONE_EMBEDDINGS")
-        )
+        named = body.get("model")
+        meant = embeddings.stands_for(named, upstream.model) if named is None or isinstance(named, str) else named
+        require_model(services, meant, upstream.model)
+        sent = raw if meant == named else dumped({**body, "model": meant})
+        return await while_there(request, forward(upstream, "POST", "/embeddings", sent))
     made = await embeddings.embed(
         services, _texts(body.get("input")), model=_text(body, "model"), dimensions=_number(body, "dimensions")
     )
@@ -151,10 +153,6 @@ async def make_embeddings(request: Request, services: Used, principal: Caller) -
     ]
     usage = {"prompt_tokens": made.tokens, "total_tokens": made.tokens}
     return JSONResponse({"object": "list", "data": data, "model": made.model, "usage": usage})
-
-
-def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "keepstone"}
 
 
 def _texts(given: Any) -> list[str]:

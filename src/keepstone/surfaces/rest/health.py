@@ -11,7 +11,9 @@ from prometheus_client.metrics_core import Metric
 from pydantic import BaseModel, Field
 
 from keepstone import __version__
+from keepstone.model.provider import Outage
 from keepstone.observe.metrics import render
+from keepstone.providers.llm import outage_of
 from keepstone.services import Services
 from keepstone.store import health
 from keepstone.surfaces.http.caller import Used, from_loopback, is_operator, measured
@@ -38,7 +40,10 @@ class Ready(BaseModel):
     )
     database: Part
     worker: Part
-    embedder: Part
+    embedder: Part = Field(description="Not ok: an endpoint that fails is not asked, and search is by terms.")
+    language_model: Part = Field(
+        description="Not ok: it failed and is not asked, and what it would do is done without. Tried again by itself."
+    )
     disk: Part = Field(description="`low`: make room. `full`: nothing more is stored, and the rest goes on.")
     pending_embeddings: int | None = Field(description="Passages that are stored and not yet found by meaning.")
 
@@ -83,6 +88,8 @@ async def measure_server(
     if space is not None:
         services.metrics.disk_free.set(space.free)
         services.metrics.disk_reserve.set(space.reserve)
+    for use, outage in (("embeddings", services.embedders.outage), ("language_model", outage_of(services.llm))):
+        services.metrics.provider_down.labels(use).set(outage is not None)
     services.metrics.processes.set(processes)
     services.metrics.postgres_restarts.set(restarts)
     return render(services.metrics.collect(), others, ended)
@@ -90,8 +97,13 @@ async def measure_server(
 
 def _without_details(ready: Ready) -> Ready:
     """What everybody may know: which part works, and how much is left to do."""
-    parts = {name: getattr(ready, name).model_copy(update={"details": {}}) for name in ("database", "embedder", "disk")}
+    names = ("database", "embedder", "language_model", "disk")
+    parts = {name: getattr(ready, name).model_copy(update={"details": {}}) for name in names}
     return ready.model_copy(update={"version": None, **parts})
+
+
+def _told(outage: Outage) -> str:
+    return f"{outage.reason}, since {outage.since.strftime('%Y-%m-%dT%H:%M:%SZ')}"
 
 
 async def readiness(services: Services) -> Ready:
@@ -110,24 +122,32 @@ async def readiness(services: Services) -> Ready:
         status="ok" if state.workers else "no worker is running",
         details={"workers": state.workers, "jobs": state.jobs},
     )
+    outage = services.embedders.outage
     embedder = Part(
-        ok=True,
-        status=services.embedders.status,
+        ok=outage is None,
+        status=services.embedders.status if outage is None else f"search is by terms: the endpoint {_told(outage)}",
         details={
             "models": [embedder.name for embedder in services.embedders.active],
             "former_models": [embedder.name for embedder in services.embedders.former],
             "filling": [asdict(model) for model in state.filling],
         },
     )
+    llm, fault = services.llm, outage_of(services.llm)
+    language_model = Part(
+        ok=fault is None,
+        status="none" if llm is None else "ok" if fault is None else f"not asked: it {_told(fault)}",
+        details={} if llm is None else {"model": llm.name},
+    )
     space = services.disk.look()
     state_of_disk = "the database's own" if space is None else space.state
     disk = Part(ok=state_of_disk != "full", status=state_of_disk)
-    ready = database.ok and worker.ok and embedder.ok
+    ready = database.ok and worker.ok  # without models everything works, if not as well
     return Ready(
         status="ready" if ready else "not_ready",
         database=database,
         worker=worker,
         embedder=embedder,
+        language_model=language_model,
         disk=disk,
         pending_embeddings=state.pending_embeddings,
     )
