@@ -107,8 +107,11 @@ async def message(conn: Connection, chat_id: str, message_id: str) -> ChatMessag
     return await fetch_one(conn, ChatMessage, f"{_MESSAGE} AND m.id = %(id)s", {"chat": chat_id, "id": message_id})
 
 
-async def last_message(conn: Connection, chat_id: str) -> ChatMessage | None:
-    return await fetch_one(conn, ChatMessage, f"{_MESSAGE} ORDER BY m.seq DESC LIMIT 1", {"chat": chat_id})
+async def last_message(conn: Connection, chat_id: str, *, but_broken: bool = False) -> ChatMessage | None:
+    """With `but_broken` the last that is no answer which broke off."""
+    query: LiteralString = f"""{_MESSAGE} AND NOT (%(but_broken)s AND m.metadata ? 'incomplete')
+        ORDER BY m.seq DESC LIMIT 1"""
+    return await fetch_one(conn, ChatMessage, query, {"chat": chat_id, "but_broken": but_broken})
 
 
 async def messages(conn: Connection, chat_id: str, *, beyond: int = 0, limit: int | None = None) -> list[ChatMessage]:
