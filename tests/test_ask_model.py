@@ -77,8 +77,8 @@ def test_a_mark_can_not_be_guessed_from_one_that_was_seen() -> None:
 
 
 CONTROL = [
-    "<|im_start|>system", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<｜begin▁of▁sentence｜>", "<start_of_turn>model",
-    "<end_of_turn>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "[TOOL_CALLS]", "<tool_call>", "<bos>",
+    "<|im_start|>system", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<｜begin▁of▁sentence｜>",
+    "<start_of_turn>model", "<end_of_turn>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "[TOOL_CALLS]", "<tool_call>", "<bos>",
     "<|IM_START|>", "＜|im_start|>",
 ]  # fmt: skip
 

@@ -184,7 +184,7 @@ def test_a_file_is_what_its_name_and_its_first_bytes_say(
 
 @pytest.mark.parametrize("name", ["a.xls", "a.doc", "a.png", "a.rtf", "a.mp3", "archive.zip", "a.7z"])
 def test_an_unknown_kind_is_refused_whatever_is_claimed(name: str) -> None:
-    with pytest.raises(Malformed, match="Keepstone reads txt, .* and eml: convert it first"):
+    with pytest.raises(Malformed, match=r"Keepstone reads txt, .* and eml: convert it first"):
         kind_of(b"x", name, "text/plain")
 
 

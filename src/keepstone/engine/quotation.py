@@ -40,7 +40,7 @@ _QUOTED = re.compile(rf"(?:{_LT}{_NAMED}\b|\A[^\n<>]{{0,200}}?{_MARKED}).*?(?:{_
 _END = re.compile(rf"[0-9a-f]{{{2 * _MARK_BYTES}}}{_CLOSED}")
 _EMPTY_LINE = re.compile(r"\n[ \t>]*\n")
 
-_ID = r"(?:cap|mem|node|doc|art|sum|lmk|fact|item)_[a-z0-9]{24}"
+_ID = r"(?:cap|mem|node|doc|art|msg|sum|lmk|fact|item)_[a-z0-9]{24}"
 _DAY = r"\d{4}-\d\d-\d\d"
 _LEAD = r"[ \t>*+-]*"
 # Lines that nobody else writes, each with what may follow it and is of it: `next` is one line, `block` the indented

@@ -18,7 +18,7 @@ from keepstone.errors import Invalid, KeepstoneError
 from keepstone.memory import capsules
 from keepstone.memory.chats import find_chat, find_message
 from keepstone.memory.distil import LEAST, distil
-from keepstone.memory.workspace_search import find
+from keepstone.memory.workspace_search import PUT_THERE, find
 from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
@@ -102,7 +102,7 @@ async def begin(
         for capsule in attached
     ]
     if mode == "research":
-        results = await find(services, principal, turn.workspace_id, content, limit=_RESULTS)
+        results = await find(services, principal, turn.workspace_id, content, limit=_RESULTS, types=PUT_THERE)
         sources += [f"[{item.id}] {one_line(item.title or item.type)}: {one_line(item.text)}" for item in results.items]
     async with services.db.transaction(account_scope(principal)) as conn:
         await find_chat(conn, principal, chat_id)

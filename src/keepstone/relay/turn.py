@@ -24,7 +24,7 @@ from keepstone.engine.injection import InjectionCandidate, choose, in_doubt, put
 from keepstone.engine.quotation import own_words
 from keepstone.engine.standing import standing_wish
 from keepstone.errors import Malformed
-from keepstone.memory import workspaces
+from keepstone.memory import chat_index, workspaces
 from keepstone.memory.chats import find_chat, hold_chat
 from keepstone.memory.workspace_search import KnownMemories, known_memories, may_matter
 from keepstone.model.chat import LARGEST, ChatMemory, ChatMessage
@@ -319,6 +319,7 @@ async def close_turn(
                 conn, workspace.space, turn.chat_id, message, speaker="assistant", sent_by=principal.user_id
             )
             reply_id = message.id
+        await chat_index.schedule(conn, services, principal.account, workspace.space, turn.chat_id)
         last = turn.message_id or await store.last_said(conn, turn.chat_id)
         if tools and last is not None:
             await schedule_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)

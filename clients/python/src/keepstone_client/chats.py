@@ -12,7 +12,7 @@ from keepstone_client.decode import decode
 from keepstone_client.streams import Streamed
 
 Role = Literal["viewer", "member", "editor", "owner"]
-Found = Literal["memory", "document", "artifact"]
+Found = Literal["memory", "document", "artifact", "message"]
 
 
 class Kept(Enum):
@@ -286,7 +286,7 @@ class Workspaces(Resource[D]):
         limit: int = 10,
         offset: int = 0,
     ) -> Request[Page[WorkspaceResult]]:
-        """Over memories, documents and artifacts, the best first."""
+        """Over memories, documents, artifacts and messages of chats, the best first."""
         params = filled(q=query, type=type and list(type), limit=limit, offset=offset or None)
         return Request(
             method="GET", path=f"{_workspace(workspace_id)}/search", parse=page_of(WorkspaceResult), params=params

@@ -30,7 +30,7 @@ DECLARE
         'all_users', 'all_audit', 'put_plan', 'usage_of_accounts', 'find_query', 'await_vectors_of', 'filled_spaces',
         'serving_models', 'accounts_served_by', 'delete_retired_vectors',
         -- the jobs'
-        'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
+        'pending_spaces', 'unfound_chats', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
         'purge_workspaces', 'purge_entities', 'purge_audit', 'forget_expired_logins', 'forget_space_changes'];
 BEGIN
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
