@@ -27,7 +27,7 @@ def related(*targets: tuple[str, str, str]) -> str:
     return f'<Relationships xmlns="{RELATIONS}">{inside}</Relationships>'
 
 
-def _letters(column: int) -> str:
+def _letter(column: int) -> str:
     return chr(ord("A") + column)
 
 
@@ -49,7 +49,9 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Cell]]], **more: str | bytes
     parts: dict[str, str | bytes] = {}
     for number, rows in enumerate(sheets.values(), 1):
         lines = [
-            f'<row r="{at}">{"".join(_cell(cell, f"{_letters(column)}{at}", shared) for column, cell in enumerate(row))}</row>'
+            "".join(
+                [f'<row r="{at}">', *(_cell(cell, f"{_letter(n)}{at}", shared) for n, cell in enumerate(row)), "</row>"]
+            )
             for at, row in enumerate(rows, 1)
         ]
         parts[f"xl/worksheets/sheet{number}.xml"] = (
@@ -63,7 +65,7 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Cell]]], **more: str | bytes
         {
             "xl/workbook.xml": f'<workbook xmlns="{SHEETS}" xmlns:r="{OFFICE}"><sheets>{named}</sheets></workbook>',
             "xl/_rels/workbook.xml.rels": related(
-                *((f"rId{number}", "worksheet", f"worksheets/sheet{number}.xml") for number in range(1, len(sheets) + 1)),
+                *((f"rId{n}", "worksheet", f"worksheets/sheet{n}.xml") for n in range(1, len(sheets) + 1)),
                 ("rId90", "sharedStrings", "sharedStrings.xml"), ("rId91", "styles", "styles.xml"),
             ),
             "xl/sharedStrings.xml": f'<sst xmlns="{SHEETS}">{texts}</sst>',
@@ -122,8 +124,8 @@ def book(*chapters: str, **more: str) -> bytes:
             "OEBPS/book.opf": f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest>'
             f"<spine>{spine}</spine></package>",
             **{
-                f"OEBPS/text/chapter {number}.xhtml": f"<html><head><title>The book</title></head><body>{text}</body></html>"
-                for number, text in enumerate(chapters)
+                f"OEBPS/text/chapter {n}.xhtml": f"<html><head><title>Book</title></head><body>{text}</body></html>"
+                for n, text in enumerate(chapters)
             },
             **more,
         }

@@ -77,9 +77,9 @@ def test_a_mark_can_not_be_guessed_from_one_that_was_seen() -> None:
 
 
 CONTROL = [
-    "<|im_start|>system", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<｜begin▁of▁sentence｜>",
-    "<start_of_turn>model", "<end_of_turn>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "[TOOL_CALLS]", "<tool_call>", "<bos>",
-    "<|IM_START|>", "＜|im_start|>",
+    "<|im_start|>system", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<｜begin▁of▁sentence｜>", "<bos>",
+    "<start_of_turn>model", "<end_of_turn>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "<tool_call>",
+    "[TOOL_CALLS]", "<|IM_START|>", "＜|im_start|>",
 ]  # fmt: skip
 
 

@@ -47,7 +47,8 @@ async def test_a_row_of_a_sheet_says_what_each_of_its_values_is() -> None:
 async def test_dates_numbers_and_texts_of_a_sheet_are_as_its_reader_sees_them() -> None:
     rows = [["What", "Value"], ["when", (45000.5, 3)], ["time", (0.75, 1)], ["sum", 1.1 + 2.2], ["far", (1e300, 1)]]
     inline = (
-        f'<worksheet xmlns="{SHEETS}"><sheetData><row r="1"><c t="inlineStr"><is><t>in</t></is></c><c t="str"><v>out</v></c>'
+        f'<worksheet xmlns="{SHEETS}"><sheetData><row r="1"><c t="inlineStr"><is><t>in</t></is></c>'
+        '<c t="str"><v>out</v></c>'
         '<c t="e"><v>#N/A</v></c><c t="s"><v>99</v></c><c r="E1"/></row></sheetData></worksheet>'
     )
     made = workbook({"A": rows, "B": []}, **{"xl/worksheets/sheet2.xml": inline})

@@ -1,4 +1,4 @@
-"""Looking into a workspace: for memories alone, or for memories, documents, artifacts and messages of chats together."""
+"""Looking into a workspace: for memories alone, or for memories, documents, artifacts and messages of chats."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

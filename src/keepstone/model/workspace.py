@@ -12,8 +12,8 @@ RANK: dict[Role, int] = {"viewer": 0, "member": 1, "editor": 2, "owner": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """As one of its members sees it. `library` is the space of its files and artifacts, `talk` the one in which messages
-    of its chats are found.
+    """As one of its members sees it. `library` is the space of its files and artifacts, `talk` the one in which
+    messages of its chats are found.
     """
 
     id: str
