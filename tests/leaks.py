@@ -475,7 +475,9 @@ async def share(services: Services, olga: Person) -> dict[str, str]:
 
     async def paper(text: str) -> str:
         data = f"{CANARY} {text}".encode()
-        made = await documents.upload(services, me, place.id, name=f"{CANARY}.txt", data=data, media_type=None)
+        made, _ = await documents.upload(
+            services, me, place.id, name=f"{CANARY} {text}.txt", data=data, media_type=None
+        )
         return made.id
 
     async def art(text: str) -> str:

@@ -235,7 +235,7 @@ def _asked(given: dict[str, Any]) -> tuple[str, int, int]:
 def _types(given: dict[str, Any]) -> list[Type]:
     value = given.get("type")
     named: list[Any] = value if isinstance(value, list) else [] if value is None else [value]  # pyright: ignore[reportUnknownVariableType]
-    known = [one for one in TYPES if one in named]
+    known: list[Type] = [one for one in TYPES if one in named]
     if named and not known:
         raise ValueError(f"`type` is any of {', '.join(TYPES)}, or left out.")
     return known

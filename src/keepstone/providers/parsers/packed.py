@@ -3,7 +3,7 @@ document types.
 """
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from posixpath import dirname, join, normpath
@@ -76,7 +76,7 @@ class _Relations(Part):
 
 
 @contextmanager
-def opened(data: bytes) -> Iterator[Package]:
+def opened(data: bytes) -> Generator[Package]:
     with zipfile.ZipFile(BytesIO(data)) as archive:
         _check(archive)
         yield Package(archive)

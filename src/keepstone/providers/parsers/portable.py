@@ -102,12 +102,12 @@ def _page(reader: "PdfReader", node: Any) -> int | None:
     """The object that is the page to which an entry leads."""
     target: Any = _solid(node.get("/Dest"))
     if target is None:
-        target = _solid((_solid(node.get("/A")) or {}).get("/D"))
+        action: Any = _solid(node.get("/A"))
+        target = None if action is None else _solid(action.get("/D"))
     if isinstance(target, str):
         named = reader.named_destinations.get(target)
         target = None if named is None else [named.raw_get("/Page")]
-    reference = target[0] if isinstance(target, list) and target else None
-    return getattr(reference, "idnum", None)
+    return getattr(target[0], "idnum", None) if target else None
 
 
 def _solid(value: Any) -> Any:
