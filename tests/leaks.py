@@ -235,6 +235,7 @@ def _probe_workspaces() -> None:
                 f"GET {one}/search": Probe(params={"q": CANARY}),
                 f"POST {one}/files": Probe(files={"file": ("a.txt", b"a canary", "text/plain")}),
                 f"DELETE {one}/files/{{document_id}}": Probe(instead={"document_id": f"spare_file_{number}"}),
+                f"POST {one}/files/{{document_id}}/revert": Probe(params={"version": "1"}),
                 f"POST {one}/files/{{document_id}}/restore": Probe(instead={"document_id": f"deleted_file_{number}"}),
                 f"POST {one}/artifacts": Probe(json={"name": "another", "content": "a canary"}),
                 f"PATCH {one}/artifacts/{{artifact_id}}": Probe(
@@ -572,7 +573,9 @@ async def share(services: Services, olga: Person) -> dict[str, str]:
 
     async def paper(text: str) -> str:
         data = f"{CANARY} {text}".encode()
-        made = await documents.upload(services, me, place.id, name=f"{CANARY}.txt", data=data, media_type=None)
+        made, _ = await documents.upload(
+            services, me, place.id, name=f"{CANARY} {text}.txt", data=data, media_type=None
+        )
         return made.id
 
     async def art(text: str) -> str:

@@ -44,8 +44,13 @@ def test_chunks_are_the_text_to_the_character_and_leave_nothing_out(
 
 
 @given(BLOCKS, st.integers(32, 200))
-def test_a_chunk_spans_two_pages_or_top_headings_only_where_one_is_tiny(blocks: list[Block], size: int) -> None:
-    blocks = [Block(text=block.text.ljust(size // 8, "x"), page=block.page, heading=block.heading) for block in blocks]
+def test_all_of_a_chunk_stands_under_its_heading_and_on_one_page_where_none_is_tiny(
+    blocks: list[Block], size: int
+) -> None:
+    padded = [block.text.ljust(size // 8, "x") + "\n\nx" for block in blocks]  # no heading alone
+    blocks = [
+        Block(text=text, page=block.page, heading=block.heading) for text, block in zip(padded, blocks, strict=True)
+    ]
     ends: list[int] = []
     for block in blocks:
         ends.append((ends[-1] + 2 if ends else 0) + len(block.text))
@@ -55,7 +60,8 @@ def test_a_chunk_spans_two_pages_or_top_headings_only_where_one_is_tiny(blocks: 
             for block, end in zip(blocks, ends, strict=True)
             if chunk.start < end and chunk.end > end - len(block.text)
         ]
-        assert len({(block.page, (block.heading or "")[:1]) for block in touched}) == 1
+        assert {block.heading for block in touched} == {chunk.heading}
+        assert {block.page for block in touched} == {chunk.page}
 
 
 def test_no_block_is_no_chunk() -> None:
@@ -123,16 +129,36 @@ def test_a_page_that_is_tiny_goes_with_the_next_and_the_last_with_the_one_before
     assert [(chunk.page, chunk.text) for chunk in chunks(blocks)] == [(2, f"Report\n\n{long}\n\nFin.")]
 
 
-def test_small_sections_below_one_heading_share_a_chunk_and_those_below_another_do_not() -> None:
+def test_a_chunk_has_the_heading_of_its_own_section_however_short_that_is() -> None:
     text = (SENTENCE * 2).strip()
     blocks = [
-        Block(text=f"A\n\n{text}", heading="A"),
-        Block(text=f"B\n\n{text}\n\n{text}", heading="A > B"),
-        Block(text=f"C\n\n{text}", heading="C"),
+        Block(text="A\n\nIt is small.", heading="A"),
+        Block(text=f"B\n\n{text}", heading="A > B"),
+        Block(text="C\n\nIt opens at six.", heading="A > C"),
+        Block(text=f"D\n\n{text}", heading="D"),
     ]
     found = chunks(blocks)
-    assert texts(found) == [f"A\n\n{text}\n\nB\n\n{text}\n\n{text}", f"C\n\n{text}"]
-    assert [chunk.heading for chunk in found] == ["A > B", "C"]
+    assert texts(found) == [block.text for block in blocks]
+    assert [chunk.heading for chunk in found] == ["A", "A > B", "A > C", "D"]
+
+
+def test_the_end_of_a_long_section_does_not_stand_under_the_next_heading() -> None:
+    long = (SENTENCE * 14).strip()
+    blocks = [Block(text=f"B\n\n{long}", heading="A > B"), Block(text=f"C\n\n{long}", heading="A > C")]
+    found = chunks(blocks)
+    assert [chunk.heading for chunk in found] == ["A > B", "A > B", "A > C", "A > C"]
+    assert [chunk.text[0] for chunk in found] == ["B", "T", "C", "T"]
+
+
+def test_a_heading_alone_goes_with_the_first_section_below_it_and_with_no_other() -> None:
+    blocks = [
+        Block(text="# A", heading="A"), Block(text="## B", heading="A > B"),
+        Block(text="### C\n\nIt opens at six.", heading="A > B > C"), Block(text="## D", heading="A > D"),
+        Block(text="# E\n\nIt is small.", heading="E"),
+    ]  # fmt: skip
+    assert [(chunk.text, chunk.heading) for chunk in chunks(blocks)] == [
+        ("# A\n\n## B\n\n### C\n\nIt opens at six.", "A > B > C"), ("## D", "A > D"), ("# E\n\nIt is small.", "E"),
+    ]  # fmt: skip
 
 
 def test_a_heading_is_not_left_behind_at_the_end_of_a_chunk() -> None:

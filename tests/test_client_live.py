@@ -398,7 +398,13 @@ def test_workspaces_memories_and_files(keepstone: Keepstone) -> None:
     assert [one.id for one in keepstone.memories.list(place.id)] == [newer.id]
     assert {one.superseded_by for one in keepstone.memories.list(place.id, superseded=True)} == {newer.id, None}
     assert keepstone.memories.revive(place.id, memory.id).superseded_by is None
-    file = keepstone.files.upload(place.id, "fares ö.md", b"# Fares\n\nA crossing costs four crowns.\n")
+    file = keepstone.files.upload(place.id, "fares ö.md", b"# Fares\n\nA crossing costs three crowns.\n")
+    assert file.change == "created"
+    again = keepstone.files.upload(place.id, "fares ö.md", b"# Fares\n\nA crossing costs four crowns.\n")
+    assert (again.id, again.version, again.change) == (file.id, 2, "updated")
+    assert b"three" in keepstone.files.content(place.id, file.id, version=1)
+    assert keepstone.files.revert(place.id, file.id, 1).version == 3
+    file = keepstone.files.get(place.id, keepstone.files.revert(place.id, file.id, 2).id)
     assert (file.name, file.media_type) == ("fares ö.md", "text/markdown")
     assert keepstone.files.content(place.id, file.id) == b"# Fares\n\nA crossing costs four crowns.\n"
     assert "four crowns" in keepstone.files.chunks(place.id, file.id, limit=1).items[0].text

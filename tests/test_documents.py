@@ -141,6 +141,9 @@ async def test_any_name_is_kept_and_none_leads_elsewhere(
         ("picture.png", b"\x89PNG\r\n\x1a\n", 422),
         ("program.exe", b"MZ\x90\0", 422),
         ("table.xlsx", b"PK\x03\x04", 422),
+        ("table.xls", bytes.fromhex("d0cf11e0a1b11ae1"), 422),
+        ("talk.pptx", b"not a zip", 422),
+        ("mail.eml", b"not a mail", 422),
         ("old.doc", bytes.fromhex("d0cf11e0a1b11ae1"), 422),
         ("fake.pdf", b"not a pdf", 422),
         ("broken.pdf", b"%PDF-1.4 and then nothing", 422),
@@ -193,12 +196,75 @@ async def test_the_very_same_file_again_is_the_one_that_is_there(
     auth = world.owner.auth
     first = await upload(client, auth, workspace, "notes.txt", TXT)
     assert await upload(client, auth, workspace, "notes.txt", TXT) == first
-    for name, data in (("other.txt", TXT), ("notes.txt", TXT + b"More.")):
-        assert (await upload(client, auth, workspace, name, data))["id"] != first["id"]
+    assert (await upload(client, auth, workspace, "other.txt", TXT))["id"] != first["id"]
     other = await make_workspace(client, auth)
     assert (await upload(client, auth, other, "notes.txt", TXT))["id"] != first["id"]
     await call(client, auth, "DELETE", f"/workspaces/{workspace}/files/{first['id']}", expect=204)
     assert (await upload(client, auth, workspace, "notes.txt", TXT))["id"] != first["id"], "the other is in the trash"
+
+
+async def test_uploaded_again_under_its_name_it_is_another_version_and_the_old_one_is_no_longer_found(
+    client: httpx.AsyncClient, world: World, workspace: str
+) -> None:
+    auth = world.owner.auth
+    files, versions = f"/workspaces/{workspace}/files", []
+    for data, status in ((b"The ferry leaves at nine.", 201), (b"The boat sails at ten.", 201), (b"Bread.", 201)):
+        one = {"file": ("notes.txt", data, "text/plain")}
+        versions.append(await call(client, auth, "POST", files, files=one, expect=status))
+        same = await call(client, auth, "POST", files, files=one, expect=200)
+        assert same == versions[-1] | {"change": "unchanged"}
+    assert [(one["version"], one["change"]) for one in versions] == [(1, "created"), (2, "updated"), (3, "updated")]
+    assert len({one["id"] for one in versions}) == 1
+    path = f"{files}/{versions[0]['id']}"
+    assert [one["size_bytes"] for one in (await call(client, auth, "GET", files))["items"]] == [6]
+    assert await found(client, auth, workspace, "ferry nine") == []
+    assert await found(client, auth, workspace, "boat ten") == []
+    assert await found(client, auth, workspace, "bread") == [versions[0]["id"]]
+    history = (await call(client, auth, "GET", f"{path}/history"))["items"]
+    assert [(one["version"], one["change"]) for one in history] == [(3, "updated"), (2, "updated"), (1, "created")]
+    for version, text in ((1, b"The ferry leaves at nine."), (2, b"The boat sails at ten."), (3, b"Bread.")):
+        assert (await client.get(f"/v1{path}/content?version={version}", headers=auth)).content == text
+    await call(client, auth, "GET", f"{path}/content?version=4", expect=404)
+
+    back = await call(client, auth, "POST", f"{path}/revert?version=1")
+    assert (back["version"], back["size_bytes"]) == (4, 25)
+    assert (await client.get(f"/v1{path}/content", headers=auth)).content == b"The ferry leaves at nine."
+    assert await found(client, auth, workspace, "ferry nine") == [back["id"]]
+    assert await found(client, auth, workspace, "bread") == []
+    await call(client, auth, "POST", f"{path}/revert?version=9", expect=404)
+    assert len(await audited(client, auth, "file.update")) == 3
+    await call(client, auth, "DELETE", path, expect=204)
+    await call(client, auth, "POST", f"{path}/restore")
+    assert (await client.get(f"/v1{path}/content", headers=auth)).content == b"The ferry leaves at nine."
+
+
+async def test_versions_uploaded_at_once_are_one_file_with_one_history(
+    client: httpx.AsyncClient, world: World, workspace: str
+) -> None:
+    auth = world.owner.auth
+    made = await asyncio.gather(*(upload(client, auth, workspace, "a.txt", b"Round %d" % n) for n in range(8)))
+    assert len({one["id"] for one in made}) == 1
+    history = (await call(client, auth, "GET", f"/workspaces/{workspace}/files/{made[0]['id']}/history"))["items"]
+    assert [one["version"] for one in history] == list(range(8, 0, -1))
+    path = f"/v1/workspaces/{workspace}/files/{made[0]['id']}/content"
+    (hit,) = (await call(client, auth, "GET", f"/workspaces/{workspace}/search?q=round"))["items"]
+    assert hit["text"].encode() == (await client.get(path, headers=auth)).content, "what is found is what is there"
+
+
+async def test_what_another_has_uploaded_a_member_does_not_replace_and_an_editor_does(
+    client: httpx.AsyncClient, world: World, workspace: str
+) -> None:
+    auth, theirs = world.owner.auth, world.member.auth
+    first = await upload(client, auth, workspace, "a.txt", b"The ferry leaves at nine.")
+    await let_in(client, auth, workspace, world.member, "member")
+    refused = await call(
+        client, theirs, "POST", f"/workspaces/{workspace}/files", files={"file": ("a.txt", b"No.")}, expect=403
+    )
+    assert "choose another name" in refused["error"]["message"]
+    await call(client, theirs, "POST", f"/workspaces/{workspace}/files/{first['id']}/revert?version=1", expect=403)
+    await let_in(client, auth, workspace, world.member, "editor")
+    second = await upload(client, theirs, workspace, "a.txt", b"The ferry leaves at ten.")
+    assert (second["id"], second["version"], second["created_by"]) == (first["id"], 2, world.owner.user.id)
 
 
 async def test_the_same_file_ten_times_at_once_is_kept_once(

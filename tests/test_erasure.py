@@ -225,10 +225,13 @@ async def fill_workspace(
         client, his, "PATCH", f"/workspaces/{place}/memories/{kept['id']}", json={"content": f"A {CANARY} harbour."}
     )
     await upload(client, his, place, f"{CANARY}.txt", f"All about {CANARY}.".encode())
+    paper = await upload(client, mine, place, "fares.txt", b"A crossing costs four crowns.")
+    await upload(client, his, place, "fares.txt", f"A crossing costs four {CANARY}.".encode())
     made = await artifact(client, mine, place, "The plan for Monday.")
     changed = {"content": f"The {CANARY} plan.", "name": f"{CANARY}.md", "media_type": f"text/{CANARY}"}
     await call(client, his, "PATCH", f"/workspaces/{place}/artifacts/{made['id']}", json=changed)
-    return {"workspace": place, "chat": hers, "memory": kept["id"], "trashed": shared["id"], "artifact": made["id"]}
+    kept_there = {"memory": kept["id"], "trashed": shared["id"], "artifact": made["id"], "file": paper["id"]}
+    return {"workspace": place, "chat": hers, **kept_there}
 
 
 async def fill_room(client: httpx.AsyncClient, services: Services, olga: Person, max_: Person) -> dict[str, str]:
@@ -416,6 +419,11 @@ async def shared_things_are_olgas(client: httpx.AsyncClient, olga: Person, thing
     assert restored["content"] == "The lighthouse opens at seven."
     plan = await call(client, mine, "GET", f"/workspaces/{place}/artifacts/{things['artifact']}")
     assert (plan["name"], plan["media_type"]) == ("plan.md", "text/markdown")
+    path = f"/workspaces/{place}/files/{things['file']}"
+    answer = await client.get(f"/v1{path}/content", headers=mine)
+    assert answer.content == b"A crossing costs four crowns."
+    (chunk,) = (await call(client, mine, "GET", f"{path}/chunks"))["items"]
+    assert chunk["text"] == "A crossing costs four crowns."
     said = (await call(client, mine, "GET", f"/chats/{things['chat']}/messages"))["items"]
     assert [message["content"] for message in said if message["role"] == "assistant"] == ["Apples it is."]
     room = await call(client, mine, "GET", f"/rooms/{things['room']}")

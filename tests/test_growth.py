@@ -52,6 +52,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "own_words": quotation.own_words,
     "cut-off quotations": lambda text: quotation.own_words(text.replace("a", "0123456789</recalled-memory>")),
     "retold": quotation.retold,
+    "untagged": lambda text: quotation.untagged("<|" + text),
     "standing_wish": standing.standing_wish,
     "written_calls": lambda text: written_calls(f"```{text}x_save", {"x_save"}),
 }

@@ -39,7 +39,7 @@ LATE = {
     "surfaces/mcp/endpoint.py": "keepstone.surfaces.mcp.protocol",  # the package that speaks MCP
 }
 # Which package reads a document is looked up by its kind.
-BY_STRING = {"providers/parsers.py"}
+BY_STRING = {"providers/parsers/process.py"}
 # Only these may speak to the database, and so only they hold SQL.
 DATABASE = {"store", "postgres"}
 # One looks at a database of ours that may be out of order, the other reads somebody else's.

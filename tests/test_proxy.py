@@ -818,15 +818,6 @@ def test_a_turn_that_goes_on_with_results_says_nothing_new(
     assert said_in(keepstone, chat) == [("user", "What is the weather like?"), ("assistant", "Rain.")]
 
 
-def test_a_reply_that_was_cut_off_is_not_kept(
-    sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, chat: str
-) -> None:
-    upstream.script(streamed(*chunks("half a reply")[:3], ending="cut"))
-    with pytest.raises(openai.APIError):
-        list(sdk.chat.completions.create(model="m", messages=HI, stream=True, extra_headers={"X-Keepstone-Chat": chat}))
-    assert said_in(keepstone, chat) == [("user", "hi")]
-
-
 def test_a_reply_that_was_finished_is_kept_although_the_client_went(
     sdk: OpenAI, keepstone: Live, upstream: ScriptedUpstream, chat: str
 ) -> None:

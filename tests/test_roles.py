@@ -55,6 +55,7 @@ CALLABLE = {
     "accounts_served_by": {WORKER_ROLE},
     "delete_retired_vectors": {WORKER_ROLE},
     "pending_spaces": {WORKER_ROLE},
+    "unfound_chats": {WORKER_ROLE},
     "rooms_to_sum_up": {WORKER_ROLE},
     "expired_items": {WORKER_ROLE},
     "digest_receivers": {WORKER_ROLE},

@@ -87,10 +87,12 @@ async def upload(
     data: bytes,
     media_type: str = "application/octet-stream",
     *,
-    expect: int = 201,
+    expect: int | Sequence[int] = (200, 201),
 ) -> Any:
+    """The file, as it is listed from then on."""
     files = {"file": (name, data, media_type)}
-    return await call(client, auth, "POST", f"/workspaces/{workspace}/files", files=files, expect=expect)
+    made = await call(client, auth, "POST", f"/workspaces/{workspace}/files", files=files, expect=expect)
+    return {name: value for name, value in made.items() if name != "change"}
 
 
 async def artifact(client: httpx.AsyncClient, auth: Auth, workspace: str, content: str, name: str = "plan.md") -> Any:

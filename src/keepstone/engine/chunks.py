@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, groupby, zip_longest
 
 from keepstone.engine.language.scripts import latin
 from keepstone.engine.language.sentences import CLAUSE, END
@@ -27,7 +27,9 @@ _JOINER = "\u200d"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPiece:
-    """`start` and `end` are characters of the whole text. Page and heading are of where most of it stands."""
+    """`start` and `end` are characters of the whole text. `heading` is the path under which all of it stands; the page
+    is the one on which most of it does.
+    """
 
     text: str
     start: int
@@ -44,33 +46,55 @@ def whole_text(blocks: Sequence[Block]) -> str:
 def chunks(blocks: Sequence[Block], *, size: int = 900, overlap: int = 120) -> list[TextPiece]:
     """At most `size` characters each, at least 32; what is cut within a paragraph begins again up to `overlap` before.
 
-    None spans two pages or two top headings, but where one of them is too short to stand alone.
+    None spans two sections: what is found under a heading stands there. Only a heading with nothing below it but others
+    goes with the first of those. Two pages of a section share one where the first is too short to stand alone.
     """
     text = whole_text(blocks)
     starts = [0, *accumulate(len(block.text) + len(BETWEEN) for block in blocks)][:-1]
     heads = {start for block, start in zip(blocks, starts, strict=True) if block.heading}
     overlap = min(overlap, size // 4)
     pieces: list[TextPiece] = []
-    for start, end in _regions(blocks, starts, size // 8):
+    for start, end, heading in _regions(blocks, starts, size // 8):
         for begin, until in _cuts(text, start, end, size, overlap, heads):
-            most = _most(blocks, starts, begin, until)
-            piece = TextPiece(text=text[begin:until], start=begin, end=until, page=most.page, heading=most.heading)
-            pieces.append(piece)
+            page = _most(blocks, starts, begin, until).page
+            pieces.append(TextPiece(text=text[begin:until], start=begin, end=until, page=page, heading=heading))
     return pieces
 
 
-def _regions(blocks: Sequence[Block], starts: Sequence[int], tiny: int) -> list[tuple[int, int]]:
-    """What may be one chunk. A region that is tiny takes in the next one, and the last one joins the one before."""
+def _regions(blocks: Sequence[Block], starts: Sequence[int], tiny: int) -> Iterator[tuple[int, int, str | None]]:
+    """What may be one chunk, with the heading that it stands under."""
+    sections = [list(part) for _, part in groupby(zip(blocks, starts, strict=True), lambda placed: placed[0].heading)]
+    begins: int | None = None  # where the headings begin that lead to the section
+    for section, after in zip_longest(sections, sections[1:]):
+        heading = section[0][0].heading
+        if after is not None and _only_leads_to(section, after[0][0].heading):
+            begins = section[0][1] if begins is None else begins
+            continue
+        pages = _pages(section, tiny)
+        if begins is not None:
+            pages[0] = (begins, pages[0][1])
+            begins = None
+        yield from ((start, end, heading) for start, end in pages)
+
+
+def _only_leads_to(section: Sequence[tuple[Block, int]], heading: str | None) -> bool:
+    """Whether it is a heading alone, a single line, and the next one stands below it."""
+    [(block, _), *more] = section
+    alone = not more and block.page is None and "\n" not in block.text.strip()
+    return alone and block.heading is not None and heading is not None and heading.startswith(f"{block.heading} > ")
+
+
+def _pages(section: Sequence[tuple[Block, int]], tiny: int) -> list[tuple[int, int]]:
+    """The spans of a section by page. One that is tiny takes in the next, and the last one joins the one before."""
     spans: list[tuple[int, int]] = []
-    last: tuple[int | None, str] | None = None
-    for block, start in zip(blocks, starts, strict=True):
-        place = (block.page, (block.heading or "").partition(" > ")[0])
+    last: int | None = None
+    for block, start in section:
         end = start + len(block.text)
-        if spans and (place == last or spans[-1][1] - spans[-1][0] < tiny):
+        if spans and (block.page == last or spans[-1][1] - spans[-1][0] < tiny):
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
-        last = place
+        last = block.page
     if len(spans) > 1 and spans[-1][1] - spans[-1][0] < tiny:
         _, end = spans.pop()
         spans[-1] = (spans[-1][0], end)

@@ -275,7 +275,9 @@ async def _store(
         done = [item.passage for item in done_with if item.passage not in outdated]
         if done and not faults:
             await passages.mark_embedded(conn, space, done)
-            said = [item.passage for item in done_with if item.source_kind == "message" and item.passage in done]
+            # Of what has a speaker: questions to a model and its answers revise nothing.
+            spoken = [item for item in done_with if item.source_kind == "message" and item.speaker is not None]
+            said = [item.passage for item in spoken if item.passage in done]
             if said:
                 await services.queue.add(conn, "note_revisions", account=scope.account, space=space, passages=said)
     if faults:

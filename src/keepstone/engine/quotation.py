@@ -1,6 +1,7 @@
 """Stored text in front of a language model: quoted as data, between tags and a mark that no text can guess.
 
-Owns how a quotation begins and ends, and what of a text was handed out by us already. The mark is made with a secret
+Owns how a quotation begins and ends, what a text may not say in one (tags of ours, tokens of a model's template), and
+what of a text was handed out by us already. The mark is made with a secret
 from all that is quoted: the same content has the same mark, so that what providers cache stays good, and a text that
 holds a mark it has seen changes the mark by being quoted.
 
@@ -39,7 +40,7 @@ _QUOTED = re.compile(rf"(?:{_LT}{_NAMED}\b|\A[^\n<>]{{0,200}}?{_MARKED}).*?(?:{_
 _END = re.compile(rf"[0-9a-f]{{{2 * _MARK_BYTES}}}{_CLOSED}")
 _EMPTY_LINE = re.compile(r"\n[ \t>]*\n")
 
-_ID = r"(?:cap|mem|node|doc|art|sum|lmk|fact|item)_[a-z0-9]{24}"
+_ID = r"(?:cap|mem|node|doc|art|msg|sum|lmk|fact|item)_[a-z0-9]{24}"
 _DAY = r"\d{4}-\d\d-\d\d"
 _LEAD = r"[ \t>*+-]*"
 # Lines that nobody else writes, each with what may follow it and is of it: `next` is one line, `block` the indented
@@ -79,6 +80,15 @@ _UNSEEN = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f"
     r"\ufeff\U000e0000-\U000e0fff"
 )
+# What templates of models begin and end a turn with, or call a tool. Some tokenizers read it out of any text, and then
+# a memory speaks as the system. DeepSeek's have wide bars.
+_CONTROL = re.compile(
+    r"[<\uff1c\ufe64](?=[|\uff5c][^|\uff5c<>\n]{1,64}[|\uff5c]>"
+    r"|/?(?:start_of_turn|end_of_turn|s|bos|eos|pad|unk|mask|sop|eop|tool_call|tool_response|im_start|im_end)>"
+    r"|</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|gMASK|sMASK)\])",
+    re.IGNORECASE,
+)
 
 
 def quote(text: str) -> str:
@@ -102,8 +112,10 @@ def quote_as(tag: str, text: str, **attributes: object) -> str:
 
 
 def untagged(text: str, tag: str = TAG) -> str:
-    """A text without anything that opens or closes such a quotation, or any that stands before a model for memory."""
-    return _tags(frozenset({tag, TAG, WISHES_TAG})).sub("‹", text)
+    """A text without anything that opens or closes such a quotation, any that stands before a model for memory, or a
+    turn in a model's own template. What was neutralised can still be read; what is stored stays as it is.
+    """
+    return _CONTROL.sub(_harmless, _tags(frozenset({tag, TAG, WISHES_TAG})).sub("‹", text))
 
 
 def one_line(text: str) -> str:
@@ -184,6 +196,10 @@ def _own_lines(lines: Sequence[str]) -> list[str]:
     return kept
 
 
+def _harmless(opening: re.Match[str]) -> str:
+    return "⟦" if opening.group() == "[" else "‹"
+
+
 @cache
 def _tags(names: frozenset[str]) -> re.Pattern[str]:
     letters = "|".join(rf"[{_UNSEEN}]*+".join(map(re.escape, name)) for name in sorted(names))
@@ -201,4 +217,4 @@ def _secret() -> bytes:
 
 
 def _attribute(value: object) -> str:
-    return " ".join(str(value).replace("<", "‹").replace('"', "'").split())
+    return " ".join(untagged(str(value)).replace("<", "‹").replace('"', "'").split())

@@ -13,7 +13,7 @@ from keepstone.engine.ask_model import DATA_ONLY
 from keepstone.engine.language.calendar import DOUBTFUL_MONTHS, MONTHS, WEEKDAYS
 from keepstone.engine.language.scripts import DENSE, unspaced
 from keepstone.engine.language.sentences import has_words, on_one_line, sentences
-from keepstone.engine.quotation import own_words, quote_as
+from keepstone.engine.quotation import own_words, quote_as, untagged
 from keepstone.engine.summarise import READ, PartSummary, RoomLine
 from keepstone.errors import UpstreamError
 from keepstone.providers.llm import LanguageModel
@@ -100,7 +100,7 @@ def _fitting(shown: Sequence[tuple[str, str]], room: int) -> list[tuple[str, str
 
 def _tame(text: str) -> str:
     """On one line, and without what would close the quotation."""
-    return on_one_line(text.replace("<", "‹"))
+    return on_one_line(untagged(text).replace("<", "‹"))
 
 
 def _borne_out(said: str, given: str) -> str:

@@ -11,13 +11,14 @@ from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index, revise
 from keepstone.jobs import model_change
 from keepstone.jobs.patience import RETRY, RETRY_SOON
-from keepstone.memory import capsule_views, erasure, room_memories, room_summaries
+from keepstone.memory import capsule_views, chat_index, erasure, room_memories, room_summaries
 from keepstone.memory.distil import distil
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
 from keepstone.store import (
     audit,
     changes,
+    chats,
     entities,
     items,
     leftovers,
@@ -64,7 +65,7 @@ def register_tasks(services: Services) -> None:
         )  # fmt: skip
 
     task(FIRST, erase_user)
-    for work in (read_space, read_room, distil, room_summaries.sum_up_thread):
+    for work in (read_space, read_room, distil, room_summaries.sum_up_thread, chat_index.index_chat):
         task(READING, work)
     task(EMBEDDING, embed_space, RETRY_SOON)
     for work in (renew_vectors, note_revisions):
@@ -72,6 +73,7 @@ def register_tasks(services: Services) -> None:
     for work in (index_space, finish_renewal, map_vault, clear_space, capsule_views.send_digest):
         task(HOUSEKEEPING, work)
     scheduled(READING, "* * * * *", sum_up_rooms, RETRY_SOON)
+    scheduled(READING, "* * * * *", index_chats, RETRY_SOON)
     scheduled(EMBEDDING, "* * * * *", embed_pending, RETRY_SOON)
     scheduled(HOUSEKEEPING, "*/10 * * * *", forget_expired_logins, RETRY_SOON)
     scheduled(HOUSEKEEPING, "*/10 * * * *", forget_space_changes, RETRY_SOON)
@@ -170,6 +172,15 @@ async def read_room(services: Services, account: int, space: int) -> None:
 async def sum_up_rooms(services: Services) -> None:
     """Sessions, days and weeks that are over. One room that fails does not keep the others waiting."""
     await _each(await room_summaries.due_rooms(services), partial(room_summaries.sum_up, services))
+
+
+async def index_chats(services: Services) -> None:
+    """What was said in chats and no job followed: as in turns without an answer, or before chats could be found."""
+    async with services.db.of_server() as conn:
+        unfound = await chats.unfound_chats(conn)
+    for account, space, chat_id in unfound:
+        async with services.db.transaction(account_scope(account)) as conn:
+            await chat_index.schedule(conn, services, account, space, chat_id)
 
 
 async def embed_pending(services: Services) -> None:

@@ -4,7 +4,7 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
-from keepstone.memory import shelf, workspaces
+from keepstone.memory import chat_index, shelf, workspaces
 from keepstone.memory.kinds import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
@@ -88,13 +88,15 @@ async def _assign(
     after = await workspaces.find(conn, principal, workspace_id, needs="member")
     if after.space == before.space:
         return
-    await enter(conn, space_scope(principal, before.space, after.space))
+    await enter(conn, space_scope(principal, before.space, before.talk, after.space))
     if chat.created_by != principal.user_id:
         workspaces.require_role(before, "owner")
     elif await store.others_in(conn, chat.id, str(principal.user_id)):
         workspaces.require_role(before, "editor")  # it takes along what is not theirs
-    await spaces.lock(conn, [before.space, after.space])
+    await spaces.lock(conn, [before.space, before.talk, after.space])
+    await chat_index.forget_chat(conn, before.talk, chat.id)
     await store.move(conn, chat.id, after.space)
+    await chat_index.schedule(conn, services, principal.account, after.space, chat.id)
     moved = await chat_memories.of_chat(conn, chat.id, any_state=True)
     await shelf.move(conn, services, principal, CHAT_MEMORIES, moved, after.space)
     for number in await distillations.waiting(conn, chat.id):  # the job that is on its way looks in the old place
@@ -104,8 +106,9 @@ async def _assign(
 
 async def delete(services: Services, principal: Principal, chat_id: str) -> None:
     """Into the trash, for 30 days. What was remembered from it stays the workspace's."""
-    async with inside(services, principal, find_chat, chat_id) as (conn, (chat, workspace)):
+    async with inside(services, principal, hold_chat, chat_id) as (conn, (chat, workspace)):
         workspaces.require_change(principal, workspace, chat.created_by)
+        await chat_index.forget_chat(conn, workspace.talk, chat_id)
         await store.update(conn, chat_id, deleted_at=services.clock())
         await record(conn, principal, "chat.delete", chat_id)
 
@@ -117,6 +120,7 @@ async def restore(services: Services, principal: Principal, chat_id: str) -> Cha
             raise _not_found()
         workspaces.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=None)
+        await chat_index.schedule(conn, services, principal.account, workspace.space, chat_id)
         await record(conn, principal, "chat.restore", chat_id)
         return (await find_chat(conn, principal, chat_id))[0]
 

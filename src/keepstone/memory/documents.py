@@ -1,5 +1,5 @@
 """Files and artifacts of a workspace: uploaded or made, read in parts with their places, changed, put in the trash and
-brought back; every version is kept.
+brought back; every version is kept. A file changes by being uploaded again under its name.
 
 A file is parsed before anything is stored: what can't be read is refused, and nothing is left of it.
 """
@@ -12,17 +12,17 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.require import require_found
 from keepstone.engine.chunks import cut_document, whole_text
-from keepstone.errors import Malformed, NotFound
+from keepstone.errors import Forbidden, Malformed, NotFound
 from keepstone.memory import workspaces
 from keepstone.memory.shelf import schedule_indexing
-from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
+from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind, Upload
 from keepstone.model.ids import new_id
 from keepstone.model.memory import restorable, restorable_since
 from keepstone.model.message import NewPassage
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
-from keepstone.providers.parsing import Block
+from keepstone.providers.parsing import Block, Parsed
 from keepstone.services import Services
 from keepstone.store import documents as store
 from keepstone.store import passages, spaces
@@ -34,16 +34,75 @@ _PREFIX: dict[Kind, Any] = {"file": "doc", "artifact": "art"}
 
 async def upload(
     services: Services, principal: Principal, workspace_id: str, *, name: str, data: bytes, media_type: str | None
-) -> Document:
-    """The very same file again is the one that is there already."""
+) -> tuple[Document, Upload]:
+    """Under a name that is there it is another version of that file, and what the earlier one said is no longer found.
+    The very same bytes again change nothing.
+    """
     digest = hashlib.sha256(data).digest()
-    async with workspaces.inside(services, principal, workspace_id, needs="member") as (conn, workspace):
-        existing = await store.by_hash(conn, workspace.library, name, digest)
-    if existing is not None:
-        return existing
-    parsed = await services.parser.parse(data, name, media_type)
-    document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data))
-    return await _keep(services, principal, document, parsed.blocks, digest, data)
+    parsed: Parsed | None = None
+    while True:
+        async with workspaces.inside(services, principal, workspace_id, needs="member") as (conn, workspace):
+            same = await store.by_hash(conn, workspace.library, name, digest)
+            before = await store.by_name(conn, workspace.library, name)
+        if same is not None:
+            return same, "unchanged"
+        if before is not None:
+            _require_own(principal, workspace, before)
+        parsed = parsed or await services.parser.parse(data, name, media_type)
+        if before is None:
+            document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data))
+            made = await _keep(services, principal, document, parsed.blocks, digest, data)
+            if made is not None:
+                return made, "created"
+        else:
+            made = await _replace(services, principal, before, parsed, digest, data, change="updated")
+            if made is not None:
+                return made, "updated"
+        # Meanwhile somebody else was faster: what is there now is looked at again.
+
+
+async def revert_file(
+    services: Services, principal: Principal, workspace_id: str, document_id: str, *, version: int
+) -> Document:
+    """An earlier version as the newest one: its bytes, read anew."""
+    while True:
+        async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
+            before = await _find(conn, workspace, "file", document_id, to_change=principal)
+            kept = await _contents(conn, document_id, version)
+        data = kept.original if kept.original is not None else kept.content.encode()
+        parsed = await services.parser.parse(data, kept.name, kept.media_type)
+        digest = hashlib.sha256(data).digest()
+        made = await _replace(services, principal, before, parsed, digest, data, change="reverted")
+        if made is not None:
+            return made
+
+
+async def _replace(
+    services: Services,
+    principal: Principal,
+    before: Document,
+    parsed: Parsed,
+    sha256: bytes,
+    data: bytes,
+    *,
+    change: str,
+) -> Document | None:
+    """Another version of a file; None if it is no longer as it was before."""
+    cut = await _cut(services, before.id, before.name, parsed.blocks)
+    async with workspaces.inside(services, principal, before.workspace_id) as (conn, workspace):
+        await spaces.lock(conn, [workspace.library])
+        current = await store.get(conn, before.id)
+        if current is None or (current.version, current.workspace_id) != (before.version, workspace.id):
+            return None
+        workspaces.require_change(principal, workspace, current.created_by)
+        changes: dict[str, Any] = {"version": before.version + 1, "updated_at": services.clock()}
+        changes |= {"content": whole_text(parsed.blocks), "media_type": parsed.media_type}
+        changes |= {"size_bytes": len(data), "sha256": sha256}
+        await store.update(conn, before.id, changes)
+        await store.add_version(conn, before.id, change, principal.user_id, data)
+        await _index(conn, services, principal, workspace.library, before.id, cut)
+        await record(conn, principal, "file.update", before.id)
+        return await _find(conn, workspace, "file", before.id)
 
 
 async def create_artifact(
@@ -53,7 +112,8 @@ async def create_artifact(
     async with workspaces.inside(services, principal, workspace_id, needs="member") as (_, workspace):
         pass  # refused before anything is cut
     document = _new(services, principal, workspace, "artifact", name, media_type, len(data))
-    return await _keep(services, principal, document, _as_blocks(content), hashlib.sha256(data).digest(), None)
+    made = await _keep(services, principal, document, _as_blocks(content), hashlib.sha256(data).digest(), None)
+    return require_found(made, "This artifact is gone.")
 
 
 async def update_artifact(
@@ -220,13 +280,13 @@ async def _keep(
     blocks: Sequence[Block],
     sha256: bytes,
     original: bytes | None,
-) -> Document:
+) -> Document | None:
+    """The first version of it; None where a file of that name came to be meanwhile."""
     cut = await _cut(services, document.id, document.name, blocks)
     async with workspaces.inside(services, principal, document.workspace_id, needs="member") as (conn, workspace):
         await spaces.lock(conn, [workspace.library])
-        existing = await store.by_hash(conn, workspace.library, document.name, sha256) if original is not None else None
-        if existing is not None:  # uploaded twice at the same moment
-            return existing
+        if original is not None and await store.by_name(conn, workspace.library, document.name) is not None:
+            return None
         await store.insert(conn, workspace.library, document, whole_text(blocks), original, sha256)
         await _index(conn, services, principal, workspace.library, document.id, cut)
         await record(conn, principal, f"{document.kind}.create", document.id)
@@ -280,6 +340,14 @@ async def _contents(conn: Connection, document_id: str, version: int | None = No
     if contents is None:
         raise NotFound("There is no such version.")
     return contents
+
+
+def _require_own(principal: Principal, workspace: Workspace, document: Document) -> None:
+    if not workspaces.may_change(principal, workspace, document.created_by):
+        raise Forbidden(
+            "Somebody else has uploaded a file of this name here: choose another name, or ask an owner of the "
+            "workspace to let you change what others have added."
+        )
 
 
 def _as_blocks(content: str) -> list[Block]:

@@ -1,7 +1,8 @@
-"""Looking into a workspace: for memories alone, or for memories, documents and artifacts together."""
+"""Looking into a workspace: for memories alone, or for memories, documents, artifacts and messages of chats."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any, Literal
 
 from keepstone.access.readscope import space_scope
@@ -17,10 +18,13 @@ from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
 from keepstone.services import Services
-from keepstone.store import chat_memories, documents
-from keepstone.store.db import Connection
+from keepstone.store import candidates, chat_memories, chats, documents
+from keepstone.store.chats import SaidInChat
+from keepstone.store.db import Connection, enter
 
-Type = Literal["memory", "document", "artifact"]
+Type = Literal["memory", "document", "artifact", "message"]
+TYPES: tuple[Type, ...] = ("memory", "document", "artifact", "message")
+PUT_THERE: tuple[Type, ...] = ("memory", "document", "artifact")  # and not only said
 RECALL, MOST_RECALLED = 5, 20
 # Whoever looks sees more than what is put before a model unasked: also what is about as near to the question as
 # something above the floor.
@@ -33,7 +37,9 @@ _FOUND_OF_MANY = 20  # results for a turn: more than it is given, as some of the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceResult:
-    """`place` is where in a document: page, heading, and the characters from start to end."""
+    """`place` is where in a document: page, heading, and the characters from start to end; or of a message: in which
+    chat, by whom, and when.
+    """
 
     type: Type
     id: str
@@ -66,7 +72,7 @@ async def recall(
     """The memories that the query is about, the most relevant first; with a `floor` none of less relevance."""
     trace = traced.begin(services, principal, "recall", query, limit=limit, offset=offset or None, min_relevance=floor)
     question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
-    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=False))
+    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, {"memory"}))
     trace.asked_of(asked.place.scope)
     trace.step("look up")
     if asked.place.empty:
@@ -141,29 +147,36 @@ async def find(
     limit: int = 10,
     offset: int = 0,
     types: Sequence[Type] = (),
+    but_chat: str | None = None,
 ) -> WorkspaceResults:
-    """Memories, parts of documents and artifacts in one order, each with what and where it is."""
+    """Memories, parts of documents and artifacts, and what was said in chats, in one order, each with what and where it
+    is. `but_chat` is one whose messages are not wanted: whoever asks has them before them.
+    """
     trace = traced.begin(services, principal, "search", query, limit=limit, offset=offset or None)
     question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
-    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, with_library=True))
+    wanted = set(types) or set(TYPES)
+    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, wanted))
     trace.asked_of(asked.place.scope)
     trace.step("look up")
     if asked.place.empty:
         trace.end()
         return WorkspaceResults(items=[], degraded=None)
-    wanted = set(types) or {"memory", "document", "artifact"}
-    many = max(_LOOKED_AT, limit + offset if len(wanted) == 3 else 4 * (limit + offset) + 20)
+    mixed = but_chat is not None or len(wanted & {"document", "artifact"}) == 1  # some of what is found is not wanted
+    many = max(_LOOKED_AT, 4 * (limit + offset) + 20 if mixed else limit + offset)
     async with services.db.transaction(asked.place.scope) as conn:
         matches = await lookup.find(conn, asked, limit=many, style=NOTES)
         hits = worth_showing(matches.hits)
         memories = await chat_memories.by_ids(conn, _ids(hits, "memory"))
         papers = await documents.by_ids(conn, _ids(hits, "document"))
-    known = {**memories, **papers}
+        await enter(conn, workspaces.scope_of(principal, asked.place.workspace))  # where what was said lies
+        said = await chats.said_in_chats(conn, _ids(hits, "message"), but=but_chat)
+    known = {**memories, **papers, **said}
     results = [_result(hit, query, known[hit.source_id]) for hit in hits if hit.source_id in known]
     kept = [result for result in results if result.type in wanted][offset : offset + limit]
     trace.step("search")
     whose = {name: memory.user_id for name, memory in memories.items()}
     whose |= {name: paper.created_by for name, paper in papers.items()}
+    whose |= {name: message.user_id for name, message in said.items()}
     handed = {item.id: (whose[item.id], item.text) for item in kept}
     trace.end(lambda: traced.of_search(matches, handed, worth=hits))
     return WorkspaceResults(items=kept, degraded=matches.degraded)
@@ -183,20 +196,36 @@ def worth_showing(hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WorkspacePlace(SearchPlace):
+    workspace: Workspace
+
+
 async def _survey(
-    services: Services, principal: Principal, workspace_id: str | None, *, with_library: bool
-) -> SearchPlace:
+    services: Services, principal: Principal, workspace_id: str | None, wanted: Collection[Type]
+) -> _WorkspacePlace:
+    """Of its parts, those in which what is wanted lies."""
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
-        spaces = (workspace.space, workspace.library) if with_library else (workspace.space,)
-        return await lookup.survey(conn, space_scope(principal, *spaces))
+        lies_in: dict[Type, int] = {
+            "memory": workspace.space, "document": workspace.library, "artifact": workspace.library,
+            "message": workspace.talk,
+        }  # fmt: skip
+        scope = space_scope(principal, *sorted({lies_in[one] for one in wanted}))
+        return _WorkspacePlace(scope=scope, size=await candidates.survey(conn, scope.spaces), workspace=workspace)
 
 
 def _ids(hits: Sequence[Hit], kind: str) -> list[str]:
     return [hit.source_id for hit in hits if hit.source_kind == kind]
 
 
-def _result(hit: Hit, query: str, source: ChatMemory | Document) -> WorkspaceResult:
+def _result(hit: Hit, query: str, source: ChatMemory | Document | SaidInChat) -> WorkspaceResult:
     shown = snippet(hit.window, query)
+    if isinstance(source, SaidInChat):
+        said_at = source.created_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        return WorkspaceResult(
+            type="message", id=source.id, title=source.chat_title, text=hit.window, snippet=shown,
+            relevance=hit.relevance, place={"chat_id": source.chat_id, "role": source.role, "said_at": said_at},
+        )  # fmt: skip
     if isinstance(source, ChatMemory):
         return WorkspaceResult(
             type="memory", id=source.id, title=source.summary, text=source.content, snippet=shown,

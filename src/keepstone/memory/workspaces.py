@@ -158,7 +158,8 @@ async def find(
 async def all_of(conn: Connection, principal: Principal) -> dict[str, Workspace]:
     """Every workspace that the caller is in, by its id. From here on the transaction reaches what is in any of them."""
     workspaces = await store.of_user(conn, require_user(principal))
-    await enter(conn, space_scope(principal, *(space for each in workspaces for space in (each.space, each.library))))
+    every = (space for each in workspaces for space in (each.space, each.library, each.talk))
+    await enter(conn, space_scope(principal, *every))
     return {workspace.id: workspace for workspace in workspaces}
 
 
@@ -172,7 +173,7 @@ async def default_workspace(conn: Connection, principal: Principal) -> Workspace
 
 
 def scope_of(principal: Principal, workspace: Workspace) -> ReadScope:
-    return space_scope(principal, workspace.space, workspace.library)
+    return space_scope(principal, workspace.space, workspace.library, workspace.talk)
 
 
 def require_role(workspace: Workspace, needs: Role) -> None:

@@ -27,6 +27,9 @@ class Document:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+Upload = Literal["created", "updated", "unchanged"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentVersion:
     version: int

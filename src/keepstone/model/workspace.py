@@ -12,7 +12,9 @@ RANK: dict[Role, int] = {"viewer": 0, "member": 1, "editor": 2, "owner": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """As one of its members sees it. `library` is the space of its files and artifacts."""
+    """As one of its members sees it. `library` is the space of its files and artifacts, `talk` the one in which
+    messages of its chats are found.
+    """
 
     id: str
     name: str
@@ -23,6 +25,7 @@ class Workspace:
     deleted_at: datetime | None
     space: int
     library: int
+    talk: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,24 +1,25 @@
 """From an uploaded file to its text, with the places where it stands.
 
-Owns which kinds of file there are, how one is recognised, how bytes become characters, and the sentences with which a
-file is refused. Text and markdown are read here; the other kinds by `parsers`, in a process of its own that is ended
-when it takes too long. What comes out has no NUL and no half of a character. No text of a file is in an error.
+Owns which kinds of file there are, how one is recognised, and the sentences with which a file is refused; how bytes
+become characters is `charsets`'. Text and markdown are read here; the other kinds by `parsers`, in a process of its own
+that is ended when it takes too long. What comes out has no NUL and no half of a character. No text of a file is in an
+error.
 """
 
 import asyncio
-import codecs
 import json
 import os
 import re
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
 from keepstone.errors import Malformed, TooLarge, Unavailable
+from keepstone.providers.charsets import CONTROL, decoded, of_page, pieces
 
 MOST_TEXT = 20_000_000  # bytes; `parsers` holds itself to as many
 MOST_SAID = 64_000_000  # bytes of JSON, in which a character may take two
@@ -31,11 +32,29 @@ MEDIA_TYPES = {
     "html": "text/html",
     "pdf": "application/pdf",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "epub": "application/epub+zip",
+    "csv": "text/csv",
+    "eml": "message/rfc822",
 }
-_ENDINGS = {kind: kind for kind in MEDIA_TYPES} | {"text": "txt", "markdown": "md", "htm": "html", "xhtml": "html"}
+_PACKED = frozenset({"docx", "xlsx", "pptx", "epub"})  # zip archives
+_TEXTS = frozenset({"txt", "md", "html", "csv", "eml"})
+_ENDINGS = {kind: kind for kind in MEDIA_TYPES} | {
+    "text": "txt",
+    "log": "txt",
+    "markdown": "md",
+    "htm": "html",
+    "xhtml": "html",
+    "tsv": "csv",
+    "xlsm": "xlsx",
+    "docm": "docx",
+    "pptm": "pptx",
+}
 _CLAIMS = {media_type: kind for kind, media_type in MEDIA_TYPES.items()} | {
     "text/x-markdown": "md",
     "application/xhtml+xml": "html",
+    "text/tab-separated-values": "csv",
 }
 ENDING = re.compile(r"\.(?=\d*[A-Za-z])([A-Za-z0-9]{1,10})$")
 
@@ -44,26 +63,7 @@ _PASSED = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG")
 _PIECE = 1 << 18
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-CHARSET = re.compile(rb"charset\s{0,9}=\s{0,9}[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
-# What a page may say that it is written in, and as what it is read: as browsers do, by the larger set.
-_CHARSETS = {
-    **{name: name for name in ("utf-8", "koi8-r", "koi8-u", "big5", "euc_jp", "gb18030", "cp932", "cp949")},
-    **{f"cp{number}": f"cp{number}" for number in range(1250, 1259)},
-    **{f"iso8859-{number}": f"iso8859-{number}" for number in (*range(2, 12), *range(13, 17))},
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-}
-
-CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 NEWLINE = re.compile(r"[\r\v\f\u2028\u2029]")
-FOREIGN = re.compile(r"[^\x00-\x7f]")
-ACCENTED = re.compile(r"[À-ÿ]{5}")  # of no western language
-
 FRONT = re.compile(r"---\n(?:.{0,1000}\n){0,100}?---\n")  # front matter, in which nothing is a heading
 FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
@@ -75,11 +75,7 @@ LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 SectionRow = tuple[int, str, int | None, str]  # level and words of its heading, page, and text with the heading in it
 
 _AGAIN = "then upload it again."
-_UNKNOWN = "Keepstone reads txt, md, html, pdf and docx: convert it first, " + _AGAIN
-_NO_TEXT = (
-    "This file is not text that Keepstone can read. It reads txt, md and html as UTF-8 or UTF-16, pdf and docx: save "
-    "it as one of these under the name that fits, " + _AGAIN
-)
+_UNKNOWN = "Keepstone reads txt, md, html, pdf, docx, xlsx, csv, pptx, epub and eml: convert it first, " + _AGAIN
 _EMPTY = "There is no text in the file: upload one that has some."
 _COSTLY = "Reading this file takes more time or memory than a file may: split it, or save it as plain text, " + _AGAIN
 _LARGE = "The file has more than 20 MB of text: split it, and upload the parts."
@@ -87,9 +83,9 @@ _WHY = {
     "empty": _EMPTY,
     "costly": _COSTLY,
     "damaged": "The file is damaged, or not what its name says: open it, save it anew, " + _AGAIN,
-    "mismatch": "The file is a zip archive and not a docx: unpack it and upload what is in it, or save it as docx.",
-    "bomb": "The docx unpacks to far more than a document holds: open it, save it anew without pictures, " + _AGAIN,
-    "encrypted": "The file is protected with a password: save it without one, " + _AGAIN,
+    "mismatch": "The file is a zip archive and not a {kind}: unpack it and upload what is in it, or save it as {kind}.",
+    "bomb": "The {kind} unpacks to far more than a document holds: open it, save it anew without pictures, " + _AGAIN,
+    "encrypted": "The file is protected with a password or a key: save it without one, " + _AGAIN,
     "pictures": "The PDF has no text, only pictures: run text recognition (OCR) on it, " + _AGAIN,
 }
 
@@ -125,9 +121,9 @@ class Parser:
         if kind in {"txt", "md"}:
             blocks = await asyncio.to_thread(_read, kind, data)
         else:
-            given = await asyncio.to_thread(_page, data) if kind == "html" else data
+            given = await asyncio.to_thread(_as_utf8, data) if kind in {"html", "csv"} else data
             said = await self._said(kind, given)
-            blocks = await asyncio.to_thread(_understood, said)
+            blocks = await asyncio.to_thread(_understood, kind, said)
         return Parsed(media_type=MEDIA_TYPES[kind], blocks=blocks)
 
     async def _said(self, kind: str, data: bytes) -> bytes:
@@ -150,19 +146,21 @@ def kind_of(data: bytes, name: str, media_type: str | None) -> str:
     if not data:
         raise Malformed("The file is empty: upload one that has something in it.")
     ending = ENDING.search(name.strip())
-    looks = "pdf" if data.startswith(b"%PDF-") else "docx" if data.startswith(b"PK\x03\x04") else ""
+    looks = "pdf" if data.startswith(b"%PDF-") else "zip" if data.startswith(b"PK\x03\x04") else ""
     if ending is None:
         claimed = _CLAIMS.get((media_type or "").partition(";")[0].strip().lower(), "txt")
-        return looks or (claimed if claimed in {"txt", "md", "html"} else "txt")
+        if looks == "zip":
+            return claimed if claimed in _PACKED else "docx"
+        return looks or (claimed if claimed in _TEXTS else "txt")
     kind = _ENDINGS.get(ending[1].lower())
     if kind is None:
         raise Malformed(_UNKNOWN)
-    if kind == "docx" and data.startswith(_OLE):
-        raise Malformed("This is an old or a protected Word file: save it as docx without a password, " + _AGAIN)
+    if kind in _PACKED and data.startswith(_OLE):
+        raise Malformed(f"This is an old or a protected file: save it as {kind} without a password, " + _AGAIN)
     if kind == "pdf" and b"%PDF-" in data[:1024]:
         return kind  # readers take a PDF that begins a little late
-    if looks != (kind if kind in {"pdf", "docx"} else ""):
-        is_it = {"pdf": "a PDF", "docx": "a docx or another zip archive"}.get(looks, f"no {kind}")
+    if looks != ("pdf" if kind == "pdf" else "zip" if kind in _PACKED else ""):
+        is_it = {"pdf": "a PDF", "zip": "a docx or another zip archive"}.get(looks, f"no {kind}")
         raise Malformed(f"The file is named .{ending[1]} and is {is_it}: give it the name that fits, " + _AGAIN)
     return kind
 
@@ -232,12 +230,12 @@ def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED if name in os.environ}
 
 
-def _understood(said: bytes) -> list[Block]:
+def _understood(kind: str, said: bytes) -> list[Block]:
     lines: list[Any] = [json.loads(line) for line in said.splitlines()]
     if len(lines) == 1 and isinstance(lines[0], str):
         if lines[0] == "large":
             raise TooLarge(_LARGE)
-        raise Malformed(_WHY[lines[0]])
+        raise Malformed(_WHY[lines[0]].format(kind=kind))
     return _blocks(lines)
 
 
@@ -251,47 +249,8 @@ def _read(kind: str, data: bytes) -> list[Block]:
     return _blocks(markdown(text) if kind == "md" else [(0, "", None, text)])
 
 
-def _page(data: bytes) -> bytes:
-    """A page as UTF-8. What it says of its own encoding holds only when it is not UTF-8 already."""
-    said = CHARSET.search(data, 0, 4096)
-    try:
-        charset = _CHARSETS.get(codecs.lookup(said[1].decode()).name) if said else None
-    except LookupError:
-        charset = None
-    try:
-        text = decoded(data, western=charset is None)
-    except Malformed:
-        if charset is None or b"\0" in data:
-            raise
-        text = data.decode(charset, errors="replace")
-        if 100 * text.count("\ufffd") > len(text):
-            raise
-    return text.encode(errors="replace")
-
-
-def decoded(data: bytes, *, western: bool = True) -> str:
-    """UTF-8, UTF-16 that begins by saying so, and else, with `western`, Windows-1252 where that reads as text."""
-    try:
-        text = data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
-    except UnicodeDecodeError:
-        text = _western(data) if western and not data.startswith(_UTF16) else "\0"
-    if "\0" in text or 100 * _count(CONTROL, text) > len(text):
-        raise Malformed(_NO_TEXT)
-    return text
-
-
-def _western(data: bytes) -> str:
-    damaged = data.decode(errors="replace")
-    if 2 * damaged.count("\ufffd") < _count(FOREIGN, damaged):
-        raise Malformed(_NO_TEXT)  # UTF-8 with a few wrong bytes, which would read as "Ã¼"
-    try:
-        text = data.decode("cp1252")
-    except UnicodeDecodeError:
-        raise Malformed(_NO_TEXT) from None
-    # Few accents, and not many in a row: else it is another alphabet in an encoding that it does not name.
-    if 3 * _count(FOREIGN, text) > len(text) or ACCENTED.search(text):
-        raise Malformed(_NO_TEXT)
-    return text
+def _as_utf8(data: bytes) -> bytes:
+    return of_page(data).encode(errors="replace")
 
 
 def cleaned(text: str) -> str:
@@ -301,16 +260,7 @@ def cleaned(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = text.replace("\r\n", "\n")
-    return "".join(CONTROL.sub("", NEWLINE.sub("\n", piece)) for piece in _pieces(text))
-
-
-def _count(characters: re.Pattern[str], text: str) -> int:
-    return sum(len(characters.findall(piece)) for piece in _pieces(text))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Between them the thread lets others run, which it does not within one."""
-    return (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+    return "".join(CONTROL.sub("", NEWLINE.sub("\n", piece)) for piece in pieces(text))
 
 
 def markdown(text: str) -> list[SectionRow]:

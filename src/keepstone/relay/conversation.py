@@ -18,7 +18,7 @@ from keepstone.errors import Invalid, KeepstoneError
 from keepstone.memory import capsules
 from keepstone.memory.chats import find_chat, find_message
 from keepstone.memory.distil import LEAST, distil
-from keepstone.memory.workspace_search import find
+from keepstone.memory.workspace_search import PUT_THERE, find
 from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
@@ -71,8 +71,11 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAnswer:
-    message: ChatMessage
+    """With a `fault` it is what was said until the model broke off; `message` is None where that is nothing."""
+
+    message: ChatMessage | None
     usage: dict[str, Any] | None
+    fault: KeepstoneError | None = None
 
 
 async def begin(
@@ -99,7 +102,7 @@ async def begin(
         for capsule in attached
     ]
     if mode == "research":
-        results = await find(services, principal, turn.workspace_id, content, limit=_RESULTS)
+        results = await find(services, principal, turn.workspace_id, content, limit=_RESULTS, types=PUT_THERE)
         sources += [f"[{item.id}] {one_line(item.title or item.type)}: {one_line(item.text)}" for item in results.items]
     async with services.db.transaction(account_scope(principal)) as conn:
         await find_chat(conn, principal, chat_id)
@@ -123,10 +126,13 @@ async def answer(
         async for event in events:
             if isinstance(event, str):
                 yield event
-            elif event.message_id is not None:
-                reply, read = await _kept(services, principal, begun, event.message_id)
-                due.append(read)
-                yield KeptAnswer(message=reply, usage=event.usage)
+            else:
+                reply: ChatMessage | None = None
+                if event.message_id is not None:
+                    reply, read = await _kept(services, principal, begun, event.message_id)
+                    due.append(read)
+                if reply is not None or event.fault is not None:
+                    yield KeptAnswer(message=reply, usage=event.usage, fault=event.fault)
     for reading in due:
         for memory in await _distilled(services, principal, reading):
             yield memory
@@ -139,7 +145,7 @@ async def _kept(
     chat_id = str(begun.turn.chat_id)
     async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
         reply = await find_message(conn, chat_id, message_id)
-        if begun.turn.mode == "chat" or len(reply.content) < LEAST:
+        if begun.turn.mode == "chat" or len(reply.content) < LEAST or "incomplete" in reply.metadata:
             return reply, None
         number = await schedule_distillation(
             conn, services, principal, workspace.space, begun.turn.mode, chat_id, reply.id, in_seconds=_SAFETY
@@ -179,7 +185,17 @@ async def _history(
     """What stands for the beginning of the chat, and what was said since."""
     async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
         before = await summaries.compaction(conn, workspace.space, chat_id)
-        return before, await store.messages(conn, chat_id, beyond=before.beyond if before else 0)
+        return before, without_retried(await store.messages(conn, chat_id, beyond=before.beyond if before else 0))
+
+
+def without_retried(said: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Without answers that broke off and were asked for again: another one took their place, or is about to."""
+    following = [*said[1:], None]
+    return [
+        message
+        for message, after in zip(said, following, strict=False)
+        if "incomplete" not in message.metadata or (after is not None and after.role == "user")
+    ]
 
 
 async def _compact(services: Services, principal: Principal, chat_id: str) -> tuple[int, int] | None:

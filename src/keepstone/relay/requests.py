@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from keepstone.access.emails import plain_email
 from keepstone.access.principals import act_for
-from keepstone.errors import Forbidden, Invalid, Unavailable
+from keepstone.errors import Forbidden, Invalid, KeepstoneError, Unavailable
 from keepstone.memory import embeddings
 from keepstone.model.ids import is_id
 from keepstone.model.principal import Principal
@@ -60,10 +60,13 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """Under which id the whole text is kept, if there is a chat; and what the model has read and written."""
+    """Under which id the text is kept, if there is a chat; and what the model has read and written. With a `fault` it
+    broke off, and is what was said until then.
+    """
 
     message_id: str | None
     usage: Json | None
+    fault: KeepstoneError | None = None
 
 
 async def relay(services: Services, principal: Principal, request: ClientRequest) -> Relayed:
@@ -101,23 +104,27 @@ async def converse(
     services: Services, principal: Principal, turn: ModelTurn, body: Mapping[str, Any]
 ) -> AsyncGenerator[str | Finished]:
     """The same for a surface of our own: `body` is a request for a chat completion, without what memory adds to it,
-    and `turn` is open. It is closed here. The text comes in pieces, then `Finished`; nothing is kept of an answer that
-    goes wrong, which is raised. Close the generator to stop early.
+    and `turn` is open. It is closed here. The text comes in pieces, then `Finished`. Close the generator to stop early:
+    what was said until then is kept.
     """
     upstream = _upstream(services)
     wanted = {"stream_options": {"include_usage": True}, **body, "stream": True}
     exchange = ChatExchange(dumped(wanted), wanted, model=upstream.model)
-    rounds = Rounds(services, principal, upstream, exchange, turn)
+    rounds = Rounds(services, principal, upstream, exchange, turn, left_by="stopped")
+    fault: KeepstoneError | None = None
     try:
         rounds.prepare(tools=True)
-        answer = await rounds.ask()
-        async with aclosing(rounds.pieces()) as pieces:
-            async for piece in pieces:
-                if piece.text:
-                    yield piece.text
-        if exchange.failed:
-            raise UpstreamRefusal(answer.status, exchange.error)
-        yield Finished(message_id=rounds.reply_id, usage=exchange.usage)
+        try:
+            answer = await rounds.ask()
+            async with aclosing(rounds.pieces()) as pieces:
+                async for piece in pieces:
+                    if piece.text:
+                        yield piece.text
+            fault = UpstreamRefusal(answer.status, exchange.error) if exchange.failed else None
+        except KeepstoneError as broken:
+            fault = broken
+        await rounds.close()
+        yield Finished(message_id=rounds.reply_id, usage=exchange.usage, fault=fault)
     finally:
         await rounds.close()
 

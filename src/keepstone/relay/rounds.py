@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from keepstone.access.meter import note_tokens, refuse_without_tokens, require_tokens
 from keepstone.engine.pack import tokens
@@ -22,12 +23,13 @@ from keepstone.relay.dialects.values import tokens_of
 from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible
 from keepstone.relay.sse import Event, Events
 from keepstone.relay.tools import TOOLS, run_tool
-from keepstone.relay.turn import ModelTurn, close_turn, keep_calls, keep_injected
+from keepstone.relay.turn import BrokenBy, ModelTurn, close_turn, keep_calls, keep_injected
 from keepstone.services import Services
 from keepstone.store.arrays import storable
 
 log = logging.getLogger(__name__)
 
+LeftBy = Literal["client", "stopped"]
 MOST_ROUNDS = 8  # in which our tools are run; then the model has to answer with what it has
 BYTES_A_TOKEN = 4  # about, of a request
 LINGER = 1.0  # seconds for what comes after the end, so that the connection can be used again
@@ -36,8 +38,9 @@ LINGER = 1.0  # seconds for what comes after the end, so that the connection can
 @dataclass(slots=True)
 class Rounds:
     """One exchange under way, from the first byte to the model until the turn is closed. `close` may be called at any
-    time and more than once: it lets the upstream go, keeps the reply if the model had finished it, and notes what the
-    model has read and written. Without a `turn` memory has no part in it.
+    time and more than once: it lets the upstream go, keeps the reply, marked where the model had not finished it, and
+    notes what the model has read and written. Without a `turn` memory has no part in it. `left_by` is who has gone when
+    it is closed in the middle although the model answers.
     """
 
     services: Services
@@ -45,11 +48,14 @@ class Rounds:
     upstream: Upstream
     exchange: Exchange
     turn: ModelTurn | None = None
+    left_by: LeftBy = "client"
     reply_id: str | None = None
     _answer: UpstreamAnswer | None = None
     _tools_run: list[str] = field(default_factory=list[str])
     _closing: "asyncio.Task[None] | None" = None
     _asked: bool = False
+    _broken: bool = False  # by the model, or by what it was refused
+    _handed_out: bool = False  # whole, whatever it says of itself
     _sent: int = 0  # bytes, of all rounds that the model has answered
     _noting: "asyncio.Task[None] | None" = None
 
@@ -116,11 +122,16 @@ class Rounds:
                 answer = self._answer or await self.ask()
                 body = await answer.read()
                 if not answer.succeeded:
+                    self._broken = True
                     return visible(answer, body, self.upstream.settings)
                 self.exchange.read(body)
                 await self._let_go()
                 if not await self._goes_on():
+                    self._handed_out = True
                     return answer, self.exchange.whole()
+        except KeepstoneError:
+            self._broken = True
+            raise
         finally:
             await self.close()
 
@@ -152,17 +163,36 @@ class Rounds:
                 yield Piece(raw=raw)
             for piece in [] if self.exchange.failed else late:
                 yield piece
+        except KeepstoneError:
+            self._broken = True
+            raise
         finally:
             await self.close()
 
     async def close(self) -> None:
         await self._let_go()
-        exchange = self.exchange
         try:
-            if self._closing is not None or (exchange.complete and not exchange.failed and not exchange.calls):
+            if self._closing is not None or self._is_whole or self._is_worth_keeping:
                 await self._close_turn()
         finally:
             await self._note_usage()
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.exchange.complete and not self.exchange.failed and not self.exchange.calls
+
+    @property
+    def _is_worth_keeping(self) -> bool:
+        """Of a turn that broke off: something was said, or a tool has run. One that the upstream goes on with by itself
+        has not broken off.
+        """
+        return bool(self.exchange.partial or self._tools_run) and (not self._handed_out or self.exchange.failed)
+
+    @property
+    def _broken_by(self) -> BrokenBy | None:
+        if self._is_whole:
+            return None
+        return "model" if self._broken or self.exchange.failed else self.left_by
 
     async def _round(self, late: list[Piece]) -> AsyncGenerator[Piece]:
         """One round of a stream; `late` gets what comes after its end."""
@@ -221,9 +251,10 @@ class Rounds:
 
     async def _keep_reply(self, turn: ModelTurn) -> None:
         try:
+            said = self.exchange.text if self._is_whole else self.exchange.partial
             self.reply_id = await close_turn(
-                self.services, self.principal, turn, reply=storable(self.exchange.text),
-                model=storable(self.exchange.model or "") or None, tools=self._tools_run,
+                self.services, self.principal, turn, reply=storable(said),
+                model=storable(self.exchange.model or "") or None, tools=self._tools_run, broken_by=self._broken_by,
             )  # fmt: skip
         except KeepstoneError as fault:  # the client has its answer, or is about to get it
             log.warning("reply not kept", extra=describe(fault))

@@ -13,7 +13,7 @@ from keepstone.engine.standing import asked_for
 from keepstone.errors import KeepstoneError, Unavailable
 from keepstone.memory.again import told_as
 from keepstone.memory.chat_memories import NewMemory, save
-from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, WorkspaceResult, find, recall
+from keepstone.memory.workspace_search import MOST_RECALLED, RECALL, TYPES, Type, WorkspaceResult, find, recall
 from keepstone.model.chat import ChatMemory
 from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
@@ -35,7 +35,7 @@ class ToolResult:
     failed: bool = False
 
 
-def _paged(what: str) -> dict[str, Any]:
+def _paged(what: str, **more: dict[str, Any]) -> dict[str, Any]:
     fields = {
         "query": {"type": "string", "description": what},
         "offset": {"type": "integer", "minimum": 0, "description": "How many results to skip, to read on."},
@@ -46,7 +46,7 @@ def _paged(what: str) -> dict[str, Any]:
             "description": f"How many results at most; {RECALL} if not given.",
         },
     }
-    return {"type": "object", "properties": fields, "required": ["query"]}
+    return {"type": "object", "properties": {**fields, **more}, "required": ["query"]}
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -81,10 +81,18 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         name=SEARCH,
         description=(
-            "Search everything in this workspace at once: memories, uploaded documents and artifacts. Each result "
-            'says what and where it is, such as a page of a document. Example: "termination clause of the lease".'
+            "Search everything in this workspace at once: memories, uploaded documents, artifacts, and messages of its "
+            "other chats. Each result says what and where it is, such as a page of a document. Example: "
+            '"termination clause of the lease".'
         ),
-        parameters=_paged("What you are looking for."),
+        parameters=_paged(
+            "What you are looking for.",
+            type={
+                "type": "array",
+                "items": {"type": "string", "enum": list(TYPES)},
+                "description": "Only results of these kinds; all if not given.",
+            },
+        ),
     ),
 )
 
@@ -101,7 +109,11 @@ async def run_tool(services: Services, principal: Principal, turn: ModelTurn, na
             return ToolResult(text=recalled(memories, offset))
         if name == SEARCH:
             query, offset, limit = _asked(given)
-            results = await find(services, principal, turn.workspace_id, query, offset=offset, limit=limit)
+            types = _types(given)
+            results = await find(
+                services, principal, turn.workspace_id, query, offset=offset, limit=limit, types=types,
+                but_chat=turn.chat_id,
+            )  # fmt: skip
             return ToolResult(text=searched(results.items, offset))
     except Unavailable:
         raise
@@ -164,6 +176,8 @@ def _where(result: WorkspaceResult) -> str:
     if result.type == "memory":
         return f", {one_line(result.category)}" if result.category else ""
     place = result.place or {}
+    if result.type == "message":
+        return f' of the {place["role"]} in chat "{one_line(result.title or "")}", {place["said_at"][:10]}'
     parts = [f' "{one_line(result.title or "")}"']
     parts += [f"page {place['page']}"] if "page" in place else []
     parts += [f'under "{one_line(place["heading"])}"'] if "heading" in place else []
@@ -217,6 +231,15 @@ def _asked(given: dict[str, Any]) -> tuple[str, int, int]:
         _whole(given, "offset", 0, 0, 10_000),
         _whole(given, "limit", RECALL, 1, MOST_RECALLED),
     )
+
+
+def _types(given: dict[str, Any]) -> list[Type]:
+    value = given.get("type")
+    named: list[Any] = value if isinstance(value, list) else [] if value is None else [value]  # pyright: ignore[reportUnknownVariableType]
+    known: list[Type] = [one for one in TYPES if one in named]
+    if named and not known:
+        raise ValueError(f"`type` is any of {', '.join(TYPES)}, or left out.")
+    return known
 
 
 def _whole(given: dict[str, Any], name: str, default: int, least: int, most: int) -> int:

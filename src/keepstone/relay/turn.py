@@ -13,7 +13,7 @@ import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from keepstone.access.meter import tokens_left
@@ -25,7 +25,7 @@ from keepstone.engine.injection import InjectionCandidate, choose, in_doubt, put
 from keepstone.engine.quotation import own_words
 from keepstone.engine.standing import standing_wish
 from keepstone.errors import Malformed
-from keepstone.memory import workspaces
+from keepstone.memory import chat_index, workspaces
 from keepstone.memory.chats import find_chat, hold_chat
 from keepstone.memory.workspace_search import KnownMemories, MayMatter, known_memories, may_matter
 from keepstone.model.chat import LARGEST, ChatMemory, ChatMessage
@@ -42,6 +42,9 @@ from keepstone.store import chats as store
 from keepstone.store.db import Connection
 
 log = logging.getLogger(__name__)
+
+# Who broke an answer off: the model or what it runs on, a client that went, or somebody on the dashboard.
+BrokenBy = Literal["model", "client", "stopped"]
 
 _INJECTED = "injected"  # what stood before the model when it called a client's tool, kept beside that call
 _LONGEST_CALL_ID = 255  # characters: a model's own, and longer ones are no key to be looked up by
@@ -118,9 +121,9 @@ async def open_turn(
     stored: bool = True,
 ) -> ModelTurn:
     """Before the model is asked. What the user said is kept, so that nothing is lost when the model is away; said again
-    after that, it is not kept twice. `but` are memories that the user does not want to see injected. A turn that goes
-    on brings results of these calls of the client's: then nothing new is said. Unless it is to be `stored` when this
-    returns, whoever opens the turn waits for `keeping`, and may ask the model meanwhile.
+    after that, or after an answer that broke off, it is not kept twice. `but` are memories that the user does not want
+    to see injected. A turn that goes on brings results of these calls of the client's: then nothing new is said. Unless
+    it is to be `stored` when this returns, whoever opens the turn waits for `keeping`, and may ask the model meanwhile.
     """
     opening = _Opening(
         workspace_id=workspace_id, chat_id=chat_id, said=said, inject=inject, results_of=results_of
@@ -275,9 +278,12 @@ async def _keep_said(
                 )
             if said:
                 _require_room(services, said)
-                last = await store.last_message(conn, chat_id)
+                last = await store.last_message(conn, chat_id, but_broken=True)
+        # Said again, since it got no answer, or none to its end.
         again = last is not None and (last.role, last.content, last.user_id) == ("user", said, principal.user_id)
-        message = last if again or not said else _new_message(services, principal, said)  # again: it got no answer
+        message = (
+            last if again or not said else _new_message(services, principal, said)
+        )  # again: it got no whole answer
         injected = await _injected_before(conn, workspace.space, (opening.results_of or ()) if opening.inject else ())
         wanted = opening.inject and injected is None and bool(opening.said or opening.goes_on)
         placed.set_result(
@@ -310,8 +316,11 @@ async def close_turn(
     reply: str,
     model: str | None,
     tools: Sequence[str],
+    broken_by: BrokenBy | None = None,
 ) -> str | None:
-    """After the model has answered. Returns the id of the reply, where there is a chat to keep it in."""
+    """After the model has answered, or broke off: then what it had said is kept with a mark, and what its tools did is
+    read all the same. Returns the id of the reply, where there is a chat to keep it in.
+    """
     if turn.chat_id is None:
         return None
     reply_id: str | None = None
@@ -321,6 +330,7 @@ async def close_turn(
             metadata |= {"injected": [recalled.memory.id for recalled in turn.injected]} if turn.injected else {}
             metadata |= {"mode": turn.mode} if turn.mode != "chat" else {}
             metadata |= {"trace_id": turn.trace_id} if turn.trace_id is not None else {}
+            metadata |= {"incomplete": broken_by} if broken_by else {}
             message = ChatMessage(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
                 created_at=services.clock(), metadata=metadata,
@@ -329,6 +339,7 @@ async def close_turn(
                 conn, workspace.space, turn.chat_id, message, speaker="assistant", sent_by=principal.user_id
             )
             reply_id = message.id
+        await chat_index.schedule(conn, services, principal.account, workspace.space, turn.chat_id)
         last = turn.message_id or await store.last_said(conn, turn.chat_id)
         if tools and last is not None:
             await schedule_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)

@@ -1,6 +1,7 @@
 """Chats of a workspace, and what was said in them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
@@ -11,8 +12,10 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.store.db import (
     Connection,
     fetch_all,
+    fetch_column,
     fetch_one,
     fetch_page,
+    fetch_rows,
     fetch_value,
     insert_row,
     select_value,
@@ -32,7 +35,7 @@ _MESSAGE: LiteralString = """
 
 async def insert(conn: Connection, space: int, chat: Chat) -> None:
     times = {"created_at": chat.created_at, "updated_at": chat.created_at}
-    values = {"space": space, "id": chat.id, "title": chat.title}
+    values = {"space": space, "id": chat.id, "title": chat.title, "unfound": False}
     await insert_row(conn, "chats", {**values, "created_by": chat.created_by, "named_by": chat.created_by, **times})
 
 
@@ -110,15 +113,67 @@ async def say(
         "metadata": Jsonb(message.metadata),
     }
     await insert_row(conn, "messages", values)
-    await update(conn, chat_id, updated_at=message.created_at)
+    await update(conn, chat_id, updated_at=message.created_at, unfound=True)
+
+
+async def unfound(conn: Connection, chat_id: str, *, limit: int) -> list[ChatMessage]:
+    """What was said since what can be found, in its order."""
+    query: LiteralString = f"""{_MESSAGE}
+           AND m.seq > (SELECT c.found_up_to FROM chats c WHERE c.account = m.account AND c.id = m.thread_id)
+         ORDER BY m.seq LIMIT %(limit)s"""
+    return await fetch_all(conn, ChatMessage, query, {"chat": chat_id, "limit": limit})
+
+
+async def mark_found(conn: Connection, chat_id: str, seq: int) -> None:
+    """All up to this message can be found."""
+    await update(conn, chat_id, found_up_to=seq)
+
+
+async def unfound_chats(conn: Connection) -> list[tuple[int, int, str]]:
+    """Account, workspace and id of chats in which more was said than can be found. Needs no scope."""
+    return await fetch_rows(conn, "SELECT * FROM unfound_chats()")
+
+
+async def message_ids(conn: Connection, chat_id: str) -> list[str]:
+    return await fetch_column(
+        conn, "SELECT id FROM messages WHERE account = %(account)s AND thread_id = %(chat)s", {"chat": chat_id}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidInChat(ChatMessage):
+    """With the chat in which it was said."""
+
+    chat_id: str
+    chat_title: str
+
+
+async def said_in_chats(conn: Connection, ids: Sequence[str], *, but: str | None) -> dict[str, SaidInChat]:
+    """Those of them that were said in chats which are not in the trash, other than this one."""
+    messages = await fetch_all(
+        conn,
+        SaidInChat,
+        """
+        SELECT m.id, m.seq, m.role, m.text AS content, m.user_id, m.agent AS model, m.at AS created_at, m.metadata,
+               c.id AS chat_id, c.title AS chat_title
+          FROM messages m JOIN chats c ON c.account = m.account AND c.id = m.thread_id AND c.space = m.space
+         WHERE m.account = %(account)s AND m.id = ANY(%(ids)s) AND c.deleted_at IS NULL
+           AND c.id IS DISTINCT FROM %(but)s
+        """,
+        {"ids": list(ids), "but": but},
+    )
+    return {message.id: message for message in messages}
 
 
 async def message(conn: Connection, chat_id: str, message_id: str) -> ChatMessage | None:
     return await fetch_one(conn, ChatMessage, f"{_MESSAGE} AND m.id = %(id)s", {"chat": chat_id, "id": message_id})
 
 
-async def last_message(conn: Connection, chat_id: str) -> ChatMessage | None:
-    return await fetch_one(conn, ChatMessage, f"{_MESSAGE} ORDER BY m.seq DESC LIMIT 1", {"chat": chat_id})
+async def last_message(conn: Connection, chat_id: str, *, but_broken: bool = False) -> ChatMessage | None:
+    """With `but_broken` the last that is no answer which broke off."""
+    query: LiteralString = f"""{_MESSAGE} AND NOT (%(but_broken)s AND m.metadata ? 'incomplete')
+        ORDER BY m.seq DESC LIMIT 1"""
+    return await fetch_one(conn, ChatMessage, query, {"chat": chat_id, "but_broken": but_broken})
 
 
 async def messages(conn: Connection, chat_id: str, *, beyond: int = 0, limit: int | None = None) -> list[ChatMessage]:

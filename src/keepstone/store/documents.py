@@ -72,6 +72,17 @@ async def by_hash(conn: Connection, space: int, name: str, sha256: bytes) -> Doc
     )
 
 
+async def by_name(conn: Connection, space: int, name: str) -> Document | None:
+    """The file of this name; of several, kept before names had versions, the one that changed last."""
+    return await fetch_one(
+        conn,
+        Document,
+        f"""{_DOCUMENT} AND d.space = %(space)s AND d.kind = 'file' AND d.name = %(name)s AND d.deleted_at IS NULL
+             ORDER BY d.updated_at DESC, d.id DESC LIMIT 1""",
+        {"space": space, "name": name},
+    )
+
+
 async def page(conn: Connection, space: int, kind: Kind, page: PageRequest) -> Page[Document]:
     """The newest first."""
     query: LiteralString = f"{_DOCUMENT} {_HERE} AND d.deleted_at IS NULL"

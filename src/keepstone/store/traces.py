@@ -162,7 +162,10 @@ async def still_there(conn: Connection, ids: Sequence[str]) -> set[str]:
             SELECT id FROM memories
              WHERE account = %(account)s AND id = ANY(%(ids)s) AND deleted_at IS NULL
                AND (kind <> 'item' OR valid_to IS NULL OR valid_to > now())
-            UNION ALL SELECT id FROM messages WHERE account = %(account)s AND id = ANY(%(ids)s)
+            UNION ALL SELECT m.id FROM messages m
+                       WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
+                         AND NOT EXISTS (SELECT FROM chats c WHERE c.account = %(account)s AND c.id = m.thread_id
+                                                               AND c.deleted_at IS NOT NULL)
             UNION ALL SELECT id FROM summaries WHERE account = %(account)s AND id = ANY(%(ids)s)
             UNION ALL SELECT id FROM documents
                        WHERE account = %(account)s AND id = ANY(%(ids)s) AND deleted_at IS NULL
@@ -183,7 +186,7 @@ async def still_said(conn: Connection, space: int, statements: Sequence[str]) ->
             conn,
             """
             SELECT DISTINCT text FROM statements
-             WHERE account = %(account)s AND space = %(space)s AND text = ANY(%(texts)s)
+             WHERE account = %(account)s AND space = %(space)s AND text = ANY(%(texts)s) AND deleted_at IS NULL
             """,
             {"space": space, "texts": texts(statements)},
         )

@@ -1,4 +1,4 @@
-"""Workspaces, as spaces with members, each with the library of its files beside it."""
+"""Workspaces, as spaces with members, each with the library of its files and what was said in its chats beside it."""
 
 from datetime import datetime
 from typing import LiteralString
@@ -18,10 +18,11 @@ from keepstone.store.db import (
 
 _SEEN: LiteralString = """
     SELECT s.name AS id, s.title AS name, m.role, s.owner IS NOT NULL AS is_default, s.memory_count, s.created_at,
-           s.deleted_at, s.space, l.space AS library
+           s.deleted_at, s.space, l.space AS library, t.space AS talk
       FROM members m
       JOIN spaces s USING (account, space)
-      JOIN spaces l ON l.account = s.account AND l.part_of = s.space
+      JOIN spaces l ON l.account = s.account AND l.part_of = s.space AND l.name = s.name
+      JOIN spaces t ON t.account = s.account AND t.part_of = s.space AND t.name = s.name || '/talk'
      WHERE m.account = %(account)s AND m.user_id = %(user)s AND s.kind = 'workspace'
 """
 
@@ -41,8 +42,21 @@ async def ensure_default(conn: Connection, workspace_id: str, name: str, user_id
 
 
 async def _equip(conn: Connection, space: int, workspace_id: str, user_id: str) -> None:
-    await insert_row(conn, "spaces", {"kind": "library", "name": workspace_id, "part_of": space})
+    for name in (workspace_id, f"{workspace_id}/talk"):
+        await insert_row(conn, "spaces", {"kind": "library", "name": name, "part_of": space})
     await put_member(conn, space, user_id, "owner")
+
+
+async def talk_of(conn: Connection, space: int) -> int:
+    """The part of a workspace in which what was said in its chats is found."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT space FROM spaces
+         WHERE account = %(account)s AND part_of = %(space)s AND kind = 'library' AND name LIKE '%%/talk'
+        """,
+        {"space": space},
+    )
 
 
 async def of_user(conn: Connection, user_id: str) -> list[Workspace]:

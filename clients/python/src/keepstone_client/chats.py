@@ -12,7 +12,7 @@ from keepstone_client.decode import decode
 from keepstone_client.streams import Streamed
 
 Role = Literal["viewer", "member", "editor", "owner"]
-Found = Literal["memory", "document", "artifact"]
+Found = Literal["memory", "document", "artifact", "message"]
 
 
 class Kept(Enum):
@@ -140,6 +140,13 @@ class Document:
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadedDocument(Document):
+    """`change`: `created`, `updated` (another version of the file of this name) or `unchanged` (these very bytes)."""
+
+    change: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +286,7 @@ class Workspaces(Resource[D]):
         limit: int = 10,
         offset: int = 0,
     ) -> Request[Page[WorkspaceResult]]:
-        """Over memories, documents and artifacts, the best first."""
+        """Over memories, documents, artifacts and messages of chats, the best first."""
         params = filled(q=query, type=type and list(type), limit=limit, offset=offset or None)
         return Request(
             method="GET", path=f"{_workspace(workspace_id)}/search", parse=page_of(WorkspaceResult), params=params
@@ -453,11 +460,13 @@ class Files(Resource[D]):
     @operation
     def upload(
         self, workspace_id: str, name: str, content: bytes, *, media_type: str | None = None
-    ) -> Request[Document]:
-        """Text, Markdown, HTML, PDF or docx; the server looks at the name and the bytes."""
+    ) -> Request[UploadedDocument]:
+        """Text, Markdown, HTML, PDF, docx, xlsx, csv, pptx, epub or eml; the server looks at the name and the bytes.
+        Under a name that is there it is another version of that file.
+        """
         held = Upload(name=name, content=content, media_type=media_type)
         path = f"{_workspace(workspace_id)}/files"
-        return Request(method="POST", path=path, parse=into(Document), files={"file": held}, timeout=180)
+        return Request(method="POST", path=path, parse=into(UploadedDocument), files={"file": held}, timeout=180)
 
     @paged
     def list(
@@ -471,10 +480,16 @@ class Files(Resource[D]):
         return Request(method="GET", path=_file(workspace_id, document_id), parse=into(Document))
 
     @operation
-    def content(self, workspace_id: str, document_id: str) -> Request[bytes]:
-        """The file as it was uploaded."""
-        path = f"{_file(workspace_id, document_id)}/content"
-        return Request(method="GET", path=path, parse=raw, headers={"Accept": "*/*"}, timeout=180)
+    def content(self, workspace_id: str, document_id: str, *, version: int | None = None) -> Request[bytes]:
+        """The file as it was uploaded, or an earlier version of it."""
+        path, params = f"{_file(workspace_id, document_id)}/content", filled(version=version)
+        return Request(method="GET", path=path, parse=raw, params=params, headers={"Accept": "*/*"}, timeout=180)
+
+    @operation
+    def revert(self, workspace_id: str, document_id: str, version: int) -> Request[Document]:
+        """An earlier version as the newest one."""
+        path = f"{_file(workspace_id, document_id)}/revert"
+        return Request(method="POST", path=path, parse=into(Document), params={"version": version}, timeout=180)
 
     @operation
     def chunks(

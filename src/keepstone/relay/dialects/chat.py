@@ -152,6 +152,10 @@ class ChatExchange(Exchange):
     def text(self) -> str:
         return BETWEEN.join([*self._said_before, *(["".join(self._content)] if self._content else [])])
 
+    @property
+    def partial(self) -> str:
+        return BETWEEN.join(self._said_before) if self._unsure else self.text
+
     def _ours(self) -> list[_GrowingCall]:
         return [call for call in self._calls if call.name in self.names]
 

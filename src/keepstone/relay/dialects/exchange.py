@@ -194,6 +194,11 @@ class Exchange(ABC):
         """What the model said in all rounds."""
 
     @property
+    @abstractmethod
+    def partial(self) -> str:
+        """The same while it is still speaking, or when it broke off: as far as the client may have seen it."""
+
+    @property
     def usage(self) -> Json | None:
         """Of all rounds together."""
         return sum_of(self._used_before, self._used)

@@ -48,6 +48,7 @@ class ResponsesExchange(Exchange):
         self._streamed = False
         self._unsure: list[tuple[Json, str, Event]] = []  # of a message that may become a call of ours
         self._unsure_text = ""
+        self._growing = ""  # the text of an item that is not done
 
     # --------------------------------------------------------------------------------------------- the request
 
@@ -186,6 +187,10 @@ class ResponsesExchange(Exchange):
         said = [_text(item) for item in (*self._shown_before, *self._visible())]
         return BETWEEN.join(part for part in said if part)
 
+    @property
+    def partial(self) -> str:
+        return BETWEEN.join(part for part in (self.text, self._growing) if part)
+
     def _again(self) -> list[Json]:
         """What the model gave in this round, to be sent to it once more."""
         if self.body.get("store") is not False:
@@ -208,6 +213,7 @@ class ResponsesExchange(Exchange):
     def read(self, payload: bytes) -> None:
         super().read(payload)
         self.complete = self._answer.get("status") in (None, "completed", "incomplete")
+        self.failed = self._answer.get("status") == "failed"
 
     def _take_answer(self, answer: Json) -> None:
         super()._take_answer(answer)
@@ -234,6 +240,7 @@ class ResponsesExchange(Exchange):
         if kind in _END:
             self._end_event, self._end_raw = payload, event.raw
             self._take_answer(as_object(payload.get("response")))
+            self._growing = "" if objects_in(self._answer.get("output")) else self._growing
             self.over = True
             self.failed = kind == "response.failed"
             self.error = as_object(self._answer.get("error"))
@@ -275,6 +282,7 @@ class ResponsesExchange(Exchange):
         if shown is None:
             return []
         text = as_text(payload.get("delta")) if kind == "response.output_text.delta" else ""
+        self._growing = "" if kind == "response.output_item.done" else self._growing + text
         return [Piece(raw=event.raw if shown is payload else _event(kind, shown), text=text)]
 
     def tail(self) -> list[bytes]:

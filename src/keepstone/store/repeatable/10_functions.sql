@@ -408,6 +408,13 @@ AS $$
     SELECT DISTINCT account, space FROM passages WHERE pending
 $$;
 
+-- In which chats was more said than can be found? Ids only.
+CREATE OR REPLACE FUNCTION unfound_chats() RETURNS TABLE (account int, space bigint, id text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT c.account, c.space, c.id FROM chats c WHERE c.unfound AND c.deleted_at IS NULL LIMIT 1000
+$$;
+
 -- Where is anything at all, and how much? Numbers only.
 CREATE OR REPLACE FUNCTION filled_spaces() RETURNS TABLE (account int, space bigint, passages bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp

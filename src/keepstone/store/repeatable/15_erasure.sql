@@ -196,12 +196,13 @@ BEGIN
     -- --- Files and artifacts -----------------------------------------------------------------------------------------
 
     WITH texts AS (
-        SELECT v.document_id, v.version, v.changed_by, md5(ROW(v.name, v.media_type, v.content)::text) AS text
+        SELECT v.document_id, v.version, v.changed_by, v.original IS NOT NULL AS uploaded,
+               md5(ROW(v.name, v.media_type, v.content)::text) AS text
           FROM document_versions v JOIN documents d ON d.account = here AND d.id = v.document_id
          WHERE v.account = here AND d.space = ANY (shared) AND d.created_by IS DISTINCT FROM wanted
            AND EXISTS (SELECT FROM document_versions o
                         WHERE o.account = here AND o.document_id = v.document_id AND o.changed_by = wanted)),
-    steps AS (SELECT *, text IS DISTINCT FROM lag(text) OVER (PARTITION BY document_id ORDER BY version) AS new
+    steps AS (SELECT *, uploaded OR text IS DISTINCT FROM lag(text) OVER (PARTITION BY document_id ORDER BY version) AS new
                 FROM texts),
     runs AS (SELECT *, count(*) FILTER (WHERE new) OVER (PARTITION BY document_id ORDER BY version) AS run FROM steps),
     written AS (SELECT document_id, version,

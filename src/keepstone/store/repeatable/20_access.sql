@@ -33,9 +33,9 @@ DECLARE
         'find_query', 'await_vectors_of', 'filled_spaces',
         'serving_models', 'accounts_served_by', 'delete_retired_vectors',
         -- the jobs'
-        'pending_spaces', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes', 'purge_memories',
-        'purge_workspaces', 'purge_entities', 'purge_statements', 'purge_audit', 'purge_traces', 'forget_expired_logins',
-        'forget_space_changes'];
+        'pending_spaces', 'unfound_chats', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes',
+        'purge_memories', 'purge_workspaces', 'purge_entities', 'purge_statements', 'purge_audit', 'purge_traces',
+        'forget_expired_logins', 'forget_space_changes'];
 BEGIN
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
     FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,

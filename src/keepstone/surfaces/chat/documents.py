@@ -8,7 +8,7 @@ from pydantic import Field
 
 from keepstone.errors import Malformed
 from keepstone.memory import documents
-from keepstone.model.document import Chunk, Document, DocumentVersion, Kind
+from keepstone.model.document import Chunk, Document, DocumentVersion, Kind, Upload
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
@@ -18,6 +18,8 @@ from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse_un
 
 router = Router(prefix="/workspaces/{workspace_id:ws}", tags=["documents"])
 
+WantedVersion = Annotated[int, Query(ge=1, le=1_000_000_000)]
+EarlierVersion = Annotated[int | None, Query(ge=1, le=1_000_000_000)]
 FileName = Annotated[str, Field(min_length=1, max_length=255)]
 MediaType = Annotated[str, Field(pattern=r"^[a-z0-9.+-]{1,80}/[a-z0-9.+-]{1,80}$")]
 
@@ -30,6 +32,13 @@ class DocumentOut(
 ):
     chunks: int = Field(description="How many parts of it can be found.")
     deleted_at: Time | None = None
+
+
+class UploadedOut(DocumentOut):
+    change: Upload = Field(
+        description="`created`: a new file. `updated`: another version of the file of this name, and what the earlier "
+        "one said is no longer found. `unchanged`: these very bytes are there already."
+    )
 
 
 class ArtifactOut(DocumentOut):
@@ -75,8 +84,16 @@ _FILE = "/files/{document_id:doc}"
 _ARTIFACT = "/artifacts/{artifact_id:art}"
 
 
-@router.post("/files", status_code=201, summary="Upload a file: txt, md, html, pdf or docx")
-async def upload_file(services: Used, principal: Caller, workspace_id: str, file: UploadFile) -> DocumentOut:
+_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": UploadedOut, "description": "It was there already."}}
+
+
+@router.post(
+    "/files", status_code=201, responses=_KNOWN,
+    summary="Upload a file, or another version of it: txt, md, html, pdf, docx, xlsx, csv, pptx, epub or eml",
+)  # fmt: skip
+async def upload_file(
+    services: Used, principal: Caller, workspace_id: str, file: UploadFile, response: Response
+) -> UploadedOut:
     name = (file.filename or "").replace("\\", "/").rsplit("/", 1)[-1].strip()
     try:
         refuse_unstorable(name, ("filename",))
@@ -85,10 +102,11 @@ async def upload_file(services: Used, principal: Caller, workspace_id: str, file
     if not name or len(name) > 255:
         message = "the file needs a name of at most 255 characters"
         raise Malformed(f"body.file: {message}.", details=[{"path": "body.file", "message": message}])
-    made = await documents.upload(
+    made, change = await documents.upload(
         services, principal, workspace_id, name=name, data=await file.read(), media_type=file.content_type
     )
-    return DocumentOut.model_validate(made)
+    response.status_code = 200 if change == "unchanged" else 201
+    return UploadedOut.of(made, change=change)
 
 
 _documents.page(
@@ -98,9 +116,14 @@ _documents.page(
 _documents.one("GET", _FILE, _of("file", documents.get), "get_file", "One file")
 
 
-@router.get("/files/{document_id:doc}/content", summary="A file as it was uploaded", response_class=Response)
-async def get_file_content(services: Used, principal: Caller, workspace_id: str, document_id: str) -> Response:
-    file = await documents.contents(services, principal, workspace_id, "file", document_id)
+@router.get(
+    "/files/{document_id:doc}/content", summary="A file as it was uploaded, or an earlier version of it",
+    response_class=Response,
+)  # fmt: skip
+async def get_file_content(
+    services: Used, principal: Caller, workspace_id: str, document_id: str, version: EarlierVersion = None
+) -> Response:
+    file = await documents.contents(services, principal, workspace_id, "file", document_id, version=version)
     # As a download and as nothing a browser would run: it is somebody's file, not a page of ours.
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}",
@@ -127,8 +150,16 @@ _documents.remove(_FILE, _of("file", documents.delete), "delete_file", "Into the
 _documents.one("POST", f"{_FILE}/restore", _of("file", documents.restore), "restore_file", "A file out of the trash")
 _versions.all(
     f"{_FILE}/history", _of("file", documents.versions), "get_file_history",
-    "What happened to a file, the latest first",
+    "Every version of a file, the latest first",
 )  # fmt: skip
+
+
+@router.post("/files/{document_id:doc}/revert", summary="An earlier version of a file as the newest")
+async def revert_file(
+    services: Used, principal: Caller, workspace_id: str, document_id: str, version: WantedVersion
+) -> DocumentOut:
+    made = await documents.revert_file(services, principal, workspace_id, document_id, version=version)
+    return DocumentOut.model_validate(made)
 
 
 @router.post("/artifacts", status_code=201, summary="Keep an artifact: a text that is worked on")
@@ -149,7 +180,7 @@ async def get_artifact(
     principal: Caller,
     workspace_id: str,
     artifact_id: str,
-    version: Annotated[int | None, Query(ge=1, le=1_000_000_000)] = None,
+    version: EarlierVersion = None,
 ) -> ArtifactOut:
     text = await documents.contents(services, principal, workspace_id, "artifact", artifact_id, version=version)
     made = await documents.get(services, principal, workspace_id, "artifact", artifact_id)
@@ -173,7 +204,7 @@ async def revert_artifact(
     principal: Caller,
     workspace_id: str,
     artifact_id: str,
-    version: Annotated[int, Query(ge=1, le=1_000_000_000)],
+    version: WantedVersion,
 ) -> ArtifactOut:
     made = await documents.revert_artifact(services, principal, workspace_id, artifact_id, version=version)
     return await _with_text(services, principal, made)

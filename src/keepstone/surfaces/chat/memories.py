@@ -76,7 +76,9 @@ class ExtractionOut(fields_of(Distillation, "kind chat_id source_id state attemp
 
 class ResultOut(fields_of(WorkspaceResult, "type id title text snippet relevance category place")):
     snippet: str = Field(description="HTML: everything is escaped but the marks.")
-    place: dict[str, int | str] | None = Field(description="In a document: page, heading, start and end.")
+    place: dict[str, int | str] | None = Field(
+        description="In a document: page, heading, start and end. Of a message: chat_id, role and said_at."
+    )
 
 
 class ResultList(Shown):
@@ -163,7 +165,7 @@ _extractions.page(
 )  # fmt: skip
 
 
-@of_workspace.get("/search", summary="Memories, documents and artifacts in one search")
+@of_workspace.get("/search", summary="Memories, documents, artifacts and messages of chats in one search")
 async def search_workspace(
     services: Used,
     principal: Caller,
@@ -171,7 +173,7 @@ async def search_workspace(
     q: Annotated[str, Query(min_length=1, max_length=8_000)],
     limit: Annotated[int, Query(ge=1, le=50)] = 10,
     offset: Annotated[int, Query(ge=0, le=1_000)] = 0,
-    type: Annotated[list[workspace_search.Type] | None, Query(max_length=3)] = None,  # noqa: A002
+    type: Annotated[list[workspace_search.Type] | None, Query(max_length=4)] = None,  # noqa: A002
 ) -> ResultList:
     refuse("q", q)
     results = await workspace_search.find(

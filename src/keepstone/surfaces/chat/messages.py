@@ -2,13 +2,16 @@
 
 The stream begins when the message is kept: a refusal before that is an ordinary error. Events, each with JSON:
 `message.created` (what the user said, as it is kept), `x_memory.injected` (what was put before the model), any number
-of `message.delta`, then `message.done` (the answer, as it is kept), any number of `x_memory.auto_saved`; or `error`.
+of `message.delta`, then `message.done` (the answer, as it is kept), any number of `x_memory.auto_saved`; or `error`,
+with the `message` that is kept of an answer that broke off. When the client goes, what was said until then is kept too.
 """
 
 import json
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated, Any
 
+from fastapi import Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -21,6 +24,7 @@ from keepstone.services import Services
 from keepstone.surfaces.chat.chats import MessageOut
 from keepstone.surfaces.chat.memories import MemoryOut
 from keepstone.surfaces.http.caller import Caller, Used
+from keepstone.surfaces.http.presence import StreamedWhileThere
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Wire
 
@@ -51,29 +55,41 @@ _EVENTS: dict[int | str, Any] = {
     "/{chat_id:chat}/messages", summary="Say something; the answer is a stream", response_class=StreamingResponse,
     responses=_EVENTS,
 )  # fmt: skip
-async def say(services: Used, principal: Caller, chat_id: str, body: SayIn) -> StreamingResponse:
+async def say(services: Used, principal: Caller, chat_id: str, body: SayIn) -> Response:
     begun = await conversation.begin(
         services, principal, chat_id, content=body.content, mode=body.mode, capsule_ids=body.capsule_ids,
         without=body.without,
     )  # fmt: skip
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(_events(services, principal, begun), media_type="text/event-stream", headers=headers)
+    headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store"}
+    return StreamedWhileThere(_events(services, principal, begun), 200, headers)
 
 
-async def _events(services: Services, principal: Principal, begun: Begun) -> AsyncGenerator[str]:
+async def _events(services: Services, principal: Principal, begun: Begun) -> AsyncGenerator[bytes]:
     yield _event("message.created", {"message": _message(begun.message)})
     if begun.turn.injected or begun.capsule_ids:
         yield _event("x_memory.injected", _injected(begun))
     try:
-        async for event in conversation.answer(services, principal, begun):
-            if isinstance(event, str):
-                yield _event("message.delta", {"delta": event})
-            elif isinstance(event, KeptAnswer):
-                yield _event("message.done", {"message": _message(event.message), "usage": event.usage})
-            else:
-                yield _event("x_memory.auto_saved", {"memory": _shown(MemoryOut.model_validate(event))})
+        async with aclosing(conversation.answer(services, principal, begun)) as events:
+            async for event in events:
+                if isinstance(event, str):
+                    yield _event("message.delta", {"delta": event})
+                elif isinstance(event, KeptAnswer):
+                    yield _kept(event)
+                else:
+                    yield _event("x_memory.auto_saved", {"memory": _shown(MemoryOut.model_validate(event))})
     except KeepstoneError as fault:
-        yield _event("error", {"error": {"code": fault.code, "message": fault.message}})
+        yield _event("error", _told(fault))
+
+
+def _kept(answer: KeptAnswer) -> bytes:
+    message = {"message": _message(answer.message)} if answer.message is not None else {}
+    if answer.fault is not None:
+        return _event("error", _told(answer.fault) | message)
+    return _event("message.done", {**message, "usage": answer.usage})
+
+
+def _told(fault: KeepstoneError) -> dict[str, Any]:
+    return {"error": {"code": fault.code, "message": fault.message}}
 
 
 def _injected(begun: Begun) -> dict[str, Any]:
@@ -89,8 +105,8 @@ def _injected(begun: Begun) -> dict[str, Any]:
     return {"memories": memories, "capsule_ids": list(begun.capsule_ids)}
 
 
-def _event(name: str, data: dict[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:

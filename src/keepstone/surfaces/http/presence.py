@@ -1,9 +1,14 @@
-"""Whether the client is still there. A request whose client has gone is cancelled, and its statement with it."""
+"""Whether the client is still there. A request whose client has gone is cancelled, and its statement with it; what is
+being streamed to it is ended, and may still put away what it has.
+"""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from typing import Any
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
@@ -71,3 +76,44 @@ class _Watched:
             self.gone = True
             self.handler.cancel()
         return message
+
+
+class StreamedWhileThere(Response):
+    """Sent piece by piece, each as soon as it is there. When the client goes, whatever makes the pieces is cancelled
+    once, and has the time to finish.
+    """
+
+    def __init__(self, pieces: AsyncGenerator[bytes], status: int, headers: Mapping[str, str]) -> None:
+        self.status_code = status
+        self.background = None
+        self._pieces = pieces
+        self.init_headers({"x-accel-buffering": "no", **headers})  # proxies that collect would hold pieces back
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        sending = asyncio.ensure_future(self._send(send))
+        if await finished(sending, receive):
+            sending.result()
+
+    async def _send(self, send: Send) -> None:
+        async with aclosing(self._pieces) as pieces:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def finished(doing: "asyncio.Future[Any]", receive: Receive) -> bool:
+    """Wait for it, or for the client to go; in any case it is over when this returns."""
+    watching = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait({doing, watching}, return_when=asyncio.FIRST_COMPLETED)
+        return doing.done()
+    finally:
+        doing.cancel()
+        watching.cancel()
+        await asyncio.gather(doing, watching, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -114,7 +114,9 @@ export function Conversation({
 
   const last = all.at(-1)
   const pending = turn && !turn.said // asked, and not yet kept
-  const unanswered = !turn && last?.role === 'user' && models.connected
+  const asked = all.findLast((message) => message.role === 'user')
+  const broken = last?.role === 'assistant' && last.metadata.incomplete !== undefined
+  const unanswered = !turn && (last?.role === 'user' || broken) && models.connected
   return (
     <div className={classes.column}>
       <div className={classes.scroll} ref={box} onScroll={onScroll}>
@@ -156,17 +158,22 @@ export function Conversation({
             </MessageItem>
           ))}
           {pending && <Bubble mine name={words('me')} text={turn.content} />}
-          {turn && <Outcome turn={turn} onAgain={() => again(turn.content)} />}
-          {unanswered && (
+          {turn && (
+            <Outcome
+              turn={broken && !isBusy(turn) ? { ...turn, text: '' } : turn} // then it is among the messages
+              onAgain={() => again(turn.content)}
+            />
+          )}
+          {unanswered && asked && (
             <div>
               <Text size="sm" c="dimmed" component="span" mr="sm">
-                {words('unanswered')}
+                {words(broken ? 'stopped' : 'unanswered')}
               </Text>
               <Button
                 size="compact-sm"
                 variant="light"
                 leftSection={<IconRefresh size={14} stroke={1.8} aria-hidden />}
-                onClick={() => again(last.content)}
+                onClick={() => again(asked.content)}
               >
                 {words('again')}
               </Button>

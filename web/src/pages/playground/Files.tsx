@@ -15,7 +15,7 @@ import { usePlaygroundWords } from './playground.words'
 import classes from './Side.module.css'
 import { useUploads } from './uploads'
 
-const KINDS = '.txt,.md,.markdown,.html,.htm,.pdf,.docx'
+const KINDS = '.txt,.md,.markdown,.html,.htm,.pdf,.docx,.xlsx,.csv,.tsv,.pptx,.epub,.eml'
 
 /** The files of a workspace, and below them its artifacts. */
 export function Files({ workspace }: { workspace: Workspace }) {

@@ -69,6 +69,7 @@ export function stop(chat: string): void {
 
 export async function ask(client: QueryClient, asked: Asked): Promise<void> {
   const { chat, workspace } = asked
+  const brokeOff = state.turns[chat] !== undefined // what was kept of it may not be among the messages yet
   const control = new AbortController()
   stops.set(chat, control)
   let done = false
@@ -89,6 +90,8 @@ export async function ask(client: QueryClient, asked: Asked): Promise<void> {
   const hear: Record<string, (data: never) => void> = {
     'message.created': ({ message }: { message: Message }) => {
       keep(message)
+      if (brokeOff)
+        void client.invalidateQueries({ queryKey: messagesQuery(chat).queryKey, refetchType: 'all' })
       update({ said: message.id })
       if (asked.capsules.length > 0) remember(message.id, { memories: [], capsules: asked.capsules })
       void client.invalidateQueries({ queryKey: chatsKey(workspace) })
@@ -113,7 +116,8 @@ export async function ask(client: QueryClient, asked: Asked): Promise<void> {
       void client.invalidateQueries({ queryKey: memoriesKey(workspace) })
       void client.invalidateQueries({ queryKey: workspacesQuery.queryKey })
     },
-    error: ({ error }: { error: { code: string; message: string } }) => {
+    error: ({ error, message }: { error: { code: string; message: string }; message?: Message }) => {
+      if (message) keep(message)
       update({ phase: 'failed', error })
       done = true
     },
