@@ -4,7 +4,7 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
-from keepstone.memory import shelf, workspaces
+from keepstone.memory import members, shelf, workspaces
 from keepstone.memory.kinds import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
@@ -59,7 +59,7 @@ async def change(
 ) -> Chat:
     """Another title; and with `workspace_id`, even if that is None, another workspace. Both or nothing."""
     async with inside(services, principal, hold_chat, chat_id) as (conn, (chat, workspace)):
-        workspaces.require_change(principal, workspace, chat.created_by)
+        members.require_change(principal, workspace, chat.created_by)
         if title is not None:
             await store.update(conn, chat_id, title=title, named_by=principal.user_id)
             await record(conn, principal, "chat.rename", chat_id)
@@ -85,9 +85,9 @@ async def _assign(
         return
     await enter(conn, space_scope(principal, before.space, after.space))
     if chat.created_by != principal.user_id:
-        workspaces.require_role(before, "owner")
+        members.require_role(before, "owner")
     elif await store.others_in(conn, chat.id, str(principal.user_id)):
-        workspaces.require_role(before, "editor")  # it takes along what is not theirs
+        members.require_role(before, "editor")  # it takes along what is not theirs
     await spaces.lock(conn, [before.space, after.space])
     await store.move(conn, chat.id, after.space)
     moved = await chat_memories.of_chat(conn, chat.id, any_state=True)
@@ -100,7 +100,7 @@ async def _assign(
 async def delete(services: Services, principal: Principal, chat_id: str) -> None:
     """Into the trash, for 30 days. What was remembered from it stays the workspace's."""
     async with inside(services, principal, find_chat, chat_id) as (conn, (chat, workspace)):
-        workspaces.require_change(principal, workspace, chat.created_by)
+        members.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=services.clock())
         await record(conn, principal, "chat.delete", chat_id)
 
@@ -110,7 +110,7 @@ async def restore(services: Services, principal: Principal, chat_id: str) -> Cha
     async with inside(services, principal, find_chat, chat_id, deleted=True) as (conn, (chat, workspace)):
         if not restorable(chat.deleted_at, services.clock()):
             raise _not_found()
-        workspaces.require_change(principal, workspace, chat.created_by)
+        members.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=None)
         await record(conn, principal, "chat.restore", chat_id)
         return (await find_chat(conn, principal, chat_id))[0]
@@ -136,7 +136,7 @@ async def find_chat(
     if chat is None or (chat.deleted_at is not None) != deleted or chat.workspace_id not in places:
         raise _not_found()
     workspace = places[chat.workspace_id]
-    workspaces.require_role(workspace, needs)
+    members.require_role(workspace, needs)
     await enter(conn, workspaces.scope_of(principal, workspace))
     return chat, workspace
 

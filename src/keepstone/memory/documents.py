@@ -13,7 +13,7 @@ from keepstone.access.audit import record
 from keepstone.access.require import require_found
 from keepstone.engine.chunks import cut_document, whole_text
 from keepstone.errors import Malformed, NotFound
-from keepstone.memory import workspaces
+from keepstone.memory import members, workspaces
 from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
 from keepstone.model.ids import new_id
@@ -165,7 +165,7 @@ async def restore(
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         if not restorable(document.deleted_at, services.clock()):
             raise _not_found(kind)
-        workspaces.require_change(principal, workspace, document.created_by)
+        members.require_change(principal, workspace, document.created_by)
         kept = await _contents(conn, document_id)
     blocks = _as_blocks(kept.content)
     if kept.original is not None:
@@ -264,7 +264,7 @@ async def _find(
     if not any_state and deleted != (document.deleted_at is not None):
         raise _not_found(kind)
     if to_change is not None:
-        workspaces.require_change(to_change, workspace, document.created_by)
+        members.require_change(to_change, workspace, document.created_by)
     return document
 
 

@@ -67,6 +67,13 @@ class Principal:
     timezone: str = "UTC"  # of the account: in which dates are told
     credential_expires_at: datetime | None = None  # of a key, or of a token that was minted with one
 
+    @property
+    def by_service_key(self) -> bool:
+        """The service key itself, which can name anybody of the account. A token that it minted for somebody is theirs
+        and no more.
+        """
+        return self.acting and self.via == "key"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScope:
