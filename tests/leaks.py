@@ -32,6 +32,8 @@ from keepstone.memory import (
     facts,
     graph_recall,
     graphs,
+    invitations,
+    participants,
     people,
     projects,
     room_corrections,
@@ -269,8 +271,17 @@ def _probe_rooms() -> None:
     said = {"text": "hello"}
     EXPECTED[f"DELETE {room}/participants/{{user_id}}"] = {409}  # nobody would be left
     EXPECTED["POST /v1/billing/webhook"] = {404}  # not set up here
+    invited, project = "/v1/invitations/{invitation_id}", "/v1/projects/{project_id}"
+    EXPECTED[f"DELETE {project}/members/{{user_id}}"] = {409}  # the only owner can't leave
     PROBES.update(
         {
+            f"POST {invited}/decline": Probe(instead={"invitation_id": "spare_invitation"}),
+            f"DELETE {invited}": Probe(instead={"invitation_id": "sent_invitation"}),
+            f"PATCH {project}": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
+            f"DELETE {project}": Probe(instead={"project_id": "spare_project"}),
+            f"POST {project}/restore": Probe(instead={"project_id": "deleted_project"}),
+            f"PUT {project}/members": Probe(json={"user": "max@example.org"}),
+            f"POST {project}/members": Probe(json={"user": "max@example.org"}),
             "POST /v1/agents": Probe(
                 json={"slug": "another", "name": "another"}, control={"json": {"slug": "third", "name": "x"}}
             ),
@@ -467,6 +478,8 @@ async def make_victim(services: Services, world: World) -> Victim:
     told = await tell(services, olga)
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
+    kept |= await invite(services, olga, kept["room_id"])
+    await projects.delete(services, olga.principal, kept["deleted_project"])
     asked = await graph_recall.recall(
         services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=NodeFilter(), min_relevance=0
     )
@@ -560,7 +573,27 @@ async def keep(services: Services, olga: Person) -> dict[str, str]:
         "deleted_capsule": deleted,
         "cold_capsule": cold,
         "project_id": project.id,
+        "spare_project": (await projects.create(services, olga.principal, name=CANARY)).id,
+        "deleted_project": (await projects.create(services, olga.principal, name=CANARY)).id,
     }
+
+
+async def invite(services: Services, olga: Person, room_id: str) -> dict[str, str]:
+    """Invitations that wait for an answer: two that she got, one that she sent."""
+    rosa = await make_person(services, "rosa@example.org", account=olga.user.account)
+    for _ in range(2):
+        await rooms.create(
+            services, rosa.principal, name=CANARY, project_id=None, participants=[olga.user.id], agents=[]
+        )
+    await participants.join(services, olga.principal, room_id, rosa.user.id)
+    got = await invitations.list_invitations(services, olga.principal, PageRequest())
+    sent = await invitations.list_invitations(services, olga.principal, PageRequest(), sent=True)
+    return dict(
+        zip(
+            ("invitation_id", "spare_invitation", "sent_invitation"),
+            (one.id for one in (*got.items, *sent.items)), strict=True,
+        )
+    )  # fmt: skip
 
 
 async def share(services: Services, olga: Person) -> dict[str, str]:
@@ -740,12 +773,18 @@ async def note(services: Services, olga: Person) -> dict[str, str]:
     return found | {"entity": f"{CANARY}-of-mem0"}
 
 
-async def make_former_member(services: Services, world: World, workspace_id: str) -> Person:
-    """Somebody who was in the victim's workspace, and was sent away."""
+async def make_former_member(services: Services, world: World, objects: dict[str, str]) -> Person:
+    """Somebody who was in the victim's workspace, project and room, and was sent away; and was invited and no more."""
+    workspace_id, project_id, room_id = objects["workspace_id"], objects["project_id"], objects["room_id"]
     rita = await make_person(services, "rita@example.org", account=world.owner.user.account, password=PASSWORD)
     await workspaces.put_member(services, world.owner.principal, workspace_id, rita.user.id, "owner")
     await chats.create(services, rita.principal, title="of rita", workspace_id=workspace_id)
     await workspaces.remove_member(services, world.owner.principal, workspace_id, rita.user.id)
+    await projects.put_member(services, world.owner.principal, project_id, rita.user.id, "owner")
+    await projects.remove_member(services, world.owner.principal, project_id, rita.user.id)
+    for by in (replace(world.owner.principal, acting=True, via="key"), world.owner.principal):
+        await participants.join(services, by, room_id, rita.user.id)
+        await participants.leave(services, world.owner.principal, room_id, rita.user.id)
     return rita
 
 
@@ -763,7 +802,7 @@ async def make_limited(services: Services, world: World) -> Attacker:
 async def make_attackers(services: Services, world: World, victim: Victim) -> list[Attacker]:
     _, foreign_service = await keys.create_key(services, world.stranger.principal, name="robot", service=True)
     service = {"Authorization": f"Bearer {foreign_service}"}
-    rita = await make_former_member(services, world, victim.objects["workspace_id"])
+    rita = await make_former_member(services, world, victim.objects)
     browser = sessions.Browser(address="192.0.2.50", user_agent=None)
     cookie = {
         who.user.id: (await sessions.log_in(services, email=who.user.email, password=PASSWORD, browser=browser)).token
@@ -867,7 +906,7 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
 
 OF_USERS = (
     "/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}", "/v1/rooms", "/v1/dms/", "/v1/profiles/",
-    "/v1/projects/", "/v1/facts",
+    "/v1/projects/", "/v1/invitations", "/v1/facts",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from capsules import rows
+from conftest import Person
 from keepstone.jobs import tasks
 from keepstone.jobs.worker import run_until_empty
 from keepstone.model.ids import is_id
@@ -64,11 +65,28 @@ async def make_agent(client: httpx.AsyncClient, auth: Auth, slug: str = "scout",
 
 
 async def make_room(
-    client: httpx.AsyncClient, auth: Auth, *people: str, agents: Sequence[str] = ("scout",), **more: Any
+    client: httpx.AsyncClient, auth: Auth, *people: Person, agents: Sequence[str] = ("scout",), **more: Any
 ) -> str:
-    """With agents that are there."""
-    body = {"name": "Island", "participants": list(people), "agents": list(agents), **more}
-    return (await call(client, auth, "POST", "/rooms", json=body, expect=201))["id"]
+    """With agents that are there, and people who come."""
+    ids = [person.user.id for person in people]
+    body = {"name": "Island", "participants": ids, "agents": list(agents), **more}
+    room = (await call(client, auth, "POST", "/rooms", json=body, expect=201))["id"]
+    for person in people:
+        await come(client, person, room)
+    return room
+
+
+async def come(client: httpx.AsyncClient, person: Person, room: str) -> Any:
+    """Accept the invitation to this room."""
+    asked = (await call(client, person.auth, "GET", "/invitations"))["items"]
+    [invitation] = [one["id"] for one in asked if one["room_id"] == room]
+    return await call(client, person.auth, "POST", f"/invitations/{invitation}/accept")
+
+
+async def let_in(client: httpx.AsyncClient, auth: Auth, person: Person, room: str) -> Any:
+    """Invite somebody, who comes."""
+    await call(client, auth, "POST", f"/rooms/{room}/participants", json={"user": person.user.id})
+    return await come(client, person, room)
 
 
 def place(where: str) -> str:

@@ -7,7 +7,7 @@ import json
 import random
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString
 
 import httpx
@@ -19,9 +19,10 @@ from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.errors import NotFound
 from keepstone.jobs.worker import run_until_empty
-from keepstone.memory import rooms
+from keepstone.memory import invitations, participants
 from keepstone.memory.audience import Audience, dm_audience, room_audience
 from keepstone.model.ids import new_id
+from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import RoomMemory
 from keepstone.services import Services
@@ -106,6 +107,10 @@ class Account:
     """Participants, agents, project."""
     dms: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
+    def of_project(self, user: str, project: str | None) -> str | None:
+        """A room's project is read for whoever is in the project, too."""
+        return project if project and user in self.projects[project] else None
+
 
 @dataclass
 class Scene:
@@ -122,7 +127,8 @@ class Scene:
                 for user in sorted(people):
                     for agent in sorted(agents):
                         yield InRoom(account=account.number, user=user, agent=agent, room=room,
-                                     participants=frozenset(people), project=project)  # fmt: skip
+                                     participants=frozenset(people),
+                                     project=account.of_project(user, project))  # fmt: skip
             for user in account.users:
                 own = [project for project, people in account.projects.items() if user in people]
                 for agent in SLUGS:
@@ -417,23 +423,31 @@ async def test_who_comes_and_goes_changes_what_is_read_from_then_on(services: Se
         step = chosen.choice(["join", "leave", "agent in", "agent out"])
         if step == "join":
             user = chosen.choice(account.users)
-            await rooms.join(services, by, room, user)
+            await participants.join(services, by, room, user)
+            me = replace(by, user_id=user)
+            for invitation in (await invitations.list_invitations(services, me, PageRequest())).items:
+                reader = InRoom(account=account.number, user=min(people), agent=min(agents), room=room,
+                                participants=frozenset(people),
+                                project=account.of_project(min(people), project))  # fmt: skip
+                await check(services, scene, reader)  # nothing of theirs is read before they come
+                await participants.accept(services, me, invitation.id)
             people.add(user)
         elif step == "leave" and len(people) > 1:
-            await rooms.leave(services, by, room, str(by.user_id))
+            await participants.leave(services, by, room, str(by.user_id))
             people.discard(str(by.user_id))
         elif step == "agent in":
             slug = chosen.choice(SLUGS)
-            await rooms.add_agent(services, by, room, slug)
+            await participants.add_agent(services, by, room, slug)
             agents.add(slug)
         elif step == "agent out" and len(agents) > 1:
             slug = chosen.choice(sorted(agents))
-            await rooms.remove_agent(services, by, room, slug)
+            await participants.remove_agent(services, by, room, slug)
             agents.discard(slug)
         for user in people:
             for agent in agents:
                 await check(services, scene, InRoom(account=account.number, user=user, agent=agent, room=room,
-                                                    participants=frozenset(people), project=project))  # fmt: skip
+                                                    participants=frozenset(people),
+                                                    project=account.of_project(user, project)))  # fmt: skip
         gone = [one for one in account.users if one not in people]
         if gone:
             reader = InRoom(account=account.number, user=chosen.choice(gone), agent=min(agents), room=room,
@@ -584,7 +598,7 @@ async def _settle(
         agents = set(chosen.sample(SLUGS, chosen.randint(1, 3)))
         own = [one for one, members in account.projects.items() if inside[0].user.id in members]
         project = chosen.choice([None, *own])
-        room = await make_room(client, inside[0].auth, *(one.user.id for one in inside[1:]), agents=sorted(agents),
+        room = await make_room(client, inside[0].auth, *inside[1:], agents=sorted(agents),
                                project_id=project)  # fmt: skip
         account.rooms[room] = ({one.user.id for one in inside}, agents, project)
         for person in inside:

@@ -184,7 +184,7 @@ async def test_an_older_database_knows_from_the_audit_trail_whose_words_are_whos
     await say(services, world.owner, chat, "Hello", reply="Hello yourself")
     await say(services, world.member, chat, "Me too", reply="And you")
     await make_agent(client, his)
-    room = await make_room(client, his, world.owner.user.id)
+    room = await make_room(client, his, world.owner)
     await call(client, mine, "POST", f"/rooms/{room}/threads", json={"title": "Hers"}, expect=201)
     await say_in_room(client, mine, room, "Hello")
     await say_in_room(client, mine, room, "Hello, Olga", agent="scout")

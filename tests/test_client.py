@@ -125,7 +125,8 @@ def test_what_an_operation_sends_is_what_its_route_takes(name: str) -> None:
         schema = resolved(content["application/json"]["schema"])
         sent = json.loads(request.body or b"null")
         assert set(sent) <= set(schema["properties"])
-        if name != "capsules.import_archive":
+        # Of a room's name and its project each has an operation of its own.
+        if name not in {"capsules.import_archive", "rooms.rename", "rooms.move"}:
             assert set(schema["properties"]) - set(sent) <= {"user", "agent", "thread_id"}
             assert set(schema.get("required", [])) <= set(sent)
     else:

@@ -108,7 +108,7 @@ async def test_the_layers_stand_in_their_order_with_what_they_hold(
     async with at_work(services, database, clock=clock) as made, http(make_app(made)) as client:
         await make_agent(client, owner.auth, instructions="Answer briefly.", context_window=4000)
         project = (await call(client, owner.auth, "POST", "/projects", json={"name": "Trip"}, expect=201))["id"]
-        room = await make_room(client, owner.auth, member.user.id, project_id=project)
+        room = await make_room(client, owner.auth, member, project_id=project)
         await say(client, member.auth, room, "We decided to rent the blue boat for 900 euros.", ts=T)
         await say(client, owner.auth, room, "Understood.", agent="scout", ts=T + timedelta(minutes=1))
         clock.go(days=8)
@@ -177,7 +177,7 @@ async def test_only_the_last_forty_are_in_the_prompt(client: httpx.AsyncClient, 
 
 async def test_a_message_that_was_said_already_is_there_once(client: httpx.AsyncClient, world: World) -> None:
     await make_agent(client, world.owner.auth)
-    room = await make_room(client, world.owner.auth, world.member.user.id)
+    room = await make_room(client, world.owner.auth, world.member)
     await say(client, world.owner.auth, room, "Which boat?")
     assert prompt(await compose(client, world.owner.auth, room, "Which boat?")).count("Which boat?") == 1
     assert prompt(await compose(client, world.member.auth, room, "Which boat?")).count("Which boat?") == 2
@@ -312,7 +312,7 @@ async def test_those_who_compose_at_the_same_moment_compact_once(
 ) -> None:
     auth = world.owner.auth
     await make_agent(counting, auth, context_window=1400)
-    room = await make_room(counting, auth, world.member.user.id)
+    room = await make_room(counting, auth, world.member)
     ids = await fill(counting, auth, room, 40)
     people = [world.owner.auth, world.member.auth]
     done = await asyncio.gather(*(compose(counting, people[n % 2], room, f"Plates {n}?") for n in range(many)))
@@ -474,7 +474,7 @@ async def test_a_prompt_is_never_longer_than_its_window(
 ) -> None:
     auth = world.owner.auth
     await make_agent(counting, auth, instructions="Be brief.", context_window=window)
-    room = await make_room(counting, auth, world.member.user.id)
+    room = await make_room(counting, auth, world.member)
     await call(
         counting, auth, "POST", f"/rooms/{room}/landmarks", json={"text": "The boat is called Aurora."}, expect=201
     )
@@ -533,7 +533,7 @@ async def test_composing_stores_nothing_but_a_compaction_and_a_trace(
 ) -> None:
     owner, member = world.owner, world.member
     await make_agent(counting, owner.auth, context_window=1460)
-    room = await make_room(counting, owner.auth, member.user.id)
+    room = await make_room(counting, owner.auth, member)
     await fill(counting, owner.auth, room, 20)
     await say(counting, owner.auth, "scout", "We decided to sell the boat for 900 euros.")
     await run_until_empty(services)
@@ -571,7 +571,7 @@ async def test_nothing_that_is_said_widens_what_is_read(
     owner, member = world.owner, world.member
     wish = wish.replace("usr_x", owner.user.id)
     await make_agent(client, owner.auth, instructions="Show direct messages if somebody asks for them.")
-    room = await make_room(client, owner.auth, member.user.id)
+    room = await make_room(client, owner.auth, member)
     other = await make_room(client, owner.auth)
     await say(client, owner.auth, "scout", "The code of the safe is 4711 and the boat costs 900 euros.")
     await say(client, owner.auth, other, "The code of the shed is 8822 and the boat costs 800 euros.")

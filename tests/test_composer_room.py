@@ -161,7 +161,7 @@ async def test_only_an_agents_own_window_leaves_a_compaction(
 ) -> None:
     auth = world.owner.auth
     await make_agent(client, auth, context_window=16_000)
-    room = await make_room(client, auth, world.member.user.id)
+    room = await make_room(client, auth, world.member)
     ids = await chat(client, auth, room, 40)
     small = await compose(client, auth, room, "How many jars are in crate 2?", context_window=1500)
     assert small["tokens"]["prompt"] <= 0.7 * 1500
@@ -211,7 +211,7 @@ async def test_people_with_the_same_name_are_told_apart_everywhere(
             await call(client, person.auth, "PATCH", "/me", json={"name": "Anna"})
         await make_agent(client, owner.auth, context_window=16_000)
         await make_agent(client, owner.auth, "herald")
-        room = await make_room(client, owner.auth, *(one.user.id for one in annas), agents=["scout", "herald"])
+        room = await make_room(client, owner.auth, *annas, agents=["scout", "herald"])
         for person, text in zip(annas, ("I feed the swans.", "I paint the jetty.", "I count the boats."), strict=True):
             await say(client, person.auth, room, text, ts=clock.go(minutes=1))
             fact = {"value": f"badge of {person.user.email}"}
@@ -245,7 +245,7 @@ async def test_an_address_is_told_whole_only_where_its_beginning_does_not_tell_t
         await make_person(services, f"li@{host}.example", account=world.owner.user.account) for host in ("one", "two")
     ]
     await make_agent(client, world.owner.auth)
-    room = await make_room(client, world.owner.auth, *(one.user.id for one in others))
+    room = await make_room(client, world.owner.auth, *others)
     await say(client, others[0].auth, room, "我负责采购。")
     await say(client, others[1].auth, room, "我负责仓库。")
     told = prompt(await compose(client, world.owner.auth, room, "谁负责仓库？"))

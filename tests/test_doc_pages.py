@@ -25,6 +25,9 @@ CALLS: dict[str, tuple[int, tuple[str, ...]]] = {
     "graphs": (
         35, ('"total":2', '"existing":true', '"degraded":"terms"', '"change":"updated"', '"milliseconds"'),
     ),
+    "projects": (
+        25, ('"role":"viewer"', '"value":1200.50', '"name":"Trip to Hven"', '"project":null', '"project":{"id":"proj_'),
+    ),
     "rooms": (
         40,
         (
@@ -48,6 +51,7 @@ ROUTES = {
         "merge", "curate", "title", "related", "tags", "timeline", "constellation", "digest", "history", "trash",
         "restore", "delete-all", "usage", "cold", "recover", "export", "import", "projects", "x_console",
     ),
+    "projects": ("projects", "members", "memories", "facts/project", "rooms", "restore", "capsules"),
     "graphs": ("nodes", "edges", "recall", "neighbors", "history", "restore", "graphs", "queries"),
     "workspaces": (
         "workspaces", "chats", "messages", "memory", "memories", "history", "restore", "rerun-extraction",
@@ -107,7 +111,7 @@ def test_every_call_that_changes_rooms_is_on_their_page() -> None:
     text = commands(DOCS / "rooms.md")
     for label, _, _ in routes_of(make_routes()):
         method, path = label.split(" ", 1)
-        if re.match(r"/v1/(rooms|dms|agents|facts|profiles)\b", path) and method != "GET":
+        if re.match(r"/v1/(rooms|invitations|dms|agents|facts|profiles)\b", path) and method != "GET":
             pattern = re.sub(r"\\\{\w+\\\}", "[^/ ]+", re.escape(path))
             wanted = rf"curl (-X {method} )?\S*{pattern}[\" ]"
             elsewhere = path.endswith("/revive") and "/rooms/{room_id}/landmarks/" not in path  # one verb for all

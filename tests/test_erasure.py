@@ -240,7 +240,7 @@ async def fill_room(client: httpx.AsyncClient, services: Services, olga: Person,
     await make_agent(client, mine, "scout", name="Scout", instructions="Be brief.")
     await make_agent(client, his, "shared", name=CANARY, instructions=f"Speak of {CANARY}.")
     await make_agent(client, his, f"alone-{CANARY}", name=CANARY, instructions=CANARY)
-    room = await make_room(client, mine, max_.user.id, agents=("scout", "shared"))
+    room = await make_room(client, mine, max_, agents=("scout", "shared"))
     await call(client, his, "PATCH", f"/rooms/{room}", json={"name": CANARY})
     await make_room(client, his, name=f"{CANARY} alone")
     thread = (await call(client, his, "POST", f"/rooms/{room}/threads", json={"title": CANARY}, expect=201))["id"]

@@ -175,7 +175,7 @@ async def test_each_scope_is_open_to_those_whose_it_is(client: httpx.AsyncClient
     owner, member, stranger = world.owner, world.member, world.stranger
     await make_agent(client, owner.auth)
     room = await make_room(client, owner.auth)
-    shared = await make_room(client, owner.auth, member.user.id)
+    shared = await make_room(client, owner.auth, member)
     project = (await call(client, owner.auth, "POST", "/projects", json={"name": "x"}, expect=201))["id"]
     account = owner.principal.account_id
     for scope, others in (
@@ -236,7 +236,7 @@ async def test_facts_stand_in_the_prompt_of_their_scope_to_the_last_digit(
     owner, member = world.owner, world.member
     await make_agent(client, owner.auth)
     project = (await call(client, owner.auth, "POST", "/projects", json={"name": "x"}, expect=201))["id"]
-    room = await make_room(client, owner.auth, member.user.id, project_id=project)
+    room = await make_room(client, owner.auth, member, project_id=project)
     elsewhere = await make_room(client, owner.auth)
     await raw(client, owner.auth, path(owner, "price"), "12345678901234567890.000000000000001")
     await put(client, member.auth, path(member, "theme"), {"dark": True, "size": 1})
@@ -265,7 +265,7 @@ async def test_a_private_fact_reaches_its_users_direct_messages_and_no_room(
 ) -> None:
     owner, member = world.owner, world.member
     await make_agent(client, owner.auth)
-    room = await make_room(client, owner.auth, member.user.id)
+    room = await make_room(client, owner.auth, member)
     await put(client, owner.auth, path(owner, "salary"), 70000, visibility="private")
     for auth in (owner.auth, member.auth):
         composed = await compose(client, auth, room, "What does Olga earn?")

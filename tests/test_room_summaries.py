@@ -92,7 +92,7 @@ async def staged(
     async with at_work(services, database, clock=clock, llm=llm) as made, http(make_app(made)) as client:
         await call(client, world.owner.auth, "PATCH", "/account", json={"timezone": zone})
         await make_agent(client, world.owner.auth)
-        room = await make_room(client, world.owner.auth, world.member.user.id)
+        room = await make_room(client, world.owner.auth, world.member)
         yield Stage(made, client, world, clock, room, database)
 
 

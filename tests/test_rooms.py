@@ -16,8 +16,10 @@ from keepstone.model.ids import new_id
 from keepstone.model.page import write_cursor
 from keepstone.services import Services
 from rooms import (
+    come,
     compose,
     landmarks,
+    let_in,
     lines_under,
     make_agent,
     make_room,
@@ -42,7 +44,7 @@ OWN = "The ferry to the island costs 12 euros."
 async def room(client: httpx.AsyncClient, world: World) -> str:
     """Olga's, with Max and the agent scout."""
     await make_agent(client, world.owner.auth)
-    return await make_room(client, world.owner.auth, world.member.user.id)
+    return await make_room(client, world.owner.auth, world.member)
 
 
 # --------------------------------------------------------------------------------------------------------- agents
@@ -124,11 +126,13 @@ async def test_a_room_has_its_maker_as_owner_and_says_who_is_in_it(client: httpx
             "agents": ["scout", "scout"]}  # fmt: skip
     made = await call(client, auth, "POST", "/rooms", json=body, expect=201)
     assert (made["name"], made["project_id"], made["agents"], made["last_at"]) == ("Island", project, ["scout"], None)
-    roles = {one["user_id"]: (one["role"], one["name"], one["email"]) for one in made["participants"]}
+    roles = {one["user_id"]: (one["role"], one["name"], one["email"], one["status"]) for one in made["participants"]}
     assert roles == {
-        world.owner.user.id: ("owner", "olga", "olga@example.org"),
-        world.member.user.id: ("member", "max", "max@example.org"),
+        world.owner.user.id: ("owner", "olga", "olga@example.org", "joined"),
+        world.member.user.id: ("member", "max", "max@example.org", "invited"),
     }
+    made = await come(client, world.member, made["id"])
+    assert {one["status"] for one in made["participants"]} == {"joined"}
     assert await call(client, world.member.auth, "GET", f"/rooms/{made['id']}") == made
     renamed = await call(client, world.member.auth, "PATCH", f"/rooms/{made['id']}", json={"name": "Isle"})
     assert renamed["name"] == "Isle"
@@ -188,6 +192,8 @@ async def test_who_joins_reads_everything_and_who_leaves_nothing_more(
     await call(client, world.owner.auth, "POST", f"/rooms/{room}/participants", json=body)
     again = await call(client, world.owner.auth, "POST", f"/rooms/{room}/participants", json=body)
     assert len(again["participants"]) == 2
+    assert len(await audited(client, world.owner.auth, "room.invite")) == 1
+    await come(client, world.member, room)
     assert len(await audited(client, world.owner.auth, "room.join")) == 1
     assert [one["text"] for one in await messages(client, world.member.auth, room)] == [DECIDED]
     await say(client, world.member.auth, room, "Good.")
@@ -215,7 +221,7 @@ async def test_the_profiles_of_those_who_are_in_a_room_are_read_there_and_no_oth
     }  # fmt: skip
     assert "black" in prompt(alone)
     assert "sugar" not in prompt(alone)
-    await call(client, owner.auth, "POST", f"/rooms/{room}/participants", json={"user": member.user.id})
+    await let_in(client, owner.auth, member, room)
     both = await compose(client, owner.auth, room, "Who takes coffee how?")
     assert f"profile:{member.user.id}" in both["filter"]["run_ids"]
     assert "black" in prompt(both)
@@ -239,7 +245,7 @@ async def test_when_the_last_owner_leaves_whoever_is_longest_there_takes_over(
     client: httpx.AsyncClient, services: Services, world: World, room: str
 ) -> None:
     third = await make_person(services, "tina@example.org", account=world.owner.user.account)
-    await call(client, world.owner.auth, "POST", f"/rooms/{room}/participants", json={"user": third.user.id})
+    await let_in(client, world.owner.auth, third, room)
     await call(client, world.owner.auth, "DELETE", f"/rooms/{room}/participants/{world.owner.user.id}", expect=204)
     found = await call(client, third.auth, "GET", f"/rooms/{room}")
     assert {one["user_id"]: one["role"] for one in found["participants"]} == {
@@ -315,7 +321,7 @@ async def test_a_memory_of_a_room_exists_once_for_each_agent_in_it(
 ) -> None:
     await make_agent(client, world.owner.auth)
     await make_agent(client, world.owner.auth, "herald")
-    room = await make_room(client, world.owner.auth, world.member.user.id, agents=["scout", "herald"])
+    room = await make_room(client, world.owner.auth, world.member, agents=["scout", "herald"])
     said = await say(client, world.member.auth, room, DECIDED)
     await run_until_empty(services)
     found = await memories(client, world.owner.auth, room)

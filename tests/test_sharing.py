@@ -12,6 +12,7 @@ from conftest import World, http, make_person
 from graphs import make_graph, relate, store
 from keepstone.app import make_app
 from keepstone.services import Services
+from rooms import come
 from test_docs import ROOT
 from workspaces import call
 
@@ -147,13 +148,45 @@ async def _after(made: Awaitable[str], then: Callable[[str], Awaitable[Answer]])
 
 
 async def room(on: Try) -> str:
-    """With its maker and the member in it."""
+    """With its maker and the member in it, and somebody who is invited."""
     body = {"name": "Harbour", "participants": [on.world.member.user.id, "third@example.org"]}
-    return f"/rooms/{(await on.made('POST', '/rooms', body))['id']}"
+    made = (await on.made("POST", "/rooms", body))["id"]
+    await come(on.client, on.world.member, made)
+    return f"/rooms/{made}"
 
 
 async def project(on: Try) -> str:
-    return (await on.made("POST", "/projects", {"name": "Bridge"}))["id"]
+    """With its maker and the member in it."""
+    made = (await on.made("POST", "/projects", {"name": "Bridge"}))["id"]
+    await on.made("PUT", f"/projects/{made}/members", {"user": on.world.member.user.id})
+    return made
+
+
+def in_project(method: str, below: str = "", body: Any = None) -> Attempt:
+    return lambda on: _after(project(on), lambda name: on.send(method, f"/projects/{name}{below}", body))
+
+
+async def restore_project(on: Try) -> Answer:
+    path = f"/projects/{await project(on)}"
+    await on.made("DELETE", path)
+    return await on.send("POST", f"{path}/restore")
+
+
+async def move_room(on: Try) -> Answer:
+    """Into a project that both are in."""
+    return await on.send("PATCH", await room(on), {"project_id": await project(on)})
+
+
+async def change_project_fact(on: Try) -> Answer:
+    path = f"/facts/project/{await project(on)}/length"
+    await on.made("PUT", path, {"value": 1})
+    return await on.send("PUT", path, {"value": 2})
+
+
+async def speak_as_agent(on: Try) -> Answer:
+    path, slug = await room(on), (await agent(on)).rpartition("/")[2]
+    await on.made("POST", f"{path}/agents", {"agent": slug})
+    return await on.send("POST", f"{path}/messages", {"text": "Hello", "agent": slug})
 
 
 def in_room(method: str, below: str = "", body: Any = None) -> Attempt:
@@ -182,12 +215,17 @@ async def set_room_fact(on: Try) -> Answer:
 PLACES: dict[str, Attempt] = {
     "read a room": in_room("GET"),
     "say something": in_room("POST", "/messages", {"text": "Hello"}),
+    "speak as an agent that its maker made": speak_as_agent,
     "rename a room": in_room("PATCH", "", {"name": "Pier"}),
-    "let somebody in": in_room("POST", "/participants", {"user": "fourth@example.org"}),
+    "put a room into a project": move_room,
+    "invite somebody": in_room("POST", "/participants", {"user": "fourth@example.org"}),
     "let an agent in": let_agent_in,
     "send somebody away": send_away,
     "delete a room": in_room("DELETE"),
     "set a fact of a room": set_room_fact,
+    "read a project": in_project("GET"),
+    "see who is in a project": in_project("GET", "/members"),
+    "read what is known of a project": in_project("GET", "/memories"),
     "remember something of a project": lambda on: _after(
         project(on),
         lambda name: on.send("POST", f"/projects/{name}/memories", {"text": f"It is long {next(_numbers)}"}),
@@ -195,6 +233,11 @@ PLACES: dict[str, Attempt] = {
     "set a fact of a project": lambda on: _after(
         project(on), lambda name: on.send("PUT", f"/facts/project/{name}/length", {"value": 1})
     ),
+    "change a fact of a project that another set": change_project_fact,
+    "rename a project": in_project("PATCH", "", {"name": "Pier"}),
+    "let somebody into a project": in_project("PUT", "/members", {"user": "fourth@example.org"}),
+    "delete a project": in_project("DELETE"),
+    "restore a project": restore_project,
 }
 
 

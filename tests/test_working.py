@@ -65,7 +65,7 @@ async def redis_client(services: Services, near: RedisWorking) -> AsyncGenerator
 @pytest.fixture
 async def room(client: httpx.AsyncClient, world: World) -> str:
     await make_agent(client, world.owner.auth)
-    return await make_room(client, world.owner.auth, world.member.user.id)
+    return await make_room(client, world.owner.auth, world.member)
 
 
 def message(number: int, *, minutes: float | None = None) -> Utterance:
@@ -153,7 +153,7 @@ async def test_who_is_erased_is_not_read_from_redis_either(
 ) -> None:
     async with at_work(services, database, working=near) as made, http(make_app(made)) as client:
         await make_agent(client, world.owner.auth)
-        room = await make_room(client, world.owner.auth, world.member.user.id)
+        room = await make_room(client, world.owner.auth, world.member)
         await say(client, world.owner.auth, room, "Stays.")
         await say(client, world.member.auth, room, "Goes.")
         await say(client, world.owner.auth, room, "Stays too.")
@@ -169,7 +169,7 @@ async def test_who_is_erased_while_redis_is_away_is_not_read_when_it_is_back(
 ) -> None:
     async with at_work(services, database) as without, http(make_app(replace(without, working=near))) as client:
         await make_agent(client, world.owner.auth)
-        room = await make_room(client, world.owner.auth, world.member.user.id)
+        room = await make_room(client, world.owner.auth, world.member)
         await say(client, world.member.auth, room, "Goes.")
         await say(client, world.owner.auth, room, "Stays.")
         assert len(await working(client, world.owner.auth, room)) == 2

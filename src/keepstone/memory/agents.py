@@ -5,7 +5,7 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import may_change, require_maker
-from keepstone.errors import Conflict, NotFound
+from keepstone.errors import Conflict, Forbidden, NotFound
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Agent
@@ -66,3 +66,14 @@ async def find_agent(conn: Connection, slug: str) -> Agent:
     if agent is None:
         raise NotFound("There is no such agent in this account.")
     return agent
+
+
+def require_voice(services: Services, principal: Principal, agent: Agent) -> None:
+    """Who speaks as an agent: whoever made it, owners of the account and admins, and a service key, as the program that
+    runs the agent.
+    """
+    allowed = principal.is_admin or principal.by_service_key or may_change(services, principal, agent.created_by)
+    if not allowed:
+        raise Forbidden(
+            "Only whoever made this agent, or an owner of the account, speaks as it; a program does with a service key."
+        )

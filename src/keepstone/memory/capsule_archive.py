@@ -175,7 +175,7 @@ def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
         "content_md": capsule.content,
         "kind": capsule.type,
         "tags": capsule.tags,
-        "project_id": capsule.project_id,
+        "project_id": capsule.in_project,
         "source": {"chat_id": capsule.source_chat_id, "message_id": capsule.source_message_id},
         "metadata": capsule.metadata,
         "version": capsule.version,

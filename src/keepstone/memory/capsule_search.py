@@ -24,11 +24,12 @@ from keepstone.model.capsule import FoundCapsule, Similar
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, memories
+from keepstone.store import candidates, memories, projects
 from keepstone.store import capsules as store
 from keepstone.store.db import Connection, enter
 
 Mode = Literal["literal", "semantic", "hybrid"]
+NO_PROJECT = "none"  # in the place of a project's id: what is in none
 LIKELY_DUPLICATE = 0.85  # cosine
 RELATED = 5
 _SHOWN_SIMILAR = 5
@@ -150,7 +151,7 @@ async def _by_meaning(
 async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:
     """The caller's vault, and which of its capsules are meant."""
     async with services.db.transaction(account_scope(principal)) as conn:
-        space, size = await _vault(conn, principal, wanted)
+        space, size, wanted = await _vault(conn, principal, wanted)
         place = SearchPlace(scope=space_scope(principal, space), size=size)
         if wanted.anything:
             return place
@@ -165,14 +166,25 @@ async def _survey(services: Services, principal: Principal, wanted: store.Capsul
         return await lookup.narrowed(place, partial(passing.passages_of, conn), passing.passes, few=filtered.MOST)
 
 
-async def _vault(conn: Connection, principal: Principal, wanted: store.CapsuleFilter) -> tuple[int, candidates.Survey]:
-    """The number of the caller's vault, and how large it is."""
-    user_id = require_user(principal)
+async def meant(conn: Connection, principal: Principal, wanted: store.CapsuleFilter) -> store.CapsuleFilter:
+    """With `NO_PROJECT` those that are in none of the caller's projects. A project that they are not in is refused."""
+    if wanted.project_id == NO_PROJECT:
+        own = await projects.ids_of(conn, require_user(principal))
+        return replace(wanted, project_id=None, outside=tuple(own))
     await require_project(conn, principal, wanted.project_id)
+    return wanted
+
+
+async def _vault(
+    conn: Connection, principal: Principal, wanted: store.CapsuleFilter
+) -> tuple[int, candidates.Survey, store.CapsuleFilter]:
+    """The number of the caller's vault, how large it is, and which capsules of it are meant."""
+    user_id = require_user(principal)
+    wanted = await meant(conn, principal, wanted)
     vault = await candidates.find_and_survey(conn, kind="vault", name=user_id, owner=user_id)
     if vault is None:
         raise NotFound("There is no such user.")
-    return vault
+    return *vault, wanted
 
 
 async def _literal(
@@ -180,7 +192,7 @@ async def _literal(
 ) -> Page[FoundCapsule]:
     asked = list(dict.fromkeys(terms(text)))
     async with services.db.transaction(account_scope(principal)) as conn:
-        space, size = await _vault(conn, principal, wanted)
+        space, size, wanted = await _vault(conn, principal, wanted)
         await enter(conn, space_scope(principal, space))
         frequencies = await candidates.document_frequencies(conn, [space], asked)
         if not asked or len(frequencies) < len(asked):

@@ -25,7 +25,7 @@ from keepstone.engine.titles import title_by_model
 from keepstone.errors import TooLarge
 from keepstone.memory import shelf
 from keepstone.memory.again import add_to
-from keepstone.memory.capsule_search import similar_to
+from keepstone.memory.capsule_search import meant, similar_to
 from keepstone.memory.kinds import Kind
 from keepstone.memory.projects import require_project
 from keepstone.memory.shelf import Finder
@@ -78,8 +78,9 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
     )  # fmt: skip
     prepared = await shelf.prepare(services, CAPSULES, capsule)
     async with services.db.transaction(account_scope(principal)) as conn:
-        await require_project(conn, principal, new.project_id)
-        prepared = prepared.moved(space=(await hold_vault(conn, principal)).space)
+        project = await require_project(conn, principal, new.project_id)
+        named = {"project_name": project.name if project else None}
+        prepared = prepared.moved(space=(await hold_vault(conn, principal)).space, **named)
         known = await shelf.twins(conn, CAPSULES, prepared.memory)
         twin = next((capsule for capsule in known if new.title in (None, capsule.title)), None)
         if twin is not None:
@@ -108,7 +109,7 @@ async def list_capsules(
 ) -> Page[Capsule]:
     """The newest first."""
     async with services.db.transaction(account_scope(principal)) as conn:
-        await require_project(conn, principal, wanted.project_id)
+        wanted = await meant(conn, principal, wanted)
         vault = await look_into_vault(conn, principal)
         return await store.page(conn, vault.space, wanted, page)
 
@@ -121,14 +122,18 @@ async def list_put_away(services: Services, principal: Principal, page: PageRequ
 
 async def update(services: Services, principal: Principal, capsule_id: str, changes: Mapping[str, Any]) -> Capsule:
     """Change the given fields; what it was stays in its history."""
+    named: dict[str, Any] = {}
 
     async def find(conn: Connection) -> Sequence[Capsule]:
-        await require_project(conn, principal, changes.get("project_id"))
+        project = await require_project(conn, principal, changes.get("project_id"))
+        if "project_id" in changes:
+            named["project_name"] = project.name if project else None
         return await _finder(principal, capsule_id)(conn)
 
     return await shelf.change(
-        services, principal, CAPSULES, find, lambda capsule: changed(capsule, changes), fields=",".join(sorted(changes))
-    )
+        services, principal, CAPSULES, find, lambda capsule: changed(replace(capsule, **named), changes),
+        fields=",".join(sorted(changes)),
+    )  # fmt: skip
 
 
 async def delete(services: Services, principal: Principal, capsule_id: str) -> None:

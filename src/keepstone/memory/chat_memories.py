@@ -12,7 +12,7 @@ from keepstone.engine.extract import memories as extract
 from keepstone.engine.standing import standing_wish
 from keepstone.engine.titles import title_by_model
 from keepstone.errors import Malformed
-from keepstone.memory import shelf, workspaces
+from keepstone.memory import members, shelf, workspaces
 from keepstone.memory.again import add_to
 from keepstone.memory.chats import CHAT_MEMORIES, find_chat, find_message, hold_chat
 from keepstone.memory.shelf import Finder
@@ -128,11 +128,11 @@ async def save(
         perhaps: list[str] = []
         if known is None:
             outdated = await still_there(conn, CHAT_MEMORIES, workspace.space, weighed.outdated)
-            old |= {each.id: each for each in outdated if workspaces.may_change(principal, workspace, each.user_id)}
+            old |= {each.id: each for each in outdated if members.may_change(principal, workspace, each.user_id)}
             perhaps = [each.id for each in (*outdated, *weighed.perhaps) if each.id not in old]
             await shelf.keep(conn, services, principal, CHAT_MEMORIES, prepared, source=memory.source_type)
         added: dict[str, Any] = {}
-        if known is not None and workspaces.may_change(principal, workspace, known.user_id):
+        if known is not None and members.may_change(principal, workspace, known.user_id):
             known, added = await add_to(
                 conn, services, principal, CHAT_MEMORIES, known, _beside(memory, known), type_name="category", usual=""
             )
@@ -171,7 +171,7 @@ async def list_of_workspace(
         if deleted:
             return await memories.trash(
                 conn, store.SHAPE, [workspace.space], page, since=restorable_since(services.clock()),
-                made_by=workspaces.changeable(principal, workspace),
+                made_by=members.changeable(principal, workspace),
             )  # fmt: skip
         where = memories.LIVE if superseded else memories.HOLDS
         return await memories.page(conn, store.SHAPE, [workspace.space], page, where=where)
@@ -259,7 +259,7 @@ async def _named(conn: Connection, principal: Principal, workspace: Workspace, m
     memory = await memories.get(conn, store.SHAPE, memory_id)
     if memory is None or memory.space != workspace.space:
         raise CHAT_MEMORIES.not_found()
-    workspaces.require_change(principal, workspace, memory.user_id)
+    members.require_change(principal, workspace, memory.user_id)
     return CHAT_MEMORIES.live(memory)
 
 
@@ -277,7 +277,7 @@ def _finder(principal: Principal, place: str, memory_id: str, *, to_change: bool
         if memory is None or memory.space != workspace.space or chat_id not in (None, memory.source_chat_id):
             raise CHAT_MEMORIES.not_found()
         if to_change:
-            workspaces.require_change(principal, workspace, memory.user_id)
+            members.require_change(principal, workspace, memory.user_id)
         return [memory]
 
     return find

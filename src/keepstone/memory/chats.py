@@ -4,7 +4,7 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
-from keepstone.memory import chat_index, shelf, workspaces
+from keepstone.memory import chat_index, members, shelf, workspaces
 from keepstone.memory.kinds import Kind
 from keepstone.model.chat import Chat, ChatMessage
 from keepstone.model.ids import new_id
@@ -49,8 +49,8 @@ async def list_chats(
         if not deleted:
             return await store.page(conn, [workspace.space for workspace in places], page)
         user_id = str(principal.user_id)
-        whole = [place.space for place in places if workspaces.may_change(principal, place, None)]
-        own = [place.space for place in places if workspaces.may_change(principal, place, user_id)]
+        whole = [place.space for place in places if members.may_change(principal, place, None)]
+        own = [place.space for place in places if members.may_change(principal, place, user_id)]
         return await store.trash(conn, whole, own, user_id, page, since=restorable_since(services.clock()))
 
 
@@ -64,7 +64,7 @@ async def change(
 ) -> Chat:
     """Another title; and with `workspace_id`, even if that is None, another workspace. Both or nothing."""
     async with inside(services, principal, hold_chat, chat_id) as (conn, (chat, workspace)):
-        workspaces.require_change(principal, workspace, chat.created_by)
+        members.require_change(principal, workspace, chat.created_by)
         if title is not None:
             await store.update(conn, chat_id, title=title, named_by=principal.user_id)
             await record(conn, principal, "chat.rename", chat_id)
@@ -90,9 +90,9 @@ async def _assign(
         return
     await enter(conn, space_scope(principal, before.space, before.talk, after.space))
     if chat.created_by != principal.user_id:
-        workspaces.require_role(before, "owner")
+        members.require_role(before, "owner")
     elif await store.others_in(conn, chat.id, str(principal.user_id)):
-        workspaces.require_role(before, "editor")  # it takes along what is not theirs
+        members.require_role(before, "editor")  # it takes along what is not theirs
     await spaces.lock(conn, [before.space, before.talk, after.space])
     await chat_index.forget_chat(conn, before.talk, chat.id)
     await store.move(conn, chat.id, after.space)
@@ -107,7 +107,7 @@ async def _assign(
 async def delete(services: Services, principal: Principal, chat_id: str) -> None:
     """Into the trash, for 30 days. What was remembered from it stays the workspace's."""
     async with inside(services, principal, hold_chat, chat_id) as (conn, (chat, workspace)):
-        workspaces.require_change(principal, workspace, chat.created_by)
+        members.require_change(principal, workspace, chat.created_by)
         await chat_index.forget_chat(conn, workspace.talk, chat_id)
         await store.update(conn, chat_id, deleted_at=services.clock())
         await record(conn, principal, "chat.delete", chat_id)
@@ -118,7 +118,7 @@ async def restore(services: Services, principal: Principal, chat_id: str) -> Cha
     async with inside(services, principal, find_chat, chat_id, deleted=True) as (conn, (chat, workspace)):
         if not restorable(chat.deleted_at, services.clock()):
             raise _not_found()
-        workspaces.require_change(principal, workspace, chat.created_by)
+        members.require_change(principal, workspace, chat.created_by)
         await store.update(conn, chat_id, deleted_at=None)
         await chat_index.schedule(conn, services, principal.account, workspace.space, chat_id)
         await record(conn, principal, "chat.restore", chat_id)
@@ -145,7 +145,7 @@ async def find_chat(
     if chat is None or (chat.deleted_at is not None) != deleted or chat.workspace_id not in places:
         raise _not_found()
     workspace = places[chat.workspace_id]
-    workspaces.require_role(workspace, needs)
+    members.require_role(workspace, needs)
     await enter(conn, workspaces.scope_of(principal, workspace))
     return chat, workspace
 

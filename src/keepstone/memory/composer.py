@@ -294,7 +294,8 @@ async def _in_fewer_words(
 
 
 def _lines(audience: Audience, layers: Layers, said: Sequence[Utterance]) -> list[RoomLine]:
-    names = told_apart(audience.participants, [*layers.working, *layers.compacted], audience.agents)
+    said_before = [*layers.working, *layers.compacted]
+    names = told_apart(audience.participants, said_before, audience.agents, audience.namesakes)
     return [
         RoomLine(
             speaker=names.get(speaker_key(message), message.name), text=own_words(message.text),

@@ -13,7 +13,7 @@ from keepstone.access.audit import record
 from keepstone.access.require import require_found
 from keepstone.engine.chunks import cut_document, whole_text
 from keepstone.errors import Forbidden, Malformed, NotFound
-from keepstone.memory import workspaces
+from keepstone.memory import members, workspaces
 from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind, Upload
 from keepstone.model.ids import new_id
@@ -94,7 +94,7 @@ async def _replace(
         current = await store.get(conn, before.id)
         if current is None or (current.version, current.workspace_id) != (before.version, workspace.id):
             return None
-        workspaces.require_change(principal, workspace, current.created_by)
+        members.require_change(principal, workspace, current.created_by)
         changes: dict[str, Any] = {"version": before.version + 1, "updated_at": services.clock()}
         changes |= {"content": whole_text(parsed.blocks), "media_type": parsed.media_type}
         changes |= {"size_bytes": len(data), "sha256": sha256}
@@ -171,7 +171,7 @@ async def list_documents(
 ) -> Page[Document]:
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         if deleted:
-            since, made_by = restorable_since(services.clock()), workspaces.changeable(principal, workspace)
+            since, made_by = restorable_since(services.clock()), members.changeable(principal, workspace)
             return await store.trash(conn, workspace.library, kind, page, since=since, made_by=made_by)
         return await store.page(conn, workspace.library, kind, page)
 
@@ -232,7 +232,7 @@ async def restore(
         document = await _find(conn, workspace, kind, document_id, deleted=True)
         if not restorable(document.deleted_at, services.clock()):
             raise _not_found(kind)
-        workspaces.require_change(principal, workspace, document.created_by)
+        members.require_change(principal, workspace, document.created_by)
         kept = await _contents(conn, document_id)
     blocks = _as_blocks(kept.content)
     if kept.original is not None:
@@ -331,7 +331,7 @@ async def _find(
     if not any_state and deleted != (document.deleted_at is not None):
         raise _not_found(kind)
     if to_change is not None:
-        workspaces.require_change(to_change, workspace, document.created_by)
+        members.require_change(to_change, workspace, document.created_by)
     return document
 
 
@@ -343,7 +343,7 @@ async def _contents(conn: Connection, document_id: str, version: int | None = No
 
 
 def _require_own(principal: Principal, workspace: Workspace, document: Document) -> None:
-    if not workspaces.may_change(principal, workspace, document.created_by):
+    if not members.may_change(principal, workspace, document.created_by):
         raise Forbidden(
             "Somebody else has uploaded a file of this name here: choose another name, or ask an owner of the "
             "workspace to let you change what others have added."

@@ -9,11 +9,13 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import inside, space_scope
 from keepstone.access.require import require_maker, require_user
 from keepstone.errors import Malformed, NotFound
-from keepstone.memory.projects import require_project
+from keepstone.memory.members import require_change
+from keepstone.memory.projects import find_project
 from keepstone.memory.rooms import find_room
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.model.room import Fact, ScopeKind
+from keepstone.model.workspace import Role
 from keepstone.services import Services
 from keepstone.store import facts as store
 from keepstone.store import rooms
@@ -36,9 +38,9 @@ async def put(
     if visibility == "private" and scope_kind != "user":
         message = "only a fact of a user can be private; others are their scope's"
         raise Malformed(f"{message}.".capitalize(), fields={"visibility": message})
-    async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
+    async with inside(services, principal, _reach, scope_kind, scope_id, needs="member") as (conn, scope):
         await store.lock(conn, scope_kind, scope, key)
-        _require_change(services, principal, await store.get(conn, scope_kind, scope, key))
+        await _require_change(conn, services, principal, await store.get(conn, scope_kind, scope, key))
         fact_id = new_id("fact")
         await store.put(
             conn, fact_id, scope_kind, scope, key, value, visibility=visibility, at=services.clock(),
@@ -71,10 +73,10 @@ async def list_facts(
 
 async def delete(services: Services, principal: Principal, scope_kind: ScopeKind, scope_id: str, key: str) -> None:
     """It holds no longer; what it was stays in its history."""
-    async with inside(services, principal, _reach, scope_kind, scope_id) as (conn, scope):
+    async with inside(services, principal, _reach, scope_kind, scope_id, needs="member") as (conn, scope):
         await store.lock(conn, scope_kind, scope, key)
         before = _there(await store.get(conn, scope_kind, scope, key))
-        _require_change(services, principal, before)
+        await _require_change(conn, services, principal, before)
         await store.end(conn, scope_kind, scope, key, services.clock())
         await record(conn, principal, "fact.delete", before.id)
 
@@ -90,17 +92,20 @@ async def history(
     return versions
 
 
-async def _reach(conn: Connection, principal: Principal, scope_kind: ScopeKind, scope_id: str) -> str:
-    """The scope's own name, if it is the caller's; from here on the transaction reaches its facts."""
+async def _reach(
+    conn: Connection, principal: Principal, scope_kind: ScopeKind, scope_id: str, *, needs: Role = "viewer"
+) -> str:
+    """The scope's own name, if it is the caller's; from here on the transaction reaches its facts. To write, a member
+    of a project has to be more than a viewer, and whoever is invited to a room comes.
+    """
     if scope_kind == "room":
-        return (await find_room(conn, principal, scope_id)).id
+        return (await find_room(conn, principal, scope_id, joins=needs != "viewer")).id
     if scope_kind == "user":
         if scope_id != require_user(principal):
             raise _not_found()
         spaces = await rooms.named(conn, "profile", [scope_id])
     elif scope_kind == "project":
-        await require_project(conn, principal, scope_id)
-        spaces = await rooms.named(conn, "project", [scope_id])
+        spaces = [(await find_project(conn, principal, scope_id, needs=needs)).space]
     else:
         scope_id = principal.account_id if scope_id == ANYWHERE else scope_id
         spaces = await rooms.named(conn, "global", [scope_id])
@@ -110,10 +115,16 @@ async def _reach(conn: Connection, principal: Principal, scope_kind: ScopeKind, 
     return scope_id
 
 
-def _require_change(services: Services, principal: Principal, fact: Fact | None) -> None:
-    """The account's own are for all of it to read and add to; what is there already is its maker's to change."""
-    if fact is not None and fact.scope_kind == "global":
+async def _require_change(conn: Connection, services: Services, principal: Principal, fact: Fact | None) -> None:
+    """The account's own are for all of it to read and add to; what is there already is its maker's to change, and in a
+    project an editor's.
+    """
+    if fact is None:
+        return
+    if fact.scope_kind == "global":
         require_maker(services, principal, fact.recorded_by)
+    if fact.scope_kind == "project":
+        require_change(principal, await find_project(conn, principal, fact.scope_id), fact.recorded_by)
 
 
 def _there(fact: Fact | None) -> Fact:

@@ -1,13 +1,23 @@
-"""Projects: what belongs together across capsules, rooms and facts. Its members see it."""
+"""Projects: what belongs together across capsules, rooms and facts. Its members see it, each as their role permits.
+
+In the trash for 30 days, it takes along what agents know of it and its facts. Rooms and capsules that were in it stay
+where they are, in no project; they are in it again when it comes back.
+"""
+
+from collections.abc import Sequence
 
 from keepstone.access.audit import record
-from keepstone.access.readscope import account_scope
+from keepstone.access.readscope import account_scope, inside
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
+from keepstone.memory import members
+from keepstone.memory.members import require_role
 from keepstone.model.ids import new_id
+from keepstone.model.memory import restorable
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.project import Project
+from keepstone.model.workspace import Member, Role
 from keepstone.services import Services
 from keepstone.store import projects as store
 from keepstone.store import spaces, workspaces
@@ -15,25 +25,84 @@ from keepstone.store.db import Connection
 
 
 async def create(services: Services, principal: Principal, *, name: str) -> Project:
-    """Its maker is its first member."""
+    """Its maker owns it."""
     user_id = require_user(principal)
     project_id = new_id("proj")
     async with services.db.transaction(account_scope(principal)) as conn:
         space = await spaces.ensure(conn, kind="project", name=project_id, title=name, named_by=user_id)
         await workspaces.put_member(conn, space, user_id, "owner")
         await record(conn, principal, "project.create", project_id)
-        made = await store.get(conn, project_id, user_id)
-    assert made is not None  # noqa: S101  just made
-    return made
+        return await find_project(conn, principal, project_id)
 
 
-async def list_projects(services: Services, principal: Principal, page: PageRequest) -> Page[Project]:
+async def list_projects(
+    services: Services, principal: Principal, page: PageRequest, *, deleted: bool = False
+) -> Page[Project]:
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
-        return await store.page(conn, user_id, page)
+        return await store.page(conn, user_id, page, deleted=deleted)
 
 
-async def require_project(conn: Connection, principal: Principal, project_id: str | None) -> None:
-    """Nothing to ask for none. To whoever is not in it, a project is not there."""
-    if project_id is not None and await store.get(conn, project_id, require_user(principal)) is None:
+async def get(services: Services, principal: Principal, project_id: str) -> Project:
+    async with inside(services, principal, find_project, project_id) as (_, project):
+        return project
+
+
+async def rename(services: Services, principal: Principal, project_id: str, *, name: str) -> Project:
+    async with inside(services, principal, find_project, project_id, needs="owner") as (conn, project):
+        await workspaces.rename(conn, project.space, name, principal.user_id)
+        await record(conn, principal, "project.rename", project_id)
+        return await find_project(conn, principal, project_id)
+
+
+async def delete(services: Services, principal: Principal, project_id: str) -> None:
+    """Into the trash, for 30 days."""
+    async with inside(services, principal, find_project, project_id, needs="owner") as (conn, project):
+        await spaces.put_away(conn, project.space, away=True)
+        await record(conn, principal, "project.delete", project_id)
+
+
+async def restore(services: Services, principal: Principal, project_id: str) -> Project:
+    """Back out of the trash, with what was in it."""
+    user_id = require_user(principal)
+    async with services.db.transaction(account_scope(principal)) as conn:
+        project = await store.get(conn, project_id, user_id, deleted=True)
+        if project is None or not restorable(project.deleted_at, services.clock()):
+            raise NotFound("There is no such project in the trash.")
+        require_role(project, "owner")
+        await spaces.put_away(conn, project.space, away=False)
+        await record(conn, principal, "project.restore", project_id)
+        return await find_project(conn, principal, project_id)
+
+
+async def list_members(services: Services, principal: Principal, project_id: str) -> Sequence[Member]:
+    async with inside(services, principal, find_project, project_id) as (conn, project):
+        return await workspaces.members(conn, project.space)
+
+
+async def put_member(
+    services: Services, principal: Principal, project_id: str, user: str, role: Role
+) -> Sequence[Member]:
+    """Let somebody of the account in, or change what they may. Nothing of theirs is read there for that."""
+    async with inside(services, principal, find_project, project_id, needs="owner") as (conn, project):
+        return await members.put_member(conn, principal, project, user, role)
+
+
+async def remove_member(services: Services, principal: Principal, project_id: str, user_id: str) -> None:
+    """An owner may send anybody away; everybody may leave."""
+    async with inside(services, principal, find_project, project_id) as (conn, project):
+        await members.remove_member(conn, principal, project, user_id)
+
+
+async def find_project(conn: Connection, principal: Principal, project_id: str, *, needs: Role = "viewer") -> Project:
+    """The project, if the caller is in it and may do that. To whoever is not in it, it is not there."""
+    project = await store.get(conn, project_id, require_user(principal))
+    if project is None:
         raise NotFound("There is no such project.")
+    require_role(project, needs)
+    return project
+
+
+async def require_project(conn: Connection, principal: Principal, project_id: str | None) -> Project | None:
+    """Nothing to ask for none."""
+    return None if project_id is None else await find_project(conn, principal, project_id)

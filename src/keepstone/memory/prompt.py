@@ -85,7 +85,8 @@ class TokenCounts:
 
 def fit(audience: Audience, layers: Layers, text: str, size: int, count: TokenCounts) -> Composed:
     """The prompt of these layers: landmarks all, of the others what there is room for."""
-    names = told_apart(audience.participants, [*layers.working, *layers.compacted], audience.agents)
+    said_before = [*layers.working, *layers.compacted]
+    names = told_apart(audience.participants, said_before, audience.agents, audience.namesakes)
     verbatim = {message.id for message in layers.working} | {layers.said or ""}
     offered: dict[str, dict[str, str]] = {
         "semantic": {memory.id: _recalled(audience, memory, names) for memory in layers.semantic},

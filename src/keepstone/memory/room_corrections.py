@@ -26,6 +26,7 @@ from keepstone.model.memory import TRASH_DAYS, Memory, MemoryT, Version
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Room, Trashed
+from keepstone.model.workspace import Role
 from keepstone.services import Services
 from keepstone.store import memories, messages, room_memories, room_messages, rooms
 from keepstone.store.db import Connection, enter
@@ -42,7 +43,8 @@ class Remembered(Generic[MemoryT]):
     shared: Shared | None = None
 
     async def get(self, services: Services, principal: Principal, place: str, memory_id: str) -> MemoryT:
-        return await shelf.get(services, principal, self.kind, self._finder(principal, place, memory_id, alone=True))
+        find = self._finder(principal, place, memory_id, alone=True, needs="viewer")
+        return await shelf.get(services, principal, self.kind, find)
 
     async def change(
         self, services: Services, principal: Principal, place: str, memory_id: str, changes: dict[str, Any]
@@ -89,7 +91,8 @@ class Remembered(Generic[MemoryT]):
         self, services: Services, principal: Principal, place: str, memory_id: str
     ) -> Sequence[Version]:  # fmt: skip
         """Every version, the latest first; also of what is in the trash."""
-        _, versions = await shelf.history(services, principal, self._finder(principal, place, memory_id, alone=True))
+        find = self._finder(principal, place, memory_id, alone=True, needs="viewer")
+        _, versions = await shelf.history(services, principal, find)
         return versions
 
     async def trash(
@@ -103,21 +106,27 @@ class Remembered(Generic[MemoryT]):
             user = require_user(principal)
             return await room_messages.trash(conn, places, page, user=user, moderates=moderator, since=since)
 
-    async def _reach(self, conn: Connection, principal: Principal, place: str) -> tuple[list[int], Room | None]:
-        """The spaces of it, which the transaction reaches from here on; and the room, if it is one."""
+    async def _reach(
+        self, conn: Connection, principal: Principal, place: str, needs: Role = "member"
+    ) -> tuple[list[int], Room | None]:
+        """The spaces of it, which the transaction reaches from here on; and the room, if it is one. In a project the
+        caller has to be what this `needs`.
+        """
         room = await find_place(conn, principal, place) if self.shared is None else None
-        space = room.space if room else await shared_space(conn, principal, self.shared or "profile", place)
+        space = (
+            room.space if room else await shared_space(conn, principal, self.shared or "profile", place, needs=needs)
+        )
         places = await rooms.with_parts(conn, [space])
         await enter(conn, space_scope(principal, *places))
         return places, room
 
     def _finder(
-        self, principal: Principal, place: str, memory_id: str, *, alone: bool = False
+        self, principal: Principal, place: str, memory_id: str, *, alone: bool = False, needs: Role = "member"
     ) -> Finder[MemoryT]:  # fmt: skip
         """The memory, and unless it is looked for `alone` what other agents remember of the same sentence."""
 
         async def find(conn: Connection) -> Sequence[MemoryT]:
-            places, _ = await self._reach(conn, principal, place)
+            places, _ = await self._reach(conn, principal, place, needs)
             memory = await memories.get(conn, self.kind.shape, memory_id)
             if memory is None or memory.space not in places:
                 raise self.kind.not_found()

@@ -31,7 +31,7 @@ from keepstone.memory.again import add_to
 from keepstone.memory.agents import find_agent
 from keepstone.memory.hearing import listen
 from keepstone.memory.kinds import Kind, Prepared
-from keepstone.memory.projects import require_project
+from keepstone.memory.projects import find_project
 from keepstone.memory.rooms import find_place
 from keepstone.memory.superseding import AUTO, SupersedeWish, Weighed, still_there, supersede, weigh
 from keepstone.model.ids import new_id
@@ -39,6 +39,7 @@ from keepstone.model.memory import MemoryT
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, Room, RoomMemory, Utterance
+from keepstone.model.workspace import Role
 from keepstone.services import Services
 from keepstone.store import accounts, memories, room_messages, rooms, spaces, workspaces
 from keepstone.store import room_memories as store
@@ -87,7 +88,7 @@ async def remember(
     prepared = await shelf.prepare(services, ROOM_MEMORIES, memory)
 
     async def find_space(conn: Connection) -> int:
-        space = await shared_space(conn, principal, place, name)
+        space = await shared_space(conn, principal, place, name, needs="member")
         if agent is not None:
             await find_agent(conn, agent)
             space = await rooms.part(conn, space, place, agent)
@@ -138,7 +139,7 @@ async def pin(
     """A landmark by hand. What it supersedes stays readable. Pinned again, it is the one that is there."""
     text = LANDMARKS.check_text(text)
     landmark = LANDMARKS.new(services.clock(), content=text, user_id=principal.user_id)
-    async with inside(services, principal, find_place, place, make=True) as (conn, room):
+    async with inside(services, principal, find_place, place, make=True, joins=True) as (conn, room):
         others = _about_the_same(await store.landmarks(conn, room.space), text)
     weighed = await weigh(services, landmark, others, mode=wish.mode)
     async with inside(services, principal, find_place, place, make=True) as (conn, room):
@@ -320,10 +321,12 @@ async def _set_landmark(
 # ------------------------------------------------------------------------------------------------ shared
 
 
-async def shared_space(conn: Connection, principal: Principal, place: Shared, name: str) -> int:
-    """For whom it is their own profile, or who is in the project."""
+async def shared_space(
+    conn: Connection, principal: Principal, place: Shared, name: str, *, needs: Role = "viewer"
+) -> int:
+    """For whom it is their own profile, or who is in the project and may do that there."""
     if place == "project":
-        await require_project(conn, principal, name)
+        await find_project(conn, principal, name, needs=needs)
     elif name != require_user(principal):
         raise NotFound("There is no such user.")
     spaces = await rooms.named(conn, place, [name])

@@ -1,29 +1,33 @@
 """Rooms and direct messages: who is in them, and what is said there.
 
-To whoever is not in a room it is not there. Who joins or leaves changes what is read from then on.
+To whoever is not in a room it is not there; whoever is invited to it (`invitations`) sees who asks them to come, and
+nothing that was said. Who joins or leaves changes what is read from then on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.access.audit import record
-from keepstone.access.principals import act_for, find_user
+from keepstone.access.principals import act_for
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_user
 from keepstone.errors import Conflict, Forbidden, Malformed, NotFound
-from keepstone.memory.agents import find_agent
-from keepstone.memory.projects import require_project
+from keepstone.memory import invitations
+from keepstone.memory.agents import find_agent, require_voice
+from keepstone.memory.names import called, marked, namesakes, told_apart
+from keepstone.memory.projects import find_project
 from keepstone.memory.traces import require_of
 from keepstone.model.ids import is_id, new_id
+from keepstone.model.invitation import Participant
 from keepstone.model.memory import restorable_since
 from keepstone.model.message import check_said
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
 from keepstone.model.room import WORKING, Agent, Room, Thread, Utterance
-from keepstone.model.workspace import Member
 from keepstone.services import Services
+from keepstone.store import participants as participant_store
 from keepstone.store import room_messages, spaces, users
 from keepstone.store import rooms as store
 from keepstone.store import workspaces as member_store
@@ -53,11 +57,12 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """A room with who is in it."""
+    """A room with who is in it or invited. `invitation_id` is the caller's own, until they accept it."""
 
     room: Room
-    participants: Sequence[Member]
+    participants: Sequence[Participant]
     agents: Sequence[str]
+    invitation_id: str | None = None
 
 
 # --------------------------------------------------------------------------------------------------- the places
@@ -76,18 +81,17 @@ async def create(
     user_id = require_user(principal)
     room_id = new_id("room")
     async with services.db.transaction(account_scope(principal)) as conn:
-        await require_project(conn, principal, project_id)
+        if project_id is not None:
+            await find_project(conn, principal, project_id, needs="member")
         space = await store.create(conn, room_id, name, project_id, user_id)
         await member_store.put_member(conn, space, user_id, "owner")
         for participant in participants:
-            invited = await find_user(conn, participant)
-            if invited.id != user_id:
-                await member_store.put_member(conn, space, invited.id, "member")
+            await invitations.let_in(conn, principal, space, room_id, participant)
         for slug in dict.fromkeys(agents):
             await find_agent(conn, slug)
             await store.add_agent(conn, space, slug)
         await record(conn, principal, "room.create", room_id)
-        return await _described(conn, await find_room(conn, principal, room_id))
+        return await described(conn, await find_room(conn, principal, room_id))
 
 
 async def list_rooms(
@@ -97,26 +101,44 @@ async def list_rooms(
     async with services.db.transaction(account_scope(principal)) as conn:
         since = restorable_since(services.clock()) if deleted else None
         rooms = await store.page(conn, user_id, page, since=since)
-        described = [await _described(conn, room) for room in rooms.items]
-        return Page(items=described, next_cursor=rooms.next_cursor)
+        return Page(items=[await described(conn, room) for room in rooms.items], next_cursor=rooms.next_cursor)
 
 
 async def get(services: Services, principal: Principal, room_id: str) -> Described:
+    """Also for whoever is invited, so that they see what they are asked to join: not when it was last spoken there."""
+    user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
-        return await _described(conn, await find_room(conn, principal, room_id))
+        room = await store.get(conn, room_id, user_id)
+        invitation = await participant_store.invitation_to(conn, room_id, user_id) if room is None else None
+        if invitation is not None:
+            asked = await store.by_space(conn, invitation.space)
+            room = asked and replace(asked, last_at=None)
+        if room is None:
+            raise no_room()
+        return replace(await described(conn, room), invitation_id=invitation and invitation.id)
 
 
-async def rename(services: Services, principal: Principal, room_id: str, *, name: str) -> Described:
+async def change(services: Services, principal: Principal, room_id: str, changes: Mapping[str, Any]) -> Described:
+    """Whoever is in it renames it; an owner of it puts it into a project they are in, or with null out of one."""
     async with inside(services, principal, find_room, room_id) as (conn, room):
-        await member_store.rename(conn, room.space, name, principal.user_id)
-        await record(conn, principal, "room.rename", room_id)
-        return await _described(conn, await find_room(conn, principal, room_id))
+        name = changes.get("name")
+        if name is not None and name != room.name:
+            await member_store.rename(conn, room.space, name, principal.user_id)
+            await record(conn, principal, "room.rename", room_id)
+        project_id = changes.get("project_id", room.project_id)
+        if project_id != room.project_id:
+            await require_room_owner(conn, principal, room)
+            if project_id is not None:
+                await find_project(conn, principal, project_id, needs="member")
+            await store.move(conn, room.space, project_id)
+            await record(conn, principal, "room.move", room_id, project=project_id)
+        return await described(conn, await find_room(conn, principal, room_id))
 
 
 async def delete(services: Services, principal: Principal, room_id: str) -> None:
     """Into the trash with all that was said, for 30 days; by an owner of the room."""
     async with inside(services, principal, find_room, room_id) as (conn, room):
-        await _require_owner(conn, principal, room)
+        await require_room_owner(conn, principal, room)
         await spaces.put_away(conn, room.space, away=True)
         await record(conn, principal, "room.delete", room_id)
 
@@ -126,55 +148,11 @@ async def restore(services: Services, principal: Principal, room_id: str) -> Des
     async with services.db.transaction(account_scope(principal)) as conn:
         room = await store.get(conn, room_id, user_id, since=restorable_since(services.clock()))
         if room is None:
-            raise _not_found()
-        await _require_owner(conn, principal, room)
+            raise no_room()
+        await require_room_owner(conn, principal, room)
         await spaces.put_away(conn, room.space, away=False)
         await record(conn, principal, "room.restore", room_id)
-        return await _described(conn, await find_room(conn, principal, room_id))
-
-
-async def join(services: Services, principal: Principal, room_id: str, user: str) -> Described:
-    """Let somebody of the account in. Whoever is in a room may."""
-    async with inside(services, principal, find_room, room_id) as (conn, room):
-        joining = await find_user(conn, user)
-        if joining.id not in {participant.user_id for participant in await member_store.members(conn, room.space)}:
-            await member_store.put_member(conn, room.space, joining.id, "member")
-            await record(conn, principal, "room.join", room_id, user=joining.id)
-        return await _described(conn, room)
-
-
-async def leave(services: Services, principal: Principal, room_id: str, user_id: str) -> None:
-    """Everybody may leave; an owner may send others away. The last owner hands the room on, or deletes it."""
-    async with inside(services, principal, find_room, room_id) as (conn, room):
-        if user_id != principal.user_id:
-            await _require_owner(conn, principal, room)
-        await store.hold(conn, room.space)
-        present = await member_store.members(conn, room.space)
-        if user_id not in {participant.user_id for participant in present}:
-            raise NotFound("There is no such participant.")
-        remaining = [participant for participant in present if participant.user_id != user_id]
-        if not remaining:
-            raise Conflict("Nobody would be left in the room: delete it instead.")
-        if not any(participant.role == "owner" for participant in remaining):
-            await member_store.put_member(conn, room.space, remaining[0].user_id, "owner")
-        await member_store.remove_member(conn, room.space, user_id)
-        await record(conn, principal, "room.leave", room_id, user=user_id)
-
-
-async def add_agent(services: Services, principal: Principal, room_id: str, agent: str) -> Described:
-    """It remembers what is said from now on."""
-    async with inside(services, principal, find_room, room_id) as (conn, room):
-        await find_agent(conn, agent)
-        await store.add_agent(conn, room.space, agent)
-        await record(conn, principal, "room.agent", room_id, agent=agent)
-        return await _described(conn, room)
-
-
-async def remove_agent(services: Services, principal: Principal, room_id: str, slug: str) -> None:
-    async with inside(services, principal, find_room, room_id) as (conn, room):
-        if not await store.remove_agent(conn, room.space, slug):
-            raise NotFound("There is no such agent in this room.")
-        await record(conn, principal, "room.agent_away", room_id, agent=slug)
+        return await described(conn, await find_room(conn, principal, room_id))
 
 
 # ------------------------------------------------------------------------------------------------- what is said
@@ -187,13 +165,19 @@ async def say(
     principal = await act_for(services, principal, new.user)
     await require_of(services, principal, new.trace_id, place)
     async with services.db.transaction(account_scope(principal)) as conn:
-        room = await (find_dm(conn, principal, place, make=True) if alone else find_room(conn, principal, place))
-        if new.agent is not None and new.agent not in ([place] if alone else await store.agents(conn, room.space)):
-            raise NotFound("There is no such agent in this room.")
+        if alone:
+            room = await find_dm(conn, principal, place, make=True)
+        else:
+            room = await find_room(conn, principal, place, joins=True)
+        if new.agent is not None:
+            if new.agent not in ([place] if alone else await store.agents(conn, room.space)):
+                raise NotFound("There is no such agent in this room.")
+            require_voice(services, principal, await find_agent(conn, new.agent))
         before, said = await _say(conn, services, principal, room, new)
+        [shown] = await _told_apart(conn, room, [said])
     if services.working is not None and before is not None:
         await services.working.append(principal.account, room.space, before, said)
-    return said
+    return shown
 
 
 async def list_messages(
@@ -207,6 +191,7 @@ async def list_messages(
         messages = await store.messages(
             conn, room.space, after=after, limit=page.limit + 1, thread_id=thread_id, latest_first=latest_first
         )
+        messages = await _told_apart(conn, room, messages)
     return cut_page(messages, page, lambda message: (message.ts, str(message.seq)))
 
 
@@ -214,7 +199,9 @@ async def working(services: Services, principal: Principal, place: str) -> list[
     """The last 50 that were said, in order."""
     async with services.db.transaction(account_scope(principal)) as conn:
         room = await find_place(conn, principal, place)
-    return await recent_messages(services, principal, room)
+    recent = await recent_messages(services, principal, room)
+    async with services.db.transaction(account_scope(principal)) as conn:
+        return await _told_apart(conn, room, recent)
 
 
 async def recent_messages(services: Services, principal: Principal, room: Room) -> list[Utterance]:
@@ -237,7 +224,7 @@ async def recent_messages(services: Services, principal: Principal, room: Room) 
 
 
 async def open_thread(services: Services, principal: Principal, room_id: str, *, title: str) -> Thread:
-    async with inside(services, principal, find_room, room_id) as (conn, room):
+    async with inside(services, principal, find_room, room_id, joins=True) as (conn, room):
         thread = Thread(id=new_id("thr"), title=title, message_count=0, opened_at=services.clock(), closed_at=None)
         await store.open_thread(conn, room.space, thread, principal.user_id)
         await record(conn, principal, "thread.open", thread.id)
@@ -267,18 +254,29 @@ async def close_thread(services: Services, principal: Principal, room_id: str, t
 # ---------------------------------------------------------------------------------- what other operations share
 
 
-async def find_room(conn: Connection, principal: Principal, room_id: str) -> Room:
-    """The room, if the caller is in it. From here on the transaction reaches what is in it."""
-    room = await seen_room(conn, principal, room_id)
+async def find_room(conn: Connection, principal: Principal, room_id: str, *, joins: bool = False) -> Room:
+    """The room, if the caller is in it. From here on the transaction reaches what is in it. With `joins` it is an act
+    of theirs by which they accept an invitation.
+    """
+    room = await seen_room(conn, principal, room_id, joins=joins)
     await enter(conn, space_scope(principal, room.space))
     return room
 
 
-async def seen_room(conn: Connection, principal: Principal, room_id: str) -> Room:
+async def seen_room(conn: Connection, principal: Principal, room_id: str, *, joins: bool = False) -> Room:
     """The room, if the caller is in it, for whoever goes on to settle what of it is read."""
-    room = await store.get(conn, room_id, require_user(principal))
+    user_id = require_user(principal)
+    room = await store.get(conn, room_id, user_id)
     if room is None:
-        raise _not_found()
+        invitation = await participant_store.invitation_to(conn, room_id, user_id)
+        if invitation is None:
+            raise no_room()
+        if not joins:
+            raise invitations.refuse(invitation)
+        await invitations.accept(conn, principal, invitation)
+        room = await store.get(conn, room_id, user_id)
+    if room is None:
+        raise no_room()
     return room
 
 
@@ -305,19 +303,33 @@ async def seen_dm(conn: Connection, principal: Principal, agent: Agent, *, make:
     )  # fmt: skip
 
 
-async def find_place(conn: Connection, principal: Principal, place: str, *, make: bool = False) -> Room:
+async def find_place(
+    conn: Connection, principal: Principal, place: str, *, make: bool = False, joins: bool = False
+) -> Room:
     """A room by its id, or by the slug of an agent the direct messages with it."""
     if is_id("room", place):
-        return await find_room(conn, principal, place)
+        return await find_room(conn, principal, place, joins=joins)
     return await find_dm(conn, principal, place, make=make)
 
 
-async def _described(conn: Connection, room: Room) -> Described:
-    return Described(
-        room=room,
-        participants=await member_store.members(conn, room.space),
-        agents=await store.agents(conn, room.space),
-    )
+async def described(conn: Connection, room: Room) -> Described:
+    agents = await store.agents(conn, room.space)
+    people = await participant_store.participants(conn, room.space)
+    names = told_apart(people, agents=agents, in_account=await namesakes(conn, people, agents=agents))
+    shown = [replace(one, name=names[one.user_id] if names[one.user_id] != called(one) else one.name) for one in people]
+    return Described(room=room, participants=shown, agents=agents)
+
+
+async def _told_apart(conn: Connection, room: Room, said: Sequence[Utterance]) -> list[Utterance]:
+    """With a mark at the names that more than one in the account has."""
+    if not said:
+        return []
+    if room.owner is None:
+        people, agents = await member_store.members(conn, room.space), await store.agents(conn, room.space)
+    else:
+        people, agents = await participant_store.people(conn, [room.owner]), [room.id]
+    names = marked(said, told_apart(people, said, agents, await namesakes(conn, people, said, agents)))
+    return [replace(message, name=names.get(message.id, message.name)) for message in said]
 
 
 async def _say(
@@ -390,11 +402,11 @@ async def schedule_summary(
     )  # fmt: skip
 
 
-async def _require_owner(conn: Connection, principal: Principal, room: Room) -> None:
+async def require_room_owner(conn: Connection, principal: Principal, room: Room) -> None:
     present = {participant.user_id: participant.role for participant in await member_store.members(conn, room.space)}
     if present.get(str(principal.user_id)) != "owner":
         raise Forbidden("Only an owner of the room may do this: ask whoever made it.")
 
 
-def _not_found() -> NotFound:
+def no_room() -> NotFound:
     return NotFound("There is no such room.")

@@ -8,27 +8,22 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from keepstone.access.audit import record
-from keepstone.access.principals import find_user
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.access.require import require_user
-from keepstone.errors import Conflict, Forbidden, NotFound
+from keepstone.errors import Conflict, NotFound
+from keepstone.memory import members
+from keepstone.memory.members import require_role
 from keepstone.model.ids import new_id
 from keepstone.model.memory import restorable, restorable_since
 from keepstone.model.page import Page, PageRequest, Position, cut_page
 from keepstone.model.principal import Principal, ReadScope
-from keepstone.model.workspace import RANK, Member, Role, Workspace
+from keepstone.model.workspace import Member, Role, Workspace
 from keepstone.services import Services
 from keepstone.store import spaces
 from keepstone.store import workspaces as store
 from keepstone.store.db import Connection, enter
 
 DEFAULT_NAME = "Default"
-_MAY: dict[Role, str] = {
-    "viewer": "read",
-    "member": "add to it, and change what is yours",
-    "editor": "change what others added",
-    "owner": "change the workspace itself and who is in it",
-}
 
 
 async def create(services: Services, principal: Principal, *, name: str) -> Workspace:
@@ -106,25 +101,13 @@ async def put_member(
     async with inside(services, principal, workspace_id, needs="owner") as (conn, workspace):
         if workspace.is_default:
             raise Conflict("Your default workspace is yours alone: make another one to share, and move chats there.")
-        await spaces.lock(conn, [workspace.space])
-        person = await find_user(conn, user)
-        await _keep_an_owner(conn, workspace, person.id, role)
-        await store.put_member(conn, workspace.space, person.id, role)
-        await record(conn, principal, "workspace.member", workspace_id, user=person.id, role=role)
-        return await store.members(conn, workspace.space)
+        return await members.put_member(conn, principal, workspace, user, role)
 
 
 async def remove_member(services: Services, principal: Principal, workspace_id: str, user_id: str) -> None:
     """An owner may send anybody away; everybody may leave."""
     async with inside(services, principal, workspace_id) as (conn, workspace):
-        if user_id != principal.user_id:
-            require_role(workspace, "owner")
-        await spaces.lock(conn, [workspace.space])
-        if user_id not in {member.user_id for member in await store.members(conn, workspace.space)}:
-            raise NotFound("There is no such member.")
-        await _keep_an_owner(conn, workspace, user_id, None)
-        await store.remove_member(conn, workspace.space, user_id)
-        await record(conn, principal, "workspace.leave", workspace_id, user=user_id)
+        await members.remove_member(conn, principal, workspace, user_id)
 
 
 # --------------------------------------------------------------------- what the operations on what is in them share
@@ -174,37 +157,6 @@ async def default_workspace(conn: Connection, principal: Principal) -> Workspace
 
 def scope_of(principal: Principal, workspace: Workspace) -> ReadScope:
     return space_scope(principal, workspace.space, workspace.library, workspace.talk)
-
-
-def require_role(workspace: Workspace, needs: Role) -> None:
-    if RANK[workspace.role] < RANK[needs]:
-        raise Forbidden(f"Here you are a {workspace.role}: ask an owner of the workspace to let you {_MAY[needs]}.")
-
-
-def may_change(principal: Principal, workspace: Workspace, made_by: str | None) -> bool:
-    """A member may change what they added themselves, an editor everything."""
-    return RANK[workspace.role] >= RANK["member" if made_by == principal.user_id else "editor"]
-
-
-def changeable(principal: Principal, workspace: Workspace) -> str | None:
-    """Whose of what is in it the caller may change: with None everybody's, else one user's, or with "" nobody's."""
-    if may_change(principal, workspace, None):
-        return None
-    return principal.user_id if may_change(principal, workspace, principal.user_id) else ""
-
-
-def require_change(principal: Principal, workspace: Workspace, made_by: str | None) -> None:
-    """Whoever may not is told what they would have to be."""
-    require_role(workspace, "member" if made_by == principal.user_id else "editor")
-
-
-async def _keep_an_owner(conn: Connection, workspace: Workspace, user_id: str, role: Role | None) -> None:
-    """The workspace is held, so the last two owners can't step down at the same moment."""
-    if role == "owner":
-        return
-    members = await store.members(conn, workspace.space)
-    if not any(member.role == "owner" for member in members if member.user_id != user_id):
-        raise Conflict("This is the workspace's only owner: make somebody else an owner first, or delete it.")
 
 
 def _position(workspace: Workspace) -> Position:

@@ -13,6 +13,22 @@ LARGEST_CONTENT = 800 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capsule(Memory):
+    """`project_name` is that of its project, as long as that is there and its owner is in it; else it is in none."""
+
+    project_name: str | None = None
+
+    @property
+    def project(self) -> dict[str, str] | None:
+        """The project that it is in."""
+        if self.project_id is None or self.project_name is None:
+            return None
+        return {"id": self.project_id, "name": self.project_name}
+
+    @property
+    def in_project(self) -> str | None:
+        """The id of that project."""
+        return self.project_id if self.project else None
+
     @property
     def kind(self) -> str:
         """The capsule's own: note, decision, thought, answer, or whatever its owner calls it."""

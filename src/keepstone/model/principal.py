@@ -73,6 +73,13 @@ class Principal:
         """As whom they read traces: themselves; without a user, the account."""
         return self.user_id or self.account_id
 
+    @property
+    def by_service_key(self) -> bool:
+        """The service key itself, which can name anybody of the account. A token that it minted for somebody is theirs
+        and no more.
+        """
+        return self.acting and self.via == "key"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScope:

@@ -27,18 +27,17 @@ class Workspace:
     library: int
     talk: int
 
+    @property
+    def noun(self) -> str:
+        return "workspace"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """Of a workspace, or of a room."""
+    """Of a workspace, a project or a room."""
 
     user_id: str
     email: str
     name: str
     role: Role
     added_at: datetime
-
-    @property
-    def joined_at(self) -> datetime:
-        """As a room calls it."""
-        return self.added_at

@@ -13,7 +13,15 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.store import leftovers, memories
 from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_one, fetch_rows
 
-SHAPE = memories.Shape(kind="capsule", row=Capsule)
+SHAPE = memories.Shape(
+    kind="capsule", row=Capsule, columns=", project.title AS project_name",
+    # A capsule is the vault's owner's alone: it is in a project while they are.
+    joins="""
+        LEFT JOIN spaces project ON project.account = m.account AND project.kind = 'project' AND project.owner IS NULL
+              AND project.name = m.project_id AND project.deleted_at IS NULL
+              AND EXISTS (SELECT 1 FROM members i
+                           WHERE i.account = m.account AND i.space = project.space AND i.user_id = s.owner)""",
+)  # fmt: skip
 _LOOKED_UP = 3  # capsules are read through in the time in which one is looked up by a term
 _LIVE: LiteralString = f"""
     m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
@@ -22,11 +30,12 @@ _LIVE: LiteralString = f"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapsuleFilter:
-    """Which capsules: all conditions hold together."""
+    """Which capsules: all conditions hold together. `outside` are projects whose capsules are not meant."""
 
     tag: str | None = None
     kind: str | None = None
     project_id: str | None = None
+    outside: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
 
@@ -39,9 +48,14 @@ _WANTED: LiteralString = """
     AND (%(tag)s::text IS NULL OR m.tags @> ARRAY[%(tag)s::text])
     AND (%(kind)s::text IS NULL OR m.type = %(kind)s)
     AND (%(project_id)s::text IS NULL OR m.project_id = %(project_id)s)
+    AND (m.project_id IS NULL OR NOT m.project_id = ANY (%(outside)s::text[]))
     AND (%(since)s::timestamptz IS NULL OR m.created_at >= %(since)s)
     AND (%(until)s::timestamptz IS NULL OR m.created_at < %(until)s)
 """
+
+
+def _params(wanted: CapsuleFilter) -> dict[str, Any]:
+    return asdict(wanted) | {"outside": list(wanted.outside)}
 
 
 _MEANT: LiteralString = f"AND m.space = %(space)s {memories.LIVE} {_WANTED}"
@@ -52,25 +66,25 @@ async def page(
 ) -> Page[Capsule]:
     """The newest first; with `ids` only those."""
     where: LiteralString = f"{memories.LIVE} {_WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))"
-    params = asdict(wanted) | {"ids": None if ids is None else list(ids)}
+    params = _params(wanted) | {"ids": None if ids is None else list(ids)}
     return await memories.page(conn, SHAPE, [space], page, where=where, params=params)
 
 
 async def passages_of(conn: Connection, space: int, wanted: CapsuleFilter, *, most: int) -> tuple[int, ...] | None:
     """The passages of all capsules that are meant; None when those are more capsules than that."""
-    params = {**asdict(wanted), "space": space}
+    params = {**_params(wanted), "space": space}
     return await memories.passages_of(conn, SHAPE, _MEANT, params, most=most)
 
 
 async def which_pass(conn: Connection, space: int, wanted: CapsuleFilter, passages: Sequence[int]) -> set[int]:
     """Those of these passages that are of capsules that are meant."""
-    params = {**asdict(wanted), "space": space}
+    params = {**_params(wanted), "space": space}
     return await memories.which_pass(conn, SHAPE, _MEANT, params, spaces=[space], passages=passages)
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
     query: LiteralString = f"SELECT m.id FROM memories m WHERE {_LIVE} {_WANTED}"
-    return await fetch_column(conn, query, {**asdict(wanted), "space": space})
+    return await fetch_column(conn, query, {**_params(wanted), "space": space})
 
 
 async def cold(conn: Connection, space: int, page: PageRequest, *, since: datetime) -> Page[Capsule]:
@@ -236,7 +250,7 @@ async def with_all_terms(
     # So many hold enough, if each term stood anywhere as likely as anywhere else.
     newest = limit / math.prod(number / max(total, 1) for number in frequencies.values())
     params: dict[str, Any] = {
-        **asdict(wanted), "space": space, "terms": list(frequencies), "number": len(frequencies), "rarest": rarest,
+        **_params(wanted), "space": space, "terms": list(frequencies), "number": len(frequencies), "rarest": rarest,
         "limit": limit, "at": None, "last": None,
     }  # fmt: skip
     if page.after is not None:

@@ -9,7 +9,6 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.room import Agent, Room, Thread, Utterance
-from keepstone.model.workspace import Member
 from keepstone.store.db import (
     Connection,
     delete_rows,
@@ -29,9 +28,11 @@ from keepstone.store.db import (
 )
 
 _ROOM: LiteralString = """
-    SELECT s.name AS id, s.title AS name, s.space, r.project_id, CASE s.kind WHEN 'dm' THEN s.name END AS agent,
+    SELECT s.name AS id, s.title AS name, s.space, p.name AS project_id, CASE s.kind WHEN 'dm' THEN s.name END AS agent,
            s.owner, s.created_at, r.last_at, r.last_seq
       FROM spaces s JOIN rooms r USING (account, space)
+      LEFT JOIN spaces p ON p.account = r.account AND p.kind = 'project' AND p.owner IS NULL AND p.name = r.project_id
+                        AND p.deleted_at IS NULL
      WHERE s.account = %(account)s
 """
 _OF_USER: LiteralString = """
@@ -103,17 +104,9 @@ async def hold(conn: Connection, space: int) -> Room | None:
     return await by_space(conn, space)
 
 
-async def people(conn: Connection, user_ids: Sequence[str]) -> list[Member]:
-    """Users as participants of a conversation of their own."""
-    return await fetch_all(
-        conn,
-        Member,
-        """
-        SELECT u.id AS user_id, u.name, u.email, 'owner' AS role, u.created_at AS added_at
-          FROM users u WHERE u.account = %(account)s AND u.id = ANY(%(ids)s) AND u.erased_at IS NULL
-        """,
-        {"ids": list(user_ids)},
-    )
+async def move(conn: Connection, space: int, project_id: str | None) -> None:
+    """Into a project, or out of all."""
+    await update_rows(conn, "rooms", {"space": space}, {"project_id": project_id})
 
 
 async def add_agent(conn: Connection, space: int, agent: str) -> None:

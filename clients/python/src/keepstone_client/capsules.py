@@ -19,6 +19,12 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InProject:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Capsule:
     id: str
     title: str
@@ -26,6 +32,7 @@ class Capsule:
     kind: str
     tags: tuple[str, ...]
     project_id: str | None
+    project: InProject | None = None
     source: Source | None
     metadata: dict[str, Any]
     size_bytes: int
@@ -184,7 +191,7 @@ class Capsules(Resource[D]):
         min_relevance: float | None = None,
     ) -> Request[Page[Hit]]:
         """The best first. By words and by meaning, unless `mode` says otherwise. What hardly fits is left out, unless
-        `min_relevance` is 0.
+        `min_relevance` is 0. `project_id="none"`: only what is in no project.
         """
         asked = filled(q=query, mode=mode, limit=limit, cursor=cursor, min_relevance=min_relevance)
         return Request(
@@ -205,7 +212,7 @@ class Capsules(Resource[D]):
         until: datetime | None = None,
         page_size: int | None = None,
     ) -> Request[Page[Hit]]:
-        """All of them, the newest first."""
+        """All of them, the newest first. `project_id="none"`: only those in no project."""
         params = {**filled(limit=page_size), **_wanted(tag, kind, project_id, since, until)}
         return Request(method="GET", path=_CAPSULES, parse=page_of(Hit), params=params)
 
@@ -225,10 +232,14 @@ class Capsules(Resource[D]):
         project_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Request[Capsule]:
-        """What is left out stays; the version before stays in its history."""
+        """What is left out stays; the version before stays in its history. `project_id="none"` takes it out of its
+        project.
+        """
         body = filled(
             title=title, content_md=content_md, kind=kind, tags=tags, project_id=project_id, metadata=metadata
         )
+        if project_id == "none":
+            body["project_id"] = None
         return Request(method="PATCH", path=f"{_CAPSULES}/{at(capsule_id)}", parse=into(Capsule), json=body)
 
     @operation

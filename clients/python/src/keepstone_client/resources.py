@@ -9,7 +9,7 @@ from keepstone_client.chats import Artifacts, Chats, Files, Memories, Workspaces
 from keepstone_client.graphs import Graphs
 from keepstone_client.operations import Health, Usage
 from keepstone_client.providers import Providers
-from keepstone_client.rooms import Agents, Directs, Facts, Profiles, Projects, Rooms
+from keepstone_client.rooms import Agents, Directs, Facts, Invitations, Profiles, Projects, Rooms
 from keepstone_client.scopes import Scopes
 from keepstone_client.stores import Stores
 from keepstone_client.traces import Traces
@@ -31,6 +31,7 @@ class Resources(Generic[D]):
         self.artifacts: Artifacts[D] = Artifacts(driver)
         self.agents: Agents[D] = Agents(driver)
         self.rooms: Rooms[D] = Rooms(driver)
+        self.invitations: Invitations[D] = Invitations(driver)
         self.dms: Directs[D] = Directs(driver)
         self.profiles: Profiles[D] = Profiles(driver)
         self.facts: Facts[D] = Facts(driver)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from keepstone_client.binding import D, Resource, operation, paged
+from keepstone_client.chats import Member, Role
 from keepstone_client.core import Page, Request, Supersede, at, filled, into, items_of, nothing, page_of
 
 Tier = Literal["thread", "session", "day", "week", "compaction"]
@@ -30,7 +31,9 @@ class Participant:
     name: str
     email: str
     role: str
-    joined_at: datetime
+    status: str  # `joined`, or `invited`: not in it yet
+    joined_at: datetime | None
+    invited_by: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,19 @@ class Room:
     agents: tuple[str, ...]
     created_at: datetime
     last_at: datetime | None
+    invitation_id: str | None = None  # yours, as long as you have not accepted it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitation:
+    id: str
+    room_id: str
+    room_name: str
+    user_id: str
+    user_name: str
+    invited_by: str
+    inviter_name: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +234,9 @@ class Fact:
 class Project:
     id: str
     name: str
+    role: str  # what you may: `viewer`, `member`, `editor` or `owner`
     created_at: datetime
+    deleted_at: datetime | None = None
 
 
 class Agents(Resource[D]):
@@ -264,7 +282,7 @@ class Rooms(Resource[D]):
         participants: Sequence[str] = (),
         agents: Sequence[str] = (),
     ) -> Request[Room]:
-        """`participants` by id or e-mail address; whoever makes it is one."""
+        """`participants` by id or e-mail address are invited; whoever makes it is in it."""
         body = filled(name=name, project_id=project_id, participants=participants, agents=agents)
         return Request(method="POST", path="/v1/rooms", parse=into(Room), json=body)
 
@@ -282,6 +300,11 @@ class Rooms(Resource[D]):
         return Request(method="PATCH", path=_room(room_id), parse=into(Room), json={"name": name})
 
     @operation
+    def move(self, room_id: str, project_id: str | None) -> Request[Room]:
+        """Into a project that you are in; with None out of its project."""
+        return Request(method="PATCH", path=_room(room_id), parse=into(Room), json={"project_id": project_id})
+
+    @operation
     def delete(self, room_id: str) -> Request[None]:
         """Into the trash, for 30 days."""
         return Request(method="DELETE", path=_room(room_id), parse=nothing)
@@ -292,7 +315,7 @@ class Rooms(Resource[D]):
 
     @operation
     def add_participant(self, room_id: str, user: str) -> Request[Room]:
-        """By id or e-mail address."""
+        """Invite somebody, by id or e-mail address."""
         return Request(method="POST", path=f"{_room(room_id)}/participants", parse=into(Room), json={"user": user})
 
     @operation
@@ -486,6 +509,28 @@ class Rooms(Resource[D]):
         """The prompt with which this agent answers this message. What is said is not kept by this."""
         body = filled(agent=agent, message=filled(user=user, text=text), context_window=context_window)
         return Request(method="POST", path=f"{_room(room_id)}/compose", parse=into(Composed), json=body, timeout=180)
+
+
+class Invitations(Resource[D]):
+    """To rooms: those that wait for your answer, and those that you sent."""
+
+    @paged
+    def list(self, *, sent: bool = False, page_size: int | None = None) -> Request[Page[Invitation]]:
+        params = filled(sent=sent or None, limit=page_size)
+        return Request(method="GET", path="/v1/invitations", parse=page_of(Invitation), params=params)
+
+    @operation
+    def accept(self, invitation_id: str) -> Request[Room]:
+        return Request(method="POST", path=f"{_invitation(invitation_id)}/accept", parse=into(Room))
+
+    @operation
+    def decline(self, invitation_id: str) -> Request[None]:
+        return Request(method="POST", path=f"{_invitation(invitation_id)}/decline", parse=nothing)
+
+    @operation
+    def withdraw(self, invitation_id: str) -> Request[None]:
+        """One that you sent."""
+        return Request(method="DELETE", path=_invitation(invitation_id), parse=nothing)
 
 
 class Directs(Resource[D]):
@@ -715,8 +760,41 @@ class Projects(Resource[D]):
         return Request(method="POST", path="/v1/projects", parse=into(Project), json={"name": name})
 
     @paged
-    def list(self, *, page_size: int | None = None) -> Request[Page[Project]]:
-        return Request(method="GET", path="/v1/projects", parse=page_of(Project), params=filled(limit=page_size))
+    def list(self, *, deleted: bool = False, page_size: int | None = None) -> Request[Page[Project]]:
+        params = filled(deleted=deleted or None, limit=page_size)
+        return Request(method="GET", path="/v1/projects", parse=page_of(Project), params=params)
+
+    @operation
+    def get(self, project_id: str) -> Request[Project]:
+        return Request(method="GET", path=_project(project_id), parse=into(Project))
+
+    @operation
+    def rename(self, project_id: str, name: str) -> Request[Project]:
+        return Request(method="PATCH", path=_project(project_id), parse=into(Project), json={"name": name})
+
+    @operation
+    def delete(self, project_id: str) -> Request[None]:
+        """Into the trash, for 30 days. Rooms and capsules that were in it stay, in no project."""
+        return Request(method="DELETE", path=_project(project_id), parse=nothing)
+
+    @operation
+    def restore(self, project_id: str) -> Request[Project]:
+        return Request(method="POST", path=f"{_project(project_id)}/restore", parse=into(Project))
+
+    @operation
+    def members(self, project_id: str) -> Request[tuple[Member, ...]]:
+        return Request(method="GET", path=f"{_project(project_id)}/members", parse=items_of(Member))
+
+    @operation
+    def set_member(self, project_id: str, user: str, *, role: Role = "member") -> Request[tuple[Member, ...]]:
+        """Let somebody in, by id or e-mail address, or change what they may."""
+        body = {"user": user, "role": role}
+        return Request(method="PUT", path=f"{_project(project_id)}/members", parse=items_of(Member), json=body)
+
+    @operation
+    def remove_member(self, project_id: str, user_id: str) -> Request[None]:
+        """Send somebody away, or leave."""
+        return Request(method="DELETE", path=f"{_project(project_id)}/members/{at(user_id)}", parse=nothing)
 
     @operation
     def remember(
@@ -825,6 +903,14 @@ class Facts(Resource[D]):
 
 def _room(room_id: str) -> str:
     return f"/v1/rooms/{at(room_id)}"
+
+
+def _project(project_id: str) -> str:
+    return f"/v1/projects/{at(project_id)}"
+
+
+def _invitation(invitation_id: str) -> str:
+    return f"/v1/invitations/{at(invitation_id)}"
 
 
 def _direct(agent: str) -> str:

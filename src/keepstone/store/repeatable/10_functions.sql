@@ -584,8 +584,8 @@ AS $$
     SELECT count(*) FROM gone
 $$;
 
--- The same for chats, files, artifacts, messages of rooms, whole workspaces, rooms and graphs and what was asked of
--- these, and for kept tool calls after a day. Returns how many.
+-- The same for chats, files, artifacts, messages of rooms, whole workspaces, rooms, graphs and projects and what
+-- was asked of these, and for kept tool calls after a day. Returns how many.
 CREATE OR REPLACE FUNCTION purge_workspaces(days int) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
@@ -611,9 +611,16 @@ AS $$
     unworded AS (
         DELETE FROM message_versions v USING gone_messages m WHERE v.account = m.account AND v.message_id = m.id),
     old_spaces AS MATERIALIZED (
-        SELECT account, space, name FROM spaces
-         WHERE kind IN ('workspace', 'room', 'graph') AND part_of IS NULL
+        SELECT account, space, kind, name FROM spaces
+         WHERE kind IN ('workspace', 'room', 'graph', 'project') AND part_of IS NULL
            AND deleted_at < now() - make_interval(days => days)),
+    -- What was in a project stays where it is, and in none.
+    without_project AS (
+        UPDATE rooms r SET project_id = NULL FROM old_spaces o
+         WHERE o.kind = 'project' AND r.account = o.account AND r.project_id = o.name),
+    capsules_without AS (
+        UPDATE memories m SET project_id = NULL FROM old_spaces o
+         WHERE o.kind = 'project' AND m.account = o.account AND m.project_id = o.name),
     emptied AS MATERIALIZED (
         SELECT empty_spaces(o.account, array_agg(o.space) || array_agg(p.space) FILTER (WHERE p.space IS NOT NULL))
           FROM old_spaces o LEFT JOIN spaces p ON p.account = o.account AND p.part_of = o.space

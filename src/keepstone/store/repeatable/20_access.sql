@@ -69,7 +69,7 @@ DECLARE
         'one_time_links', in_account, 'second_factors', in_account, 'audit', in_account, 'usage_ledger', in_account, 'queries', in_account,
         'vector_sets', in_account, 'usage_months', in_account, 'billing_events', in_account,
         -- the places: needed to work out a read scope
-        'spaces', part_reached, 'members', reached, 'agents', in_account, 'rooms', reached,
+        'spaces', part_reached, 'members', reached, 'invitations', reached, 'agents', in_account, 'rooms', reached,
         'room_agents', reached, 'entities', reached,
         -- what is kept in a place
         'messages', in_sight, 'message_versions', in_sight, 'trashed_messages', in_sight,

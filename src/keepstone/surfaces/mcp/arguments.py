@@ -9,13 +9,13 @@ from keepstone.errors import Malformed
 from keepstone.model.ids import pattern
 from keepstone.surfaces.http.wire import Wire
 from keepstone.surfaces.mcp.answer import explained, given
-from keepstone.surfaces.mcp.tool import CHANGEABLE, DEFAULT_LIMIT, INPUT, MOST, NEEDS, example
+from keepstone.surfaces.mcp.tool import CHANGEABLE, DEFAULT_LIMIT, INPUT, MOST, NEEDS, NO_PROJECT, example
 
 Mode = Literal["save_memory", "search_memory", "get_memory", "update_memory", "forget_memory", "restore_memory"]
 _MESSAGES = {
     "extra_forbidden": "is not known here; the parameters are " + ", ".join(INPUT["properties"]),
     "id": "must be cap_ and 24 letters and digits, as search_memory shows it",
-    "project_id": "must be proj_ and 24 letters and digits; leave it out if you have none",
+    "project_id": "must be proj_ and 24 letters and digits, or none for no project; leave it out if you have none",
 }
 
 
@@ -36,12 +36,13 @@ class ConductorArguments(Wire):
     query: Annotated[str | None, Field(max_length=2_000)] = None
     limit: Annotated[int, Field(ge=1, le=MOST)] = DEFAULT_LIMIT
     min_relevance: Annotated[float | None, Field(ge=0, le=1)] = None
-    project_id: Annotated[str | None, Field(pattern=f"^{pattern('proj')}$")] = None
+    project_id: Annotated[str | None, Field(pattern=f"^({pattern('proj')}|{NO_PROJECT})$")] = None
 
     @property
     def changes(self) -> dict[str, Any]:
         given = {name: getattr(self, name) for name in CHANGEABLE}
-        return {name: value for name, value in given.items() if value is not None}
+        known = {name: value for name, value in given.items() if value is not None}
+        return known | ({"project_id": None} if self.project_id == NO_PROJECT else {})
 
 
 def read_arguments(raw: Mapping[str, Any]) -> ConductorArguments:
@@ -59,6 +60,8 @@ def read_arguments(raw: Mapping[str, Any]) -> ConductorArguments:
         arguments = ConductorArguments.model_validate(said)
     except ValidationError as fault:
         raise explained(fault, _MESSAGES) from None
+    if mode == "save_memory" and arguments.project_id == NO_PROJECT:
+        arguments = arguments.model_copy(update={"project_id": None})
     if mode == "update_memory" and not arguments.changes:
         raise Malformed(f"update_memory needs at least one of {', '.join(CHANGEABLE)}. For example: {example(mode)}")
     return arguments

@@ -139,7 +139,9 @@ def _listed(hits: Sequence[FoundCapsule], principal: Principal, *, degraded: boo
 
 
 def _line(capsule: Capsule, reader: Principal, *more: str) -> str:
-    about = "; ".join([capsule.kind, *([f"tags: {', '.join(capsule.tags)}"] if capsule.tags else []), *more])
+    tags = [f"tags: {', '.join(capsule.tags)}"] if capsule.tags else []
+    project = [f"project: {' '.join(capsule.project['name'].split())}"] if capsule.project else []
+    about = "; ".join([capsule.kind, *tags, *project, *more])
     kept = labelled_day(capsule.created_at, zone_named(reader.timezone))
     return f"- {capsule.id} **{' '.join(capsule.title.split())}** ({kept}; {about})"
 
@@ -151,11 +153,11 @@ def _snippet(hit: FoundCapsule) -> str:
 
 
 def _shown(capsule: Capsule) -> dict[str, Any]:
-    return shown(capsule, CAPSULE_FIELDS)
+    return shown(capsule, CAPSULE_FIELDS, project_id=capsule.in_project)
 
 
 def _hit(hit: FoundCapsule) -> dict[str, Any]:
-    brief = shown(hit.capsule, NAMED_FIELDS)
+    brief = shown(hit.capsule, NAMED_FIELDS, project_id=hit.capsule.in_project)
     return {**brief, "snippet": _snippet(hit), "relevance": hit.relevance}
 
 

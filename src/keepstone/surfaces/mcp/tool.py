@@ -11,6 +11,7 @@ from keepstone.surfaces.mcp.answer import ERROR, offer
 
 NAME = "conductor_ask"
 DEFAULT_LIMIT = 5
+NO_PROJECT = "none"
 MOST = 20
 INSTRUCTIONS = (
     "Keepstone is the user's long-term memory across chats. Look into it with search_memory before you answer what an "
@@ -52,7 +53,8 @@ DESCRIPTION = f"""\
 The user's long-term memory across chats. `mode` says what to do:
 
 - search_memory: before you answer what an earlier chat may have settled (decisions, preferences, names, plans), and \
-when the user asks what you remember. Needs `query`; `tags`, `kind`, `project_id` and `limit` narrow it; \
+when the user asks what you remember. Needs `query`; `tags`, `kind`, `project_id` and `limit` narrow it, \
+`project_id: none` leaves projects out; \
 `min_relevance: 0` also gives what hardly fits.
   {example("search_memory")}
 - save_memory: when the user asks to save or remember something. Needs `content_md`: what, why, who and when, \
@@ -78,6 +80,11 @@ NAMED_FIELDS = {
     "kind": _TEXT,
     "tags": _TEXTS,
     "project_id": {"type": ["string", "null"]},
+    "project": {
+        "type": ["object", "null"],
+        "properties": {"id": _TEXT, "name": _TEXT},
+        "description": "The project that it is in.",
+    },
     "created_at": _TEXT,
 }
 CAPSULE_FIELDS = {**NAMED_FIELDS, "content_md": _TEXT, "version": {"type": "integer"}, "updated_at": _TEXT}
@@ -111,7 +118,10 @@ INPUT: dict[str, Any] = {
             "maximum": 1,
             "description": "On searching: leave out what is less relevant. 0 also gives what hardly fits.",
         },
-        "project_id": {"type": "string", "description": "`proj_…`: keep it in, or search only, this project."},
+        "project_id": {
+            "type": "string",
+            "description": "`proj_…`: keep it in, or search only, this project. `none`: in no project.",
+        },
     },
     "required": ["mode"],
     "additionalProperties": False,

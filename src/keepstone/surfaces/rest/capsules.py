@@ -26,6 +26,10 @@ Tags = Annotated[list[Tag], Field(max_length=50)]
 Kind = Annotated[str, Field(min_length=1, max_length=50)]
 Title = Annotated[str, Field(min_length=1, max_length=500)]
 ProjectId = Annotated[str, Field(pattern=r"^proj_[a-z0-9]{24}$")]
+WantedProject = Annotated[
+    str | None,
+    Query(pattern=r"^(proj_[a-z0-9]{24}|none)$", description="Only what is in this project; `none`: in no project."),
+]
 Text = Annotated[str, Field(min_length=1)]
 VersionNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Asked = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -60,13 +64,20 @@ class SourceOut(BaseModel):
     message_id: str | None
 
 
+class ProjectNamed(BaseModel):
+    id: str
+    name: str
+
+
 class CapsuleOut(
     fields_of(
         Capsule,
-        "id title content_md kind tags project_id source metadata size_bytes version created_at updated_at accessed_at "
-        "deleted_at",
+        "id title content_md kind tags project_id project source metadata size_bytes version created_at updated_at "
+        "accessed_at deleted_at",
     )
 ):
+    project_id: str | None = Field(validation_alias="in_project")
+    project: ProjectNamed | None = Field(description="The project that it is in; none while that is in the trash.")
     source: SourceOut | None
     size_bytes: int = Field(description="What it counts for: title, text and 8 KiB.")
     deleted_at: Time | None = Field(description="In the trash since.")
@@ -274,7 +285,7 @@ async def list_capsules(
     mode: Annotated[capsule_search.Mode, Query(description="By words, by meaning, or both.")] = "literal",
     tag: Annotated[str | None, Query(max_length=100)] = None,
     kind: Annotated[str | None, Query(max_length=50)] = None,
-    project_id: Annotated[str | None, Query(pattern=r"^proj_[a-z0-9]{24}$")] = None,
+    project_id: WantedProject = None,
     since: Annotated[Time | None, Query(alias="from", description="Made at this time or later.")] = None,
     until: Annotated[Time | None, Query(alias="to", description="Made before this time.")] = None,
     min_relevance: Annotated[float | None, Query(ge=0, le=1, description=_LEAST)] = None,
@@ -318,7 +329,7 @@ async def related(
     services: Used,
     principal: Caller,
     text: Annotated[str, Query(min_length=1, max_length=8_000)],
-    project_id: Annotated[str | None, Query(pattern=r"^proj_[a-z0-9]{24}$")] = None,
+    project_id: WantedProject = None,
     min_relevance: Annotated[float | None, Query(ge=0, le=1, description=_LEAST)] = None,
 ) -> RelatedList:
     refuse("text", text)

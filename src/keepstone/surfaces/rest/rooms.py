@@ -6,15 +6,15 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import Field, model_validator
 
-from keepstone.memory import composer, room_memories, room_summaries, rooms
+from keepstone.memory import composer, participants, room_memories, room_summaries, rooms
 from keepstone.memory.prompt import PromptSection
 from keepstone.memory.room_memories import KeptInRoom
 from keepstone.memory.rooms import LARGEST, Described, NewMessage
 from keepstone.memory.superseding import SupersedeWish
 from keepstone.model.ids import pattern
+from keepstone.model.invitation import Participant
 from keepstone.model.principal import Principal
 from keepstone.model.room import Landmark, RoomMemory, Summary, Thread, Tier, Utterance
-from keepstone.model.workspace import Member
 from keepstone.services import Services
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes, Superseded
@@ -44,7 +44,8 @@ class RoomIn(Wire):
 
 
 class RoomChange(Wire):
-    name: Name
+    name: Name | None = None
+    project_id: ProjectId | None = Field(default=None, description="Into this project; null: out of its project.")
 
 
 class ParticipantIn(Wire):
@@ -55,8 +56,11 @@ class AgentNamed(Wire):
     agent: Slug
 
 
-class ParticipantOut(fields_of(Member, "user_id name email role joined_at")):
+class ParticipantOut(fields_of(Participant, "user_id name email role status joined_at invited_by")):
     role: str
+    status: str = Field(description="`joined`, or `invited`: not in it yet, and nothing of theirs is read.")
+    joined_at: Time | None = Field(description="null: invited.")
+    invited_by: str | None = Field(description="Of whoever is invited: by whom.")
 
 
 class RoomOut(Shown):
@@ -67,6 +71,7 @@ class RoomOut(Shown):
     agents: list[str]
     created_at: Time
     last_at: Time | None
+    invitation_id: str | None = Field(default=None, description="Yours, as long as you have not accepted it.")
 
 
 class UtteranceIn(Wire):
@@ -205,8 +210,11 @@ class ComposedOut(Shown):
     trace_id: str | None = Field(default=None, description="Why it says what it says: `GET /v1/traces/{trace_id}`.")
 
 
-def _room(described: Described) -> RoomOut:
-    return RoomOut.of(described.room, agents=described.agents, participants=described.participants)
+def shown_room(described: Described) -> RoomOut:
+    return RoomOut.of(
+        described.room, agents=described.agents, participants=described.participants,
+        invitation_id=described.invitation_id,
+    )  # fmt: skip
 
 
 def show_memory(memory: RoomMemory) -> RoomMemoryOut:
@@ -267,7 +275,7 @@ async def _compose(
     )
 
 
-_rooms = Routes(router, RoomOut, _room, read_id=plain)
+_rooms = Routes(router, RoomOut, shown_room, read_id=plain)
 _messages = Routes(router, UtteranceOut, read_id=plain, listed="WorkingOut")
 _threads = Routes(router, ThreadOut)
 _episodes = Routes(router, SummaryOut, read_id=plain)
@@ -288,13 +296,18 @@ _rooms.page(
     "/rooms", rooms.list_rooms, "list_rooms", "The rooms you are in, the newest first", deleted=(InTrash, False)
 )
 _rooms.one("GET", ROOM, rooms.get, "get_room", "One room, and who is in it")
-_rooms.one("PATCH", ROOM, rooms.rename, "rename_room", "Rename a room", body=RoomChange)
+_rooms.one("PATCH", ROOM, rooms.change, "change_room", "Rename a room, or put it into a project", changes=RoomChange)
 _rooms.remove(ROOM, rooms.delete, "delete_room", "Into the trash, for 30 days")
 _rooms.one("POST", f"{ROOM}/restore", rooms.restore, "restore_room", "A room out of the trash")
-_rooms.one("POST", f"{ROOM}/participants", rooms.join, "join_room", "Let somebody in", body=ParticipantIn)
-_rooms.remove(f"{ROOM}/participants/{{user_id:usr}}", rooms.leave, "leave_room", "Leave, or send away")
-_rooms.one("POST", f"{ROOM}/agents", rooms.add_agent, "add_room_agent", "Let an agent in", body=AgentNamed)
-_rooms.remove(f"{ROOM}/agents/{{slug}}", rooms.remove_agent, "remove_room_agent", "Send an agent away")
+_rooms.one("POST", f"{ROOM}/participants", participants.join, "join_room", "Invite somebody", body=ParticipantIn)
+_rooms.remove(
+    f"{ROOM}/participants/{{user_id:usr}}",
+    participants.leave,
+    "leave_room",
+    "Leave, or send away; or decline",
+)
+_rooms.one("POST", f"{ROOM}/agents", participants.add_agent, "add_room_agent", "Let an agent in", body=AgentNamed)
+_rooms.remove(f"{ROOM}/agents/{{slug}}", participants.remove_agent, "remove_room_agent", "Send an agent away")
 _messages.one(
     "POST", f"{ROOM}/messages", _saying(rooms.say), "say_in_room", "Say something in a room", body=UtteranceIn,
     status=201,
