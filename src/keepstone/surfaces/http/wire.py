@@ -1,6 +1,7 @@
 """Types at the wire: text that the database can hold, times with a Z, ids of their own form, pages."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import UnionType
@@ -28,6 +29,9 @@ Item = TypeVar("Item")
 Out = TypeVar("Out", bound=BaseModel)
 
 
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.IGNORECASE)
+
+
 def _utc(at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)
@@ -35,8 +39,22 @@ def _utc(at: datetime) -> datetime:
         raise ValueError("is beyond the year 9999, or before the year 1") from None
 
 
+def read_time(value: Any) -> Any:
+    """Text of ISO 8601 as the time that it says; without an offset it is in UTC, and a day is its first moment.
+    Whatever else comes is left as it is.
+    """
+    if not isinstance(value, str) or _ISO.fullmatch(value.strip()) is None:
+        return value
+    try:
+        at = datetime.fromisoformat(value.strip().upper().replace(",", "."))
+    except ValueError:
+        return value
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
+
+
 Time = Annotated[
     AwareDatetime,
+    BeforeValidator(read_time),
     AfterValidator(_utc),
     PlainSerializer(lambda at: at.isoformat().replace("+00:00", "Z"), return_type=str, when_used="json"),
     Field(json_schema_extra={"format": "date-time"}),
