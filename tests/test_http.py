@@ -98,9 +98,7 @@ async def test_a_body_that_isnt_valid_is_422_with_the_path(
     assert len((await client.get("/v1/keys", headers=world.owner.auth)).json()["items"]) == 2, "nothing was stored"
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/memory/capsules?limit=0", "/v1/graphs/default/nodes?limit=0", "/v1/usage?by=x"]
-)
+@pytest.mark.parametrize("path", ["/v1/memory/capsules?limit=0", "/v1/graphs/default/nodes?limit=0", "/v1/usage?by=x"])
 async def test_what_only_reads_does_not_say_that_nothing_was_stored(
     client: httpx.AsyncClient, world: World, path: str
 ) -> None:

@@ -23,7 +23,7 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from keepstone.errors import Malformed
 from keepstone.model.ids import KINDS, pattern
-from keepstone.model.page import Page, PageRequest, read_cursor
+from keepstone.model.page import LONGEST_CURSOR, Page, PageRequest, read_cursor
 
 Item = TypeVar("Item")
 Out = TypeVar("Out", bound=BaseModel)
@@ -155,7 +155,9 @@ def show_page(page: Page[Any], show: Callable[[Any], Out]) -> PageOut[Out]:
 
 async def page_request(
     limit: Annotated[int, Query(ge=1, le=200, description="How many at most.")] = 50,
-    cursor: Annotated[str | None, Query(max_length=512, description="`next_cursor` of the page before.")] = None,
+    cursor: Annotated[
+        str | None, Query(max_length=LONGEST_CURSOR, description="`next_cursor` of the page before.")
+    ] = None,
 ) -> PageRequest:
     return PageRequest(limit=limit, after=read_cursor(cursor) if cursor else None)
 
