@@ -142,7 +142,7 @@ async def opened(services: Services) -> AsyncGenerator[None]:
     providers = (services.llm, services.upstream, services.embeddings_upstream, services.working, services.rates)
     async with AsyncExitStack() as stack:
         stack.callback(services.tracer.close)
-        for closable in (services.db, services.queue, services.offload, services.resident, *providers):
+        for closable in (services.db, services.queue, services.offload, services.resident, services.found, *providers):
             if closable is not None:
                 stack.push_async_callback(closable.close)
         stack.callback(services.embedders.close)

@@ -7,6 +7,7 @@ from datetime import datetime
 from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
+from keepstone.afterwards import Afterwards
 from keepstone.disk import Disk
 from keepstone.observe.metrics import Metrics
 from keepstone.observe.tracing import Tracer
@@ -53,4 +54,5 @@ class Services:
     jwks: PyJWKClient | None
     judge: Judge | None = None
     resident: ResidentSpaces
+    found: Afterwards = field(default_factory=Afterwards)  # what searches showed, and so was used
     views: Snapshots = field(default_factory=Snapshots)  # of all that somebody keeps

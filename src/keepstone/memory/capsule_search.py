@@ -41,8 +41,16 @@ async def find(
     services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest,
     min_relevance: float | None = None,
 ) -> Results:  # fmt: skip
+    """What is found, the best first, page by page; and it counts as used."""
+    return _found(services, principal, await _find(services, principal, text, mode, wanted, page, min_relevance))
+
+
+async def _find(
+    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest,
+    min_relevance: float | None,
+) -> Results:  # fmt: skip
     """Literal: every word of it, or words that begin so. Semantic and hybrid: what is relevant enough, as far as it is
-    ranked. The best first, page by page.
+    ranked.
     """
     # A list that was begun by words, since nothing could be found by meaning then, goes on so.
     if mode == "literal" or begun_by_words(page):
@@ -60,6 +68,19 @@ async def find(
         capsules, _ = await _by_meaning(services, principal, text, wanted, ranked.deep, NOTES, min_relevance or 0.0)
     found = ranked.cut(capsules, lambda hit: (hit.capsule.created_at, hit.capsule.id))
     return Results(page=found, degraded="literal" if degraded else None)
+
+
+def _found(services: Services, principal: Principal, results: Results) -> Results:
+    """What is shown was used; that is put down after the answer. The cold tier takes what nobody reads or finds."""
+    if results.page.items:
+        space = results.page.items[0].capsule.space
+
+        async def write(ids: list[str]) -> None:
+            async with services.db.transaction(space_scope(principal, space)) as conn:
+                await memories.touch(conn, ids)
+
+        services.found.note((principal.account, space), [hit.capsule.id for hit in results.page.items], write)
+    return results
 
 
 async def related(

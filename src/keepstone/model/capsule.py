@@ -13,6 +13,10 @@ LARGEST_CONTENT = 800 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capsule(Memory):
+    """`moved_to_cold` are those that had to make room for it when it was just written, and no column."""
+
+    moved_to_cold: tuple[str, ...] = ()
+
     @property
     def kind(self) -> str:
         """The capsule's own: note, decision, thought, answer, or whatever its owner calls it."""

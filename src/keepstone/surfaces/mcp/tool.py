@@ -130,6 +130,7 @@ OUTPUT: dict[str, Any] = {
                 "required": ["id", "title"],
             },
         },
+        "moved_to_cold": {**_TEXTS, "description": "On saving: ids of what had to make room for it."},
         "hits": {"type": "array", "items": _HIT, "description": "What was found, the best first."},
         "degraded": {"type": "string", "description": "literal: nothing could be found by meaning just now."},
         "forgotten": {"type": "string", "description": "The id of what was forgotten."},

@@ -92,7 +92,7 @@ class StoredOut(NodeOut):
 
 
 class NodeVersionOut(fields_of(Version, "version change content metadata changed_by changed_at")):
-    pass
+    node_type: str = Field(validation_alias="type")
 
 
 class EdgeIn(Wire):
