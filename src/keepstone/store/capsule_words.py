@@ -5,7 +5,6 @@ Nobody reads through a vault. What has a rare word is looked up by it; of common
 at, a window of them at a time.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -17,7 +16,8 @@ from keepstone.store.capsules import LIVE_CAPSULES, WANTED, CapsuleFilter
 from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, fetch_value
 
 RANKED = 500  # passages with the rarest word, up to which all capsules that match are compared with each other
-_COUNTED = 20_000  # postings of a word: so many or more is common
+_COUNTED = 5_000  # postings of a word: so many or more is common
+_LOOK = 5  # times as many of the newest are looked at as are wanted, to see how many of them match
 _LOOKED_UP = 3  # capsules are read through in the time in which one is looked up by a term
 _SHORTENED = 4  # letters that a word may have lost in the index, where it stands without its ending …
 _STEM = 4  # … and those that are left at least
@@ -90,7 +90,8 @@ _POSTED: LiteralString = """
      SELECT t.passage FROM terms t
       WHERE t.account = %(account)s AND t.space = %(space)s
         AND t.term = ANY (ARRAY(SELECT left(asked.beginning, n)
-                                  FROM generate_series(asked.least, length(asked.beginning) - 1) n)))
+                                  FROM generate_series(asked.least, length(asked.beginning) - 1) n
+                                 WHERE left(asked.beginning, n) <> asked.term)))
 """
 
 
@@ -106,10 +107,11 @@ async def count(conn: Connection, space: int, words: Sequence[tuple[str, str | N
                                          AND t.term >= asked.beginning AND t.term < asked.beginning || %(last)s
                                        LIMIT %(counted)s) AS begun)
              + (SELECT count(*) FROM (SELECT FROM terms t
-                                       WHERE t.account = %(account)s AND t.space = %(space)s AND t.term <> asked.term
+                                       WHERE t.account = %(account)s AND t.space = %(space)s
                                          AND t.term = ANY (ARRAY(
                                              SELECT left(asked.beginning, n)
-                                               FROM generate_series(asked.least, length(asked.beginning) - 1) n))
+                                               FROM generate_series(asked.least, length(asked.beginning) - 1) n
+                                              WHERE left(asked.beginning, n) <> asked.term))
                                        LIMIT %(counted)s) AS shortened)
           FROM {_ASKED} ORDER BY asked.number
     """
@@ -182,13 +184,13 @@ async def with_all_words(
         return await fetch_all(conn, WordMatch, among_newest, params | _ALL)
     if rarest > RANKED:
         params["limit"] = limit
-        # So many hold enough, if each word stood anywhere as likely as anywhere else.
-        newest = limit / math.prod(min(1.0, number / max(asked.total, 1)) for number in asked.counts)
-        if newest * _LOOKED_UP < rarest:
-            most = int(4 * newest) + 100
+        matched = await fetch_all(conn, WordMatch, among_newest, params | {"most": _LOOK * limit})
+        # So many hold enough, if those that match stand anywhere as likely as among the newest.
+        most = int(2 * _LOOK * limit * limit / max(len(matched), 0.5))
+        if len(matched) < limit and most * _LOOKED_UP < (rarest if rarest < _COUNTED else asked.total):
             matched = await fetch_all(conn, WordMatch, among_newest, params | {"most": most})
-            if len(matched) == limit:
-                return matched
+        if len(matched) == limit:
+            return matched
         return await fetch_all(conn, WordMatch, by_rarest, params | {"most": None})
     return await fetch_all(conn, WordMatch, by_rarest, params | _ALL)
 
