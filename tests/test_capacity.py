@@ -74,6 +74,23 @@ async def test_metadata_counts_beyond_what_every_capsule_counts_for(client: http
     assert await used(client, auth) == (1 * KB + OVERHEAD) + (2 * KB + 20 * KB)
 
 
+async def test_metadata_counts_as_the_bytes_it_is_in_every_version(client: httpx.AsyncClient, world: World) -> None:
+    """Not as what JSON without letters of other scripts would take, and also when another version takes its place."""
+    auth = world.owner.auth
+    large = {"a": "ж" * (100 * KB)}
+    size = 2 * 100 * KB + len('{"a": ""}')
+    capsule = await keep(client, auth, 1 * KB, metadata=large)
+    assert await used(client, auth) == 1 * KB + size
+    path = f"/memory/capsules/{capsule}"
+    await call(client, auth, "PATCH", path, json={"metadata": {}})
+    assert await used(client, auth) == 2 * KB + size, "the version before has it still"
+    await call(client, auth, "DELETE", path, expect=204)
+    assert await used(client, auth) == 0
+    await call(client, auth, "POST", f"{path}/restore")
+    assert await used(client, auth) == 4 * KB + size, "as has the trash"
+    await keep(client, auth, 2, metadata={"a": "ж" * (400 * KB)})  # 800 KB, not 2.4 MB
+
+
 async def test_stores_scopes_and_what_is_kept_for_entities_count(
     client: httpx.AsyncClient, services: Services, world: World
 ) -> None:
@@ -156,7 +173,7 @@ async def test_an_older_database_counts_the_same_after_its_migration(
     capsule = await keep(client, auth, 20 * KB, metadata={"a": [1, "b", None], "ä": {"c": 1.5}})
     for number in range(3):
         path = f"/memory/capsules/{capsule}"
-        await call(client, auth, "PATCH", path, json={"content_md": f"{number}" * 5 * KB})
+        await call(client, auth, "PATCH", path, json={"content_md": f"{number}" * 5 * KB, "metadata": {"n": number}})
         await put(client, auth, "notes", f"{number}")
         await ingest(client, auth, f"Nr {number}", metadata={"n": number})
     await call(client, auth, "DELETE", f"/memory/capsules/{await keep(client, auth, 3 * KB)}", expect=204)
@@ -167,6 +184,7 @@ async def test_an_older_database_counts_the_same_after_its_migration(
     for table in ("memories SET kept_bytes = 0, version_bytes = 0", "spaces SET size_bytes = 0"):
         await rows(database, f"UPDATE {table} RETURNING 1")
     filling = statements("0006_kept_bytes.sql", "UPDATE memories m SET version_bytes")
+    filling += statements("0042_bytes_of_versions.sql", "UPDATE memories m SET version_bytes")
     for statement in filling.split(";")[:-1]:
         await rows(database, f"{statement} RETURNING 1")
     assert (await rows(database, sums), await rows(database, weights)) == before

@@ -280,3 +280,64 @@ async def test_too_large_in_an_archive_is_too_large(client: httpx.AsyncClient, w
         answer = await client.post("/v1/memory/import", headers=world.stranger.auth, json=archive)
         assert answer.status_code == status
     assert await ids(client, world.stranger.auth) == []
+
+
+async def test_merging_keeps_metadata_and_sources_and_says_nothing_twice(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    one = await keep(
+        client, auth, "We use Clerk for login. It costs 25 dollars a month.", title="Login",
+        metadata={"team": "web", "n": 1},
+    )  # fmt: skip
+    two = await keep(
+        client, auth, "We use Clerk for the login! Olga decided that.\n\n- It costs 25 dollars a month\n- Max agreed",
+        title="Clerk", metadata={"team": "infra", "links": ["a"], "n": 1},
+        source={"chat_id": "chat-1", "message_id": "m-2"},
+    )  # fmt: skip
+    three = await keep(
+        client, auth, "It costs 35 dollars a month.", title="Price", metadata={"links": ["b"], "seen": True},
+        source={"chat_id": "chat-2", "message_id": None},
+    )  # fmt: skip
+    merged = (await merge(client, world, one["id"], two["id"], three["id"])).json()
+    assert merged["metadata"] == {
+        "team": "web", "n": 1, "links": ["a"], "seen": True, "sources": [{"chat_id": "chat-2"}],
+        "merged": {two["id"]: {"team": "infra"}, three["id"]: {"links": ["b"]}},
+    }  # fmt: skip
+    assert merged["source"] == {"chat_id": "chat-1", "message_id": "m-2"}
+    text = merged["content_md"]
+    assert text.startswith(one["content_md"]), "what it said itself stays as it is"
+    assert (text.count("Clerk"), text.count("25 dollars")) == (1, 1), text
+    for new in ("Olga decided that.", "- Max agreed", "It costs 35 dollars a month."):
+        assert new in text
+    four = await keep(client, auth, "```\nprint('Olga decided that.')\n```", title="Code", metadata={"merged": "yes"})
+    again = (await merge(client, world, one["id"], four["id"])).json()
+    assert again["content_md"] == text + "\n\n---\n\n" + four["content_md"], "code is no sentence"
+    assert again["metadata"]["merged"] == merged["metadata"]["merged"] | {four["id"]: {"merged": "yes"}}
+    back = await post(client, auth, f"{CAPSULES}/{two['id']}/restore")
+    assert back["content_md"] == two["content_md"]
+
+
+async def test_the_history_says_of_what_kind_and_in_which_project_it_was_and_comes_back_with_an_archive(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    project = (await client.post("/v1/projects", headers=auth, json={"name": "Move"})).json()["id"]
+    made = await keep(client, auth, "Take the piano", kind="thought")
+    path = f"{CAPSULES}/{made['id']}"
+    await client.patch(path, headers=auth, json={"kind": "decision", "project_id": project})
+    await client.patch(path, headers=auth, json={"project_id": None})
+    told = [("decision", None), ("decision", project), ("thought", None)]
+    versions = await history(client, world, made["id"])
+    assert [(one["kind"], one["project_id"]) for one in versions] == told
+    archive = (await client.get("/v1/memory/export", headers=auth)).json()
+    assert [(one["kind"], one["project_id"]) for one in archive["capsules"][0]["history"]] == told
+    older = json.loads(json.dumps(archive))
+    for version in older["capsules"][0]["history"]:
+        del version["kind"], version["project_id"]
+    for given, expected in ((archive, told), (older, [("decision", None)] * 3)):
+        await post(client, auth, f"{CAPSULES}/delete-all", {"confirm": "delete-all"})
+        assert (await client.post("/v1/memory/import", headers=auth, json=given)).json()["imported"] == 1
+        (again,) = await ids(client, auth)
+        kept = [version for version in await history(client, world, again) if version["change"] != "imported"]
+        assert [(one["kind"], one["project_id"]) for one in kept] == expected

@@ -90,6 +90,40 @@ async def test_hybrid_marks_the_words_and_literal_needs_no_vectors(
     assert await ids(client, world.owner.auth, q="vessel") == []
 
 
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+async def test_what_is_found_by_meaning_comes_in_pages_that_stay_right_while_capsules_come_and_go(
+    client: httpx.AsyncClient, knowing: Services, services: Services, world: World, kept: dict[str, str], mode: str
+) -> None:
+    auth = world.owner.auth
+    asked = {"q": "When does the boat leave?", "mode": mode, "min_relevance": 0}
+    whole = await get(client, auth, CAPSULES, limit=50, **asked)
+    every = [hit["id"] for hit in whole["items"]]
+    assert (len(every), whole["next_cursor"], whole["has_more"]) == (len(NOTES), None, False)
+    assert every[0] == kept["Ferry"]
+    seen: list[str] = []
+    relevant: list[float] = []
+    cursor: str | None = None
+    while True:
+        page = await get(client, auth, CAPSULES, limit=2, **asked, **({"cursor": cursor} if cursor else {}))
+        seen += [hit["id"] for hit in page["items"]]
+        relevant += [hit["relevance"] for hit in page["items"]]
+        cursor = page["next_cursor"]
+        assert page["has_more"] is (cursor is not None)
+        if cursor is None:
+            break
+        assert len(page["items"]) == 2
+        await keep(client, auth, f"The boat leaves at nine, it was said for the {len(seen)}th time.")
+        if len(seen) == 2:
+            await delete(client, auth, every[0])  # was seen already
+        await read(knowing, services)
+    assert sorted(seen) == sorted(every), "each once, and what came later on none"
+    assert relevant[:2] == sorted(relevant[:2], reverse=True)
+    enough = await get(client, auth, CAPSULES, limit=1, q="Who may eat peanuts?", mode=mode)
+    assert ([hit["id"] for hit in enough["items"]], enough["next_cursor"]) == ([kept["Peanuts"]], None), (
+        "no page of less"
+    )
+
+
 async def test_meaning_respects_filters_the_trash_and_the_owner(
     client: httpx.AsyncClient, knowing: Services, services: Services, world: World, kept: dict[str, str]
 ) -> None:

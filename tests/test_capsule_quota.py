@@ -13,6 +13,8 @@ from conftest import World, http
 from keepstone.access import operator
 from keepstone.jobs.worker import run_until_empty
 from keepstone.services import Services
+from keepstone.surfaces.mcp import conductor
+from statements import sent
 
 KB, MB = 1024, 1024 * 1024
 ONE = 10 * KB  # what each capsule of `sized` counts for
@@ -79,7 +81,7 @@ async def test_what_has_no_room_is_refused_and_says_the_way_out(
     await saved(client, world, 1, 2 * ONE)
     answer = await save(client, world, 2, ONE + 1)
     assert answer.status_code == 429
-    assert int(answer.headers["Retry-After"]) >= 1
+    assert int(answer.headers["Retry-After"]) == 86_400, "nobody asks again in a second: it stays full"
     error = answer.json()["error"]
     assert error["code"] == "quota_exceeded"
     assert error["upgrade_url"].endswith("/pricing")
@@ -244,6 +246,42 @@ async def test_a_full_plan_moves_what_was_not_read_for_longest_to_the_cold_tier_
         assert await ids(client, world.owner.auth, q="0001") == []
         assert (await client.get(f"{CAPSULES}/{made[1]}", headers=world.owner.auth)).status_code == 404
         assert (await save(client, world, 11, 5 * ONE)).status_code == 429, "it would not fit into an empty vault"
+
+
+@pytest.mark.parametrize("mode", ["literal", "hybrid"])
+async def test_what_is_found_counts_as_used_and_the_reply_says_what_had_to_make_room(
+    services: Services, world: World, mode: str
+) -> None:
+    made = await with_cold_tier(services, world, count=4)
+    auth = world.owner.auth
+    async with at(services, NOW) as client:
+        with sent() as statements:
+            assert await ids(client, auth, q="0000", mode=mode) == [made[0]]
+        assert not [one for one in statements if "UPDATE memories" in one], "nobody waits for a write"
+        reply = (await save(client, world, 10, ONE + 1)).json()
+        assert sorted(reply["moved_to_cold"]) == sorted([made[1], made[2]]), "what nobody read or found"
+        assert await cold(client, world) in ([made[1], made[2]], [made[2], made[1]])
+        # Without a full vault it is put down a moment later.
+        assert await ids(client, auth, q="0003", mode=mode) == [made[3]]
+        await services.found.settle()
+        assert (await get(client, auth, CAPSULES, tag="none"))["items"] == []
+        (listed,) = [one for one in (await get(client, auth, CAPSULES))["items"] if one["id"] == made[3]]
+        assert datetime.fromisoformat(listed["accessed_at"]) > NOW - timedelta(days=1)
+        assert "moved_to_cold" not in listed
+        changed = await client.patch(f"{CAPSULES}/{made[3]}", headers=auth, json=sized(3, 2 * ONE))
+        assert changed.json()["moved_to_cold"] == [reply["id"]], "the others were found since"
+        assert "moved_to_cold" not in await post(client, auth, f"{CAPSULES}/{made[1]}/recover"), "there was room"
+        assert len((await post(client, auth, f"{CAPSULES}/{made[2]}/recover"))["moved_to_cold"]) == 1
+        small = await save(client, world, 11, ONE)
+        assert small.json().keys() >= {"moved_to_cold"}
+
+
+async def test_a_model_is_told_what_had_to_make_room(services: Services, world: World) -> None:
+    made = await with_cold_tier(services, world, count=2)
+    arguments = {"mode": "save_memory", **sized(7)}
+    done = await conductor.ask(services, world.owner.principal, arguments)
+    assert done["structuredContent"]["moved_to_cold"] == [made[0]]
+    assert made[0] in done["content"][0]["text"]
 
 
 async def test_what_is_cold_is_recovered_and_may_send_another_there(services: Services, world: World) -> None:

@@ -1,4 +1,4 @@
-"""Looking for capsules by their words: every word, the newest first, with the place where it stands."""
+"""Looking for capsules by their words: every word or its beginning, the best first, with the place where it stands."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,8 +8,10 @@ import pytest
 
 from capsules import CAPSULES, at, delete, get, ids, keep, post, rows
 from conftest import World
+from keepstone.memory import capsule_words
+from keepstone.model.page import write_cursor
 from keepstone.services import Services
-from keepstone.store import capsules as store
+from keepstone.store import capsule_words as store
 from statements import sent
 
 NOW = datetime.now(UTC)
@@ -34,6 +36,17 @@ async def kept(client: httpx.AsyncClient, world: World) -> dict[str, str]:
         ("clerk", ["Clerk"]),
         ("CLERK auth", ["Clerk"]),
         ("clerk ferry", []),
+        ("cler", ["Clerk"]),
+        ("isl harb", ["Ferry"]),
+        ("appro", ["Budget"]),
+        ("approva", ["Budget"]),
+        ("approvals", ["Budget"]),
+        ("teammate", []),
+        ("quart", ["Budget"]),
+        ("cl", []),
+        ("ferr 上海", []),
+        ("上海开会", ["上海会议"]),
+        ("海", ["上海会议"]),
         ("the island ferry", ["Ferry"]),
         ("40,000 euros", ["Budget"]),
         ("预算", ["上海会议"]),
@@ -150,12 +163,64 @@ async def test_a_capsule_of_800_kb_is_found_by_a_sentence_in_its_middle(
     assert await ids(client, world.owner.auth, q="aardvark orangery") == [made["id"]]
 
 
+async def test_what_begins_so_is_found_in_scripts_without_spaces_too(client: httpx.AsyncClient, world: World) -> None:
+    auth = world.owner.auth
+    kana = await keep(client, auth, "クラークさんと会う", title="a")
+    hangul = await keep(client, auth, "회의는 금요일", title="b")
+    cyrillic = await keep(client, auth, "Решение о бюджете принято", title="c")
+    for question, wanted in (("ク", kana), ("クラ", kana), ("회", hangul), ("회의", hangul), ("бюдж", cyrillic)):
+        assert await ids(client, auth, q=question) == [wanted["id"]], question
+
+
+async def test_what_fits_best_comes_first_and_of_the_same_the_newest(services: Services, world: World) -> None:
+    auth, long = world.owner.auth, "and many other things that were said on that long day at sea. " * 6
+    texts = {
+        "often": "Ferry timetable: the ferry leaves at nine, the last ferry at ten", "once": f"A ferry, {long}",
+        "begun": "Ferryman wanted", "older": "Ferry tickets", "newer": "Ferry tickets!",
+    }  # fmt: skip
+    made = dict[str, str]()
+    for hours, (name, text) in enumerate(reversed(texts.items())):
+        when = NOW - timedelta(hours=hours if name != "newer" else -1)
+        async with at(services, when) as client:
+            made[name] = (await keep(client, auth, text, title=name))["id"]
+    async with at(services, NOW + timedelta(days=1)) as client:
+        page = await get(client, auth, CAPSULES, q="ferry")
+        found = [hit["id"] for hit in page["items"]]
+        assert found == [made[name] for name in ("often", "newer", "older", "once", "begun")]
+        relevant = [hit["relevance"] for hit in page["items"]]
+        assert relevant == sorted(relevant, reverse=True)
+        assert "<mark>Ferryman</mark>" in page["items"][-1]["snippet"]
+        assert await ids(client, auth, q="ferryman") == [made["begun"]], "not what it begins with"
+
+
+async def test_a_cursor_of_one_list_is_refused_by_another(services: Services, world: World) -> None:
+    async with at(services, NOW) as client:
+        auth = world.owner.auth
+        for number in range(3):
+            await keep(client, auth, f"ferry number {number}")
+        plain = (await get(client, auth, CAPSULES, limit=1))["next_cursor"]
+        literal = (await get(client, auth, CAPSULES, q="ferry", limit=1))["next_cursor"]
+        told = write_cursor((NOW, '[null,null,null,"x",1,1,[1]]'))
+        seen = write_cursor((NOW, "+abc"))
+        for cursor, asked in (
+            (plain, {"q": "ferry"}), (literal, {"q": "ferry number"}), (told, {"q": "ferry"}), (seen, {"q": "ferry"}),
+            (seen, {"q": "ferry", "mode": "hybrid"}), (plain, {"q": "ferry", "mode": "semantic"}),
+        ):  # fmt: skip
+            params = {"cursor": cursor, "limit": 1, **asked}
+            answer = await client.get(CAPSULES, headers=auth, params=params)
+            assert answer.status_code == 422, (asked, answer.text)
+            assert "cursor" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("ranked", [0, 10**9], ids=["windows", "all"])
 @pytest.mark.parametrize("looked_up", [0, 10**9], ids=["newest", "by-rarest"])
 async def test_words_are_found_alike_among_the_newest_and_by_the_rarest_of_them(
-    services: Services, world: World, monkeypatch: pytest.MonkeyPatch, looked_up: int
+    services: Services, world: World, monkeypatch: pytest.MonkeyPatch, looked_up: int, ranked: int
 ) -> None:
     """Common words are looked for in the newest capsules, and where those don't do, by the rarest."""
     monkeypatch.setattr(store, "_LOOKED_UP", looked_up)
+    monkeypatch.setattr(store, "RANKED", ranked)
+    monkeypatch.setattr(capsule_words, "_WINDOW", 4)
     auth, made = world.owner.auth, dict[int, str]()
     long = "harbour " + "a sentence that goes on for long enough to be cut. " * 120 + " pilot"
     for number in range(24):
@@ -175,7 +240,14 @@ async def test_words_are_found_alike_among_the_newest_and_by_the_rarest_of_them(
                 if cursor is None:
                     return pages
 
-        assert await found(q="harbour") == [made[number] for number in range(24) if number % 4 in (1, 2, 3)]
+        harbours = [made[number] for number in range(24) if number % 4 in (1, 2, 3)]
+        assert sorted(await found(q="harbour")) == sorted(harbours), "each once"
+        assert sorted(await found(q="harb")) == sorted(harbours)
+        if ranked:
+            shorter = [made[number] for number in range(24) if number % 4 == 1]
+            assert (await found(q="harbour"))[:6] == shorter, "what says little else"
+        else:
+            assert sorted((await found(q="harbour"))[:4]) == sorted(harbours[:4]), "first of the newest"
         assert await found(q="harbour ferry") == [made[number] for number in range(24) if number % 4 == 2]
         assert await found(q="harbour pilot") == [made[number] for number in range(24) if number % 4 == 3]
         assert await found(q="harbour", tag="even") == [made[number] for number in range(24) if number % 4 == 2]

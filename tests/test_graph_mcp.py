@@ -21,7 +21,7 @@ from conftest import World
 from graphs import FIRST, SECOND
 from keepstone.access import operator, plans
 from keepstone.engine import floors
-from keepstone.memory.graph_recall import MOST_RESULTS, RESULTS
+from keepstone.model.graph import MOST_RESULTS, RESULTS
 from keepstone.model.plan import Plan
 from keepstone.services import Services
 from keepstone.surfaces.mcp.graph import ask
@@ -29,13 +29,13 @@ from keepstone.surfaces.mcp.graph_arguments import BY_TOOL, EXAMPLES, Recall
 from keepstone.surfaces.mcp.graph_tools import GRAPH
 from keepstone.surfaces.rest.graphs import GraphRecallIn
 from live import Live
-from test_mcp import inspector, npx
+from test_mcp import inspector, npx, over_stdio
 
 PAGE = Path(__file__).parent.parent / "docs" / "mcp.md"
 PATH = "/v1/graph/mcp"
 TOOLS = [
-    "memory_recall", "memory_store", "memory_update", "memory_forget", "memory_relate", "memory_neighbors",
-    "graph_list", "graph_create",
+    "memory_recall", "memory_store", "memory_update", "memory_forget", "memory_restore", "memory_relate",
+    "memory_neighbors", "graph_list", "graph_create",
 ]  # fmt: skip
 NODE = "node_" + "a" * 24
 REQUEST = {
@@ -337,8 +337,16 @@ async def through_all_tools(client: Client, word: str) -> None:
     text, gone = await call(client, "memory_forget", id=node, graph_id=graph)
     assert gone["forgotten"] == node
     assert "30 days" in text
+    assert "memory_restore" in text
     _, error = await refused(client, "memory_forget", id=node, graph_id=graph)
     assert error["code"] == "NOT_FOUND"
+    text, back = await call(client, "memory_restore", id=node, graph_id=graph)
+    assert f"{word} login" in text
+    assert (back["node"]["id"], back["node"]["metadata"]) == (node, {"team": "web", "n": None})
+    _, found = await call(client, "memory_recall", query=f"{word} login", graph_id=graph, min_relevance=0)
+    assert node in [one["id"] for one in found["results"]]
+    _, error = await refused(client, "memory_restore", id=node, graph_id=graph)
+    assert error["code"] == "NOT_FOUND", "what is not in the trash"
     _, error = await refused(client, "memory_recall", query=word, graph_id="graph_" + "b" * 24)
     assert error["code"] == "GRAPH_NOT_FOUND"
 
@@ -349,6 +357,17 @@ async def test_the_official_client_does_everything(live: Live, key: str, mode: s
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == TOOLS
         await through_all_tools(client, f"http{mode.replace('-', '')}")
+
+
+async def test_the_official_client_does_everything_over_stdio(live: Live, key: str) -> None:
+    async with over_stdio(live, KEEPSTONE_API_KEY=key) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["conductor_ask", *TOOLS]
+        await through_all_tools(client, "stdio")
+        with pytest.raises(MCPError, match="conductor_ask or memory_recall"):
+            await client.call_tool("memory_burn", {})
+    async with over_stdio(live, KEEPSTONE_URL="http://127.0.0.1:9", KEEPSTONE_API_KEY=key) as client:
+        _, error = await refused(client, "memory_recall", query="anything")
+        assert error["code"] == "unavailable"
 
 
 async def test_nobody_reaches_another_accounts_graphs(live: Live, key: str, others_key: str) -> None:
@@ -362,6 +381,7 @@ async def test_nobody_reaches_another_accounts_graphs(live: Live, key: str, othe
             ("memory_store", {"content": "x"}),
             ("memory_update", {"id": node, "content": "taken"}),
             ("memory_forget", {"id": node}),
+            ("memory_restore", {"id": node}),
             ("memory_relate", {"from_id": node, "to_id": NODE, "edge_type": "x"}),
             ("memory_neighbors", {"id": node}),
         ):

@@ -234,6 +234,7 @@ async def test_what_is_left_out_of_a_change_stays_and_metadata_is_replaced_whole
         (2, "updated", "Walruses sing", {"c": 3}),
         (1, "created", "Walruses sing", {"a": 1, "b": 2}),
     ]
+    assert [one["node_type"] for one in versions] == ["song", "song", "fact", "fact"]
     assert {one["changed_by"] for one in versions} == {world.owner.user.id}
     counted = await rows(database, "SELECT memory_count, size_bytes FROM spaces WHERE memory_count > 0")
     assert counted == [(1, len("Walruses dive deep"))]

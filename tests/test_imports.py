@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 LAYERS = (
     {"__init__", "errors"},
     {"model", "tallies", "link"},
-    {"settings", "throttle", "replies", "home", "footprint", "nesting", "offload", "disk", "machine"},
+    {"settings", "throttle", "replies", "afterwards", "home", "footprint", "nesting", "offload", "disk", "machine"},
     {"observe", "postgres", "providers", "importers"},
     {"store"},
     {"resident"},

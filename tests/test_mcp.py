@@ -135,8 +135,8 @@ async def test_the_official_client_does_everything_over_http(live: Live, key: st
 
 async def test_the_official_client_does_everything_over_stdio(live: Live, key: str) -> None:
     async with over_stdio(live, KEEPSTONE_API_KEY=key) as client:
-        (tool,) = (await client.list_tools()).tools
-        assert tool.description == DESCRIPTION
+        tool = (await client.list_tools()).tools[0]
+        assert (tool.name, tool.description) == (NAME, DESCRIPTION)
         await through_all_modes(client, "stdio")
 
 

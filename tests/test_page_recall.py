@@ -341,6 +341,21 @@ async def test_many_capsules_are_listed_by_month_with_few_rows_in_the_page_and_f
         await expect(rows(page).first).to_contain_text("Hosted login")
 
 
+async def test_below_a_title_stands_what_goes_on_and_never_a_lone_full_stop(chromium: Browser, server: Live) -> None:
+    """A title that was made is the first sentence without its mark."""
+    async with visiting(chromium, server) as visitor:
+        page, api = visitor.page, visitor.api
+        empty(api)
+        keep(api, "The ferry leaves at nine.", title="The ferry leaves at nine")
+        keep(api, "We use Clerk. It costs 25 dollars.", title="We use Clerk")
+        for path in ("/dashboard/recall", "/dashboard/recall?q=leaves+OR"):
+            await visitor.go(path.partition("?")[0])
+            below = rows(page).filter(has_text="ferry").locator("[class*=excerpt]")
+            await expect(below).to_have_text("The ferry leaves at nine.")
+            below = rows(page).filter(has_text="Clerk").locator("[class*=excerpt]")
+            await expect(below).to_have_text("It costs 25 dollars.")
+
+
 async def test_nothing_found_is_not_said_of_a_question_that_waits_for_its_answer(
     chromium: Browser, server: Live
 ) -> None:

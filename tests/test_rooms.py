@@ -529,7 +529,8 @@ async def test_what_is_said_late_stands_where_it_belongs(client: httpx.AsyncClie
     assert (await call(client, auth, "GET", f"/rooms/{room}"))["last_at"] == "2026-05-04T09:30:00Z"
     offset = await say(client, auth, room, "In Berlin.", ts="2026-05-04T11:05:00+02:00")
     assert offset["ts"] == "2026-05-04T09:05:00Z"
-    await say(client, auth, room, "Whenever.", ts="2026-05-04T11:05:00", expect=422)
+    without = await say(client, auth, room, "In UTC.", ts="2026-05-04T11:05:00")
+    assert without["ts"] == "2026-05-04T11:05:00Z"
     await say(client, auth, room, "Whenever.", ts="soon", expect=422)
 
 

@@ -164,8 +164,8 @@ async def opened(services: Services) -> AsyncGenerator[None]:
     async with AsyncExitStack() as stack:
         stack.callback(services.tracer.close)
         shared = (
-            services.db, services.queue, services.traces, services.offload, services.resident, services.working,
-            services.rates,
+            services.db, services.queue, services.traces, services.offload, services.resident, services.found,
+            services.working, services.rates,
         )  # fmt: skip
         for closable in shared:
             if closable is not None:

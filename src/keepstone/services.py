@@ -11,6 +11,7 @@ from weakref import WeakSet
 from argon2 import PasswordHasher
 from jwt import PyJWKClient
 
+from keepstone.afterwards import Afterwards
 from keepstone.disk import Disk
 from keepstone.model.provider import ProviderSettings
 from keepstone.observe.metrics import Metrics
@@ -61,6 +62,7 @@ class Services:
     jwks: PyJWKClient | None
     judge: Judge | None = None
     resident: ResidentSpaces
+    found: Afterwards = field(default_factory=Afterwards)  # what searches showed, and so was used
     views: Snapshots = field(default_factory=Snapshots)  # of all that somebody keeps
     further: tuple[FurtherUpstream, ...] = ()  # for clients that name one of their models
     stored: ProviderSettings = ProviderSettings()  # what was set over the API

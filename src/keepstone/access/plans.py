@@ -23,6 +23,8 @@ from keepstone.store.db import Connection
 
 log = logging.getLogger(__name__)
 
+# Seconds. What is full stays full until somebody deletes something or takes a larger plan: nothing to ask again soon.
+_FULL = 24 * 60 * 60
 _NO_USER = "There is no such user."
 
 
@@ -52,6 +54,7 @@ def quota_exceeded(settings: Settings, room: Capacity, more: int) -> QuotaExceed
         f"This needs {more} bytes and {max(0, allowed - used)} of {allowed} are left: delete something, or take a "
         "larger plan.",
         details={"bytes_used": used, "bytes_needed": more, "quota_bytes": allowed},
+        retry_after=_FULL,
         upgrade_url=settings.pricing_url,
     )
 

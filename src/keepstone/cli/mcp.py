@@ -1,4 +1,5 @@
-"""MCP over standard input and output: passes each call on to a server, which does the work and checks the key.
+"""MCP over standard input and output: the tools of both addresses, each call passed on to a server, which does the work
+and checks the key.
 
 Keeps nothing and needs no database. Whatever happens to the server, this stays alive and says what to do; standard
 output belongs to the protocol, everything else goes to standard error.
@@ -18,11 +19,15 @@ from keepstone.errors import Misconfigured
 from keepstone.importers.text import fields
 from keepstone.observe.logs import configure_logs
 from keepstone.settings import Settings, read_settings
-from keepstone.surfaces.mcp.answer import failure
+from keepstone.surfaces.mcp.answer import failure, together
+from keepstone.surfaces.mcp.graph_tools import GRAPH
 from keepstone.surfaces.mcp.protocol import make_server
-from keepstone.surfaces.mcp.tool import CONDUCTOR, NAME
+from keepstone.surfaces.mcp.tool import CONDUCTOR
 
 _TIMEOUT = httpx2.Timeout(120, connect=5)
+_OFFERS = {"/v1/mcp": CONDUCTOR, "/v1/graph/mcp": GRAPH}
+# Where each tool is called: a program that starts a command has one for all of them.
+_PATHS = {name: path for path, offer in _OFFERS.items() for name in offer.tools}
 
 
 app = typer.Typer()
@@ -44,25 +49,27 @@ async def _serve(settings: Settings) -> None:
     address = address_of(settings)
     async with httpx2.AsyncClient(timeout=_TIMEOUT, trust_env=not is_local(address)) as client:
 
-        async def call(_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-            return await _pass_on(client, settings, address, arguments)
+        async def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            return await _pass_on(client, settings, address, name, arguments)
 
-        server = make_server(CONDUCTOR, call)
+        server = make_server(together(*_OFFERS.values()), call)
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 async def _pass_on(
-    client: httpx2.AsyncClient, settings: Settings, address: str, arguments: dict[str, Any]
+    client: httpx2.AsyncClient, settings: Settings, address: str, name: str, arguments: dict[str, Any]
 ) -> dict[str, Any]:
     try:
         key = key_of(settings)
     except Misconfigured as fault:
         return failure(fault.code, fault.message, "Tell the user.")
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": NAME, "arguments": arguments}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
     try:
         answer = await client.post(
-            f"{address}/v1/mcp", json=message, headers={"Authorization": f"Bearer {key}", "Accept": "application/json"}
+            f"{address}{_PATHS[name]}",
+            json=message,
+            headers={"Authorization": f"Bearer {key}", "Accept": "application/json"},
         )
         body = fields(answer.json())
     except httpx2.TransportError:

@@ -7,7 +7,7 @@ few that people use for each other. In doubt both are kept.
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from keepstone.engine.language.calendar import ENGLISH_MONTHS
@@ -122,3 +122,28 @@ def _signs(text: str) -> Iterator[str]:
         kind = unicodedata.category(sign[0])
         if sign.isascii() or kind in {"Sc", "Sm", "So", "Mc"} or (kind == "Mn" and not "\ufe00" <= sign <= "\ufe0f"):
             yield sign
+
+
+class Said:
+    """Statements that were made, to be asked whether another says anything that none of them does."""
+
+    def __init__(self, statements: Iterable[str] = ()) -> None:
+        self._hashes: set[bytes] = set()
+        self._by_words: dict[tuple[str, ...], list[str]] = {}
+        self.add(statements)
+
+    def add(self, statements: Iterable[str]) -> None:
+        for text in statements:
+            self._hashes.add(content_hash(text))
+            self._by_words.setdefault(_bag(text), []).append(text)
+
+    def says(self, text: str) -> bool:
+        # Those that are the same have the same words: no others have to be compared.
+        return content_hash(text) in self._hashes or any(
+            superfluous(text, old) for old in self._by_words.get(_bag(text), ())
+        )
+
+
+def _bag(text: str) -> tuple[str, ...]:
+    spelled = _spelled(text)
+    return tuple(sorted(word.stem for word in _words(spelled, guess(spelled))))

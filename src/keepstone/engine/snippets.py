@@ -6,17 +6,25 @@ What comes out is HTML text: everything is escaped but the marks.
 import html
 from bisect import bisect_left
 
-from keepstone.engine.terms import Word, terms, words
+from keepstone.engine.terms import Word, asked_words, terms, words
 
 LENGTH = 240
 _LONGEST_SEARCHED = 20_000  # characters: what is looked at of a text that was not cut before
 
 
-def snippet(text: str, question: str, length: int = LENGTH) -> str:
-    """Where most of the question's different words stand close together; the beginning when none does."""
+def snippet(text: str, question: str, length: int = LENGTH, *, begun: bool = False) -> str:
+    """Where most of the question's different words stand close together; the beginning when none does. `begun`: what
+    begins with a word of the question is marked, too.
+    """
     text = text[:_LONGEST_SEARCHED]
-    wanted = set(terms(question))
-    matching = [word for word in words(text) if word.term in wanted]
+    if begun:
+        asked = asked_words(question)
+        matching = [
+            word for word in words(text) if any(one.met_by(word.term, text[word.start : word.end]) for one in asked)
+        ]
+    else:
+        wanted = set(terms(question))
+        matching = [word for word in words(text) if word.term in wanted]
     start = _best_start(matching, length)
     begin, end = _whole_words(text, start, start + length)
     parts: list[str] = []

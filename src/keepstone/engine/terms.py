@@ -54,6 +54,18 @@ class Word:
     term: str
 
 
+@dataclass(frozen=True, slots=True)
+class AskedWord:
+    """A term that is looked for, and what a word may begin with instead, if any may."""
+
+    term: str
+    beginning: str | None
+
+    def met_by(self, term: str, raw: str) -> bool:
+        """Whether a word of a text is it, or begins so."""
+        return term == self.term or (self.beginning is not None and _fold(raw.casefold()).startswith(self.beginning))
+
+
 def terms(text: str, language: str | None = None) -> list[str]:
     """The terms of a text in its order, with repeats. Stop words only where there is nothing else."""
     raw_tokens = tokens(text)
@@ -64,6 +76,31 @@ def terms(text: str, language: str | None = None) -> list[str]:
     if kept:
         return kept
     return [term for raw in raw_tokens for term in _spoken(raw, language)]
+
+
+def asked_words(text: str) -> list[AskedWord]:
+    """What somebody looks for: its terms in their order, each once, and with what other words may begin."""
+    raw_tokens = tokens(text)
+    language = guess_from(raw_tokens)
+    wanted = set(terms(text, language))
+    asked: dict[str, AskedWord] = {}
+    for raw in raw_tokens:
+        spoken = [term for term in _spoken(raw, language) if term in wanted]
+        for term in spoken:
+            beginning = _beginning(raw) if len(spoken) == 1 else None
+            if term not in asked or asked[term].beginning is None:
+                asked[term] = AskedWord(term, beginning)
+    return list(asked.values())
+
+
+def _beginning(raw: str) -> str | None:
+    """What a word that somebody has begun to write begins with. Of few letters too much does; of a script without
+    spaces one letter does, unless it is in the index by itself.
+    """
+    folded = _fold(unicodedata.normalize("NFKC", raw).casefold())
+    if DENSE.match(raw):
+        return folded if len(raw) == 1 and not HAN.match(raw) else None
+    return folded[:LONGEST_TOKEN] if len(folded) >= _BEGUN and folded.isalpha() else None
 
 
 def words(text: str, language: str | None = None) -> list[Word]:
@@ -80,6 +117,7 @@ def words(text: str, language: str | None = None) -> list[Word]:
     return placed
 
 
+_BEGUN = 3  # letters of a word from which on others may begin so
 _PLAIN = re.compile(r"[a-z]+")
 
 

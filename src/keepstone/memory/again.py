@@ -36,12 +36,9 @@ async def add_to(
         added["metadata"] = told
     columns: dict[str, Any] = {"tags": [*known.tags, *tags], "type": added.get(type_name, known.type)}
     columns["metadata"] = known.metadata | told
-    if (source := _source(new)) and source not in _sources(known):
-        added["source"] = source
-        if _source(known):
-            columns["metadata"] |= {SOURCES: [*_sources(known)[1:], source][-_MOST_SOURCES:]}
-        else:
-            columns |= {"source_chat_id": new.source_chat_id, "source_message_id": new.source_message_id}
+    if where := with_sources(replace(known, metadata=columns["metadata"]), new, further=False):
+        added["source"] = _source(new)
+        columns |= where
     if not added:
         return known, {}
     after = kind.complete(replace(known, **columns, updated_at=services.clock()))
@@ -50,6 +47,24 @@ async def add_to(
         conn, services, principal, kind, known, Prepared(after, None), fields=",".join(sorted(added))
     )
     return written, added
+
+
+def with_sources(known: MemoryT, new: Memory, *, further: bool = True) -> dict[str, Any]:
+    """The columns that say where it is from, if it is also from where the other is; nothing if that is known.
+    `further`: also from where else the other is from.
+    """
+    first, *later = _sources(known)
+    for source in _sources(new) if further else [_source(new)]:
+        if source and not first:
+            first = source
+        elif source and source not in (first, *later):
+            later.append(source)
+    columns: dict[str, Any] = {}
+    if first != _source(known):
+        columns = {"source_chat_id": first.get("chat_id"), "source_message_id": first.get("message_id")}
+    if later != _sources(known)[1:]:
+        columns["metadata"] = known.metadata | {SOURCES: later[-_MOST_SOURCES:]}
+    return columns
 
 
 def told_as(added: dict[str, Any]) -> str:
@@ -64,6 +79,11 @@ def _source(memory: Memory) -> dict[str, str]:
 
 def _sources(memory: Memory) -> list[dict[str, str]]:
     """The first, then those that came later; whatever else somebody put there is none."""
+    return [_source(memory), *sources_in(memory)]
+
+
+def sources_in(memory: Memory) -> list[dict[str, str]]:
+    """Those that stand in its metadata."""
     later = memory.metadata.get(SOURCES)
     listed = cast("list[Any]", later) if isinstance(later, list) else []
-    return [_source(memory), *(source for source in listed if isinstance(source, dict))]
+    return [source for source in listed if isinstance(source, dict)]

@@ -4,18 +4,20 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_user
+from keepstone.engine.joining import joined
 from keepstone.errors import Invalid, NotFound
 from keepstone.memory import shelf
+from keepstone.memory.again import SOURCES, sources_in, with_sources
 from keepstone.memory.capsules import CAPSULES, State, changed, check_capsule, hold_vault, look_into_vault, page_of
 from keepstone.memory.kinds import Prepared, Written
 from keepstone.memory.projects import require_project
 from keepstone.model.capsule import Capsule
-from keepstone.model.ids import new_id
+from keepstone.model.ids import is_id, new_id
 from keepstone.model.memory import Version, restorable
 from keepstone.model.page import PageRequest, read_cursor
 from keepstone.model.principal import Principal
@@ -27,7 +29,8 @@ from keepstone.store.db import Connection
 FORMAT = "keepstone-archive"
 FORMAT_VERSION = 1
 _PAGE = 100
-_SEPARATOR = "\n\n---\n\n"
+_COLUMNS = {"content_md": "content", "kind": "type"}
+MERGED = "merged"  # in the metadata: what those that were merged into it say otherwise, by their ids
 
 
 async def merge(services: Services, principal: Principal, ids: Sequence[str], into: str) -> Capsule:
@@ -42,8 +45,8 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
         if len(parts) <= len(others):
             raise NotFound("There is no such capsule.")
         now = services.clock()
-        joined = replace(_joined(parts[into], [parts[name] for name in others]), updated_at=now)
-        prepared = await shelf.prepare(services, CAPSULES, joined)
+        merged = await _merged(services, parts[into], [parts[name] for name in others])
+        prepared = await shelf.prepare(services, CAPSULES, replace(merged, updated_at=now))
         async with services.db.transaction(account_scope(principal)) as conn:
             await hold_vault(conn, principal)
             if await memories.by_ids(conn, store.SHAPE, [into, *others]) != parts:
@@ -54,14 +57,33 @@ async def merge(services: Services, principal: Principal, ids: Sequence[str], in
         return merged
 
 
-def _joined(target: Capsule, parts: Sequence[Capsule]) -> Capsule:
-    """With what the others say and it does not, and all their tags."""
-    content = target.content
+async def _merged(services: Services, target: Capsule, parts: Sequence[Capsule]) -> Capsule:
+    """With what the others say and it does not, all their tags, their metadata, and where they are from. Where metadata
+    differ, its own stay, and what another says stands under that one's id in `merged`.
+    """
+    texts = [part.content for part in parts]
+    size = len(target.content) + sum(map(len, texts))
+    content = await services.offload.run(size, joined, target.content, texts)
+    merged, otherwise = target, _otherwise(target)
     for part in parts:
-        if part.content.strip() not in content:
-            content += _SEPARATOR + part.content
+        ours = {name for name, known in ((MERGED, _otherwise(part)), (SOURCES, sources_in(part))) if known}
+        told = {name: value for name, value in part.metadata.items() if name not in ours}
+        differing = {name: value for name, value in told.items() if merged.metadata.get(name, value) != value}
+        otherwise |= _otherwise(part) | ({part.id: differing} if differing else {})
+        merged = replace(merged, metadata=told | merged.metadata)
+        merged = replace(merged, **with_sources(merged, part))
+    metadata = merged.metadata
+    if otherwise and (MERGED not in metadata or _otherwise(merged)):
+        metadata = metadata | {MERGED: otherwise}
     tags = [tag for capsule in (target, *parts) for tag in capsule.tags]
-    return changed(target, {"content_md": content, "tags": tags})
+    return changed(merged, {"content_md": content, "tags": tags, "metadata": metadata})
+
+
+def _otherwise(capsule: Capsule) -> dict[str, Any]:
+    """What was noted of those that were merged into it; whatever else somebody put there is none of it."""
+    noted = capsule.metadata.get(MERGED)
+    said = cast("dict[str, Any]", noted) if isinstance(noted, dict) else {}
+    return dict(said) if all(is_id("cap", name) for name in said) else {}
 
 
 async def export(services: Services, principal: Principal) -> AsyncGenerator[str]:
@@ -185,7 +207,8 @@ def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
         **{name: at for name, at in (("deleted_at", capsule.deleted_at), ("cold_at", capsule.cold_at)) if at},
         "history": [
             {"version": version.version, "change": version.change, "title": version.title,
-             "content_md": version.content, "tags": version.tags, "metadata": version.metadata,
+             "content_md": version.content, "kind": version.type, "project_id": version.project_id,
+             "tags": version.tags, "metadata": version.metadata,
              "changed_by": version.changed_by, "changed_at": version.changed_at}
             for version in versions
         ],
@@ -193,9 +216,9 @@ def _archived(capsule: Capsule, versions: Sequence[Version]) -> dict[str, Any]:
 
 
 def _with_history(given: dict[str, Any]) -> tuple[Capsule, list[Version]]:
-    versions = [_version(version) for version in given["history"]]
     capsule = _capsule(given)
-    earlier = sum(version.text_bytes for version in versions if version.version < capsule.version)
+    versions = [_version(version, capsule) for version in given["history"]]
+    earlier = sum(version.written_bytes for version in versions if version.version < capsule.version)
     return replace(capsule, version_bytes=earlier), versions
 
 
@@ -210,8 +233,12 @@ def _capsule(given: dict[str, Any]) -> Capsule:
     )  # fmt: skip
 
 
-def _version(given: dict[str, Any]) -> Version:
-    return Version(**{"content" if name == "content_md" else name: value for name, value in given.items()})
+def _version(given: dict[str, Any], capsule: Capsule) -> Version:
+    """Archives of earlier servers don't say of what kind and in which project it was: as now."""
+    said = {_COLUMNS.get(name, name): value for name, value in given.items()}
+    if said.get("type") is None:
+        said |= {"type": capsule.type, "project_id": capsule.project_id}
+    return Version(**said)
 
 
 def _json(value: Any) -> str:

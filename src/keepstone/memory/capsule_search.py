@@ -7,29 +7,24 @@ from functools import partial
 from typing import Literal
 
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.access.require import require_user
 from keepstone.engine import floors, lookup, second_look, traced
-from keepstone.engine.bm25 import full_match, idf
 from keepstone.engine.embed import FirstVector
 from keepstone.engine.gathered import CANDIDATES, NOTES, SEVERAL_NOTES, SearchPlace, Style
 from keepstone.engine.question import Question
 from keepstone.engine.search import Matches
 from keepstone.engine.snippets import snippet
-from keepstone.engine.terms import terms
-from keepstone.errors import NotFound
 from keepstone.memory import filtered
+from keepstone.memory.capsule_words import begun_by_words, by_words, survey_vault
 from keepstone.memory.filtered import remembered
-from keepstone.memory.projects import require_project
 from keepstone.model.capsule import FoundCapsule, Similar
-from keepstone.model.page import Page, PageRequest
+from keepstone.model.page import Page, PageRequest, RankedPage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import candidates, memories, projects
 from keepstone.store import capsules as store
+from keepstone.store import memories
 from keepstone.store.db import Connection, enter
 
 Mode = Literal["literal", "semantic", "hybrid"]
-NO_PROJECT = "none"  # in the place of a project's id: what is in none
 LIKELY_DUPLICATE = 0.85  # cosine
 RELATED = 5
 _SHOWN_SIMILAR = 5
@@ -49,23 +44,47 @@ async def find(
     services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest,
     min_relevance: float | None = None,
 ) -> Results:  # fmt: skip
-    """Literal: every word of it, the newest first, page by page. Semantic and hybrid: the best that are relevant
-    enough, on one page.
+    """What is found, the best first, page by page; and it counts as used."""
+    return _found(services, principal, await _find(services, principal, text, mode, wanted, page, min_relevance))
+
+
+async def _find(
+    services: Services, principal: Principal, text: str, mode: Mode, wanted: store.CapsuleFilter, page: PageRequest,
+    min_relevance: float | None,
+) -> Results:  # fmt: skip
+    """Literal: every word of it, or words that begin so. Semantic and hybrid: what is relevant enough, as far as it is
+    ranked.
     """
-    if mode == "literal":
-        return Results(page=await _literal(services, principal, text, wanted, page))
+    # A list that was begun by words, since nothing could be found by meaning then, goes on so.
+    if mode == "literal" or begun_by_words(page):
+        degraded = None if mode == "literal" else "literal"
+        return Results(page=await by_words(services, principal, text, wanted, page), degraded=degraded)
+    ranked = RankedPage.of(page, services.clock())
     style = Style(talk=False, words=mode == "hybrid", several=True)
     floor = floors.SEARCH if min_relevance is None else min_relevance
-    found = await _by_meaning(services, principal, text, wanted, page.limit, style, floor)
+    found = await _by_meaning(services, principal, text, wanted, ranked.deep, style, floor)
     degraded = "literal" if found.degraded else None
     if degraded:
-        every_word = await _literal(services, principal, text, wanted, page)
-        if every_word.items or page.after is not None:
+        every_word = await by_words(services, principal, text, wanted, page) if page.after is None else None
+        if every_word is not None and every_word.items:
             return Results(page=every_word, degraded=degraded, trace_id=found.hand_out(every_word.items))
         # A question in whole sentences: some of its words have to do.
-        found = await _by_meaning(services, principal, text, wanted, page.limit, NOTES, min_relevance or 0.0)
-    trace_id = found.hand_out(found.capsules)
-    return Results(page=Page(items=found.capsules, next_cursor=None), degraded=degraded, trace_id=trace_id)
+        found = await _by_meaning(services, principal, text, wanted, ranked.deep, NOTES, min_relevance or 0.0)
+    shown = ranked.cut(found.capsules, lambda hit: (hit.capsule.created_at, hit.capsule.id))
+    return Results(page=shown, degraded=degraded, trace_id=found.hand_out(shown.items))
+
+
+def _found(services: Services, principal: Principal, results: Results) -> Results:
+    """What is shown was used; that is put down after the answer. The cold tier takes what nobody reads or finds."""
+    if results.page.items:
+        space = results.page.items[0].capsule.space
+
+        async def write(ids: list[str]) -> None:
+            async with services.db.transaction(space_scope(principal, space)) as conn:
+                await memories.touch(conn, ids)
+
+        services.found.note((principal.account, space), [hit.capsule.id for hit in results.page.items], write)
+    return results
 
 
 async def related(
@@ -151,7 +170,7 @@ async def _by_meaning(
 async def _survey(services: Services, principal: Principal, wanted: store.CapsuleFilter) -> SearchPlace:
     """The caller's vault, and which of its capsules are meant."""
     async with services.db.transaction(account_scope(principal)) as conn:
-        space, size, wanted = await _vault(conn, principal, wanted)
+        space, size, wanted = await survey_vault(conn, principal, wanted)
         place = SearchPlace(scope=space_scope(principal, space), size=size)
         if wanted.anything:
             return place
@@ -164,52 +183,3 @@ async def _survey(services: Services, principal: Principal, wanted: store.Capsul
         )  # fmt: skip
         # All that are meant are looked at, however many they are.
         return await lookup.narrowed(place, partial(passing.passages_of, conn), passing.passes, few=filtered.MOST)
-
-
-async def meant(conn: Connection, principal: Principal, wanted: store.CapsuleFilter) -> store.CapsuleFilter:
-    """With `NO_PROJECT` those that are in none of the caller's projects. A project that they are not in is refused."""
-    if wanted.project_id == NO_PROJECT:
-        own = await projects.ids_of(conn, require_user(principal))
-        return replace(wanted, project_id=None, outside=tuple(own))
-    await require_project(conn, principal, wanted.project_id)
-    return wanted
-
-
-async def _vault(
-    conn: Connection, principal: Principal, wanted: store.CapsuleFilter
-) -> tuple[int, candidates.Survey, store.CapsuleFilter]:
-    """The number of the caller's vault, how large it is, and which capsules of it are meant."""
-    user_id = require_user(principal)
-    wanted = await meant(conn, principal, wanted)
-    vault = await candidates.find_and_survey(conn, kind="vault", name=user_id, owner=user_id)
-    if vault is None:
-        raise NotFound("There is no such user.")
-    return *vault, wanted
-
-
-async def _literal(
-    services: Services, principal: Principal, text: str, wanted: store.CapsuleFilter, page: PageRequest
-) -> Page[FoundCapsule]:
-    asked = list(dict.fromkeys(terms(text)))
-    async with services.db.transaction(account_scope(principal)) as conn:
-        space, size, wanted = await _vault(conn, principal, wanted)
-        await enter(conn, space_scope(principal, space))
-        frequencies = await candidates.document_frequencies(conn, [space], asked)
-        if not asked or len(frequencies) < len(asked):
-            return Page(items=[], next_cursor=None)
-        matched = await store.with_all_terms(conn, space, wanted, page, frequencies, size.passages)
-        capsules = await store.page(conn, space, wanted, page, ids=list(matched))
-        best = [matched[capsule.id] for capsule in capsules.items]
-        windows = {number: row.text for number, row in (await candidates.read(conn, [space], best)).items()}
-        weights = {term: float(idf(n, size.passages)) for term, n in frequencies.items()}
-        scores = await candidates.scores(conn, [space], weights, best, average=size.average)
-    full = full_match(frequencies, size.passages)
-    shown = [
-        FoundCapsule(
-            capsule=capsule,
-            relevance=round(min(1.0, scores.get(matched[capsule.id], 0.0) / full), 4),
-            snippet=snippet(windows.get(matched[capsule.id], capsule.content_md), text),
-        )
-        for capsule in capsules.items
-    ]
-    return Page(items=shown, next_cursor=capsules.next_cursor)

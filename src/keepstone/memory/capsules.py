@@ -5,7 +5,6 @@ Looking for them is in `capsule_search`, the views over all of them in `capsule_
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,7 +24,8 @@ from keepstone.engine.titles import title_by_model
 from keepstone.errors import TooLarge
 from keepstone.memory import shelf
 from keepstone.memory.again import add_to
-from keepstone.memory.capsule_search import meant, similar_to
+from keepstone.memory.capsule_search import similar_to
+from keepstone.memory.capsule_words import meant
 from keepstone.memory.kinds import Kind
 from keepstone.memory.projects import require_project
 from keepstone.memory.shelf import Finder
@@ -39,7 +39,7 @@ from keepstone.model.capsule import (
     Similar,
     size_of,
 )
-from keepstone.model.memory import Version, restorable_since
+from keepstone.model.memory import Version, json_bytes, restorable_since
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -100,7 +100,7 @@ async def get(services: Services, principal: Principal, capsule_id: str) -> Caps
     async with services.db.transaction(account_scope(principal)) as conn:
         [kept] = await _finder(principal, capsule_id)(conn)
         capsule = CAPSULES.live(kept)
-        await memories.touch(conn, capsule.id)
+        await memories.touch(conn, [capsule.id])
     return capsule
 
 
@@ -234,7 +234,7 @@ async def page_of(
 
 
 def check_capsule(title: str, content_md: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> None:
-    size = sum(len(text.encode()) for text in (title, content_md, *tags, json.dumps(metadata)))
+    size = sum(len(text.encode()) for text in (title, content_md, *tags)) + json_bytes(metadata)
     if size > LARGEST:
         raise TooLarge(
             f"A capsule holds at most 1 MB and this one has {size} bytes: split it, or leave something out.",
@@ -268,20 +268,23 @@ def enough(oldest: Sequence[Capsule], excess: int) -> list[Capsule]:
     return chosen if excess <= 0 else []
 
 
-async def _make_room(conn: Connection, services: Services, principal: Principal, capsule: Capsule, more: int) -> None:
-    """Refuse what the plan has no room for; or, if its user wishes so, move what was not read for longest to the cold
-    tier. The vault is held, so two that come at once can't both take the last byte.
+async def _make_room(
+    conn: Connection, services: Services, principal: Principal, capsule: Capsule, more: int
+) -> Capsule:  # fmt: skip
+    """Refuse what the plan has no room for; or, if its user wishes so, move what was not read or found for longest to
+    the cold tier, and note it on what comes. The vault is held, so two that come at once can't both take the last byte.
     """
     room = await room_of(conn, require_user(principal))
     excess = 0 if room.allowed is None else room.used + more - room.allowed
     if excess <= 0:
-        return
+        return capsule
     if room.cold_tier and more <= (room.allowed or 0):
+        await memories.touch(conn, services.found.take((principal.account, capsule.space)))
         oldest = await store.least_read(conn, capsule.space, limit=_PUSHED_OUT)
         cooled = [old.id for old in enough([old for old in oldest if old.id != capsule.id], excess)]
         if cooled:
             await shelf.put_away(conn, principal, CAPSULES, cooled, "cooled", cold_at=services.clock())
-            return
+            return replace(capsule, moved_to_cold=(*capsule.moved_to_cold, *cooled))
     raise quota_exceeded(services.settings, room, more)
 
 

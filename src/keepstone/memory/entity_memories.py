@@ -31,11 +31,19 @@ from keepstone.store import entities, memories, spaces
 from keepstone.store import entity_memories as store
 from keepstone.store.db import Connection, enter
 
+
+async def _make_room(
+    conn: Connection, services: Services, principal: Principal, memory: EntityMemory, more: int
+) -> EntityMemory:  # fmt: skip
+    await require_room(conn, services, principal, more)
+    return memory
+
+
 # The same may be kept word for word as often as it is said.
 ENTITY_MEMORIES = Kind(
     shape=store.SHAPE, noun="memory", prefix="mem", missing="There is no such memory here.", text_field="text",
     unique=False, included=0,
-    make_room=lambda conn, services, principal, _, more: require_room(conn, services, principal, more),
+    make_room=_make_room,
 )  # fmt: skip
 _READ_AT_ONCE = 32  # found by meaning as soon as they are acknowledged; the rest a moment later
 _AT_A_TIME = 1_000

@@ -58,7 +58,7 @@ async def _put_right(conn: Connection, services: Services, account: int, kind: K
     """A memory that somebody else made gets back the newest text that is left, as another version."""
     memory = require_found(await memories.get(conn, kind.shape, memory_id), kind.missing)
     [last] = await memories.versions(conn, Version, memory_id, limit=1)
-    text = {name: getattr(last, name) for name in ("title", "content", "summary", "tags", "metadata")}
+    text = {name: getattr(last, name) for name in ("title", "content", "summary", "type", "tags", "metadata")}
     versions = {"version": memory.version + 1, "version_bytes": await memories.bytes_of_versions(conn, memory_id)}
     after = replace(memory, **text, **versions, updated_at=services.clock())
     prepared = await shelf.prepare(services, kind, after, embed=False)

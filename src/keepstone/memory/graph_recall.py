@@ -12,7 +12,7 @@ from keepstone.errors import NotFound
 from keepstone.memory import shelf
 from keepstone.memory.filtered import remembered
 from keepstone.memory.graphs import find_graph
-from keepstone.model.graph import Graph, Node, NodeFilter, Query
+from keepstone.model.graph import RESULTS, Graph, Node, NodeFilter, Query
 from keepstone.model.ids import new_id
 from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
@@ -20,7 +20,6 @@ from keepstone.services import Services
 from keepstone.store import candidates, memories
 from keepstone.store import graphs as store
 
-RESULTS, MOST_RESULTS = 10, 100
 COUNTED = 200  # candidates at least, among which those that are relevant are counted
 
 

@@ -2,7 +2,6 @@
 `shelf`; each kind is declared by the module that its users call.
 """
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,7 +12,7 @@ from keepstone.engine.embed import FirstVector
 from keepstone.engine.quotation import own_words
 from keepstone.errors import Invalid, Malformed, NotFound
 from keepstone.model import ids
-from keepstone.model.memory import LARGEST, LARGEST_METADATA, Memory, MemoryT
+from keepstone.model.memory import LARGEST, LARGEST_METADATA, MemoryT, json_bytes
 from keepstone.model.message import NewPassage
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -26,13 +25,9 @@ _VERBS = {
 }  # fmt: skip
 
 
-def json_bytes(value: Mapping[str, Any]) -> int:
-    """What it takes, written down; nothing for nothing."""
-    return len(json.dumps(value, ensure_ascii=False).encode()) if value else 0
-
-
-async def _unlimited(conn: Connection, services: Services, principal: Principal, memory: Memory, more: int) -> None:
+async def _unlimited(_: Connection, _services: Services, _principal: Principal, memory: MemoryT, _more: int) -> MemoryT:
     """Nothing is counted against a plan."""
+    return memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +49,8 @@ class Kind(Generic[MemoryT]):
     size: Callable[[MemoryT], int] = lambda memory: len(memory.content.encode())
     included: int | None = None  # bytes of metadata and versions that its size stands for; None: those don't count
     found_in: Callable[[MemoryT], int] = lambda memory: memory.space  # the space of its passages
-    make_room: Callable[[Connection, Services, Principal, MemoryT, int], Awaitable[None]] = _unlimited
+    # Refuses what there is no room for; else gives it back, with what had to make room for it.
+    make_room: Callable[[Connection, Services, Principal, MemoryT, int], Awaitable[MemoryT]] = _unlimited
 
     def new(self, at: datetime, **fields: Any) -> MemoryT:
         """One that is made now."""

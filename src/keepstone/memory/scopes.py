@@ -28,8 +28,8 @@ from keepstone.engine.terms import terms
 from keepstone.engine.weigh import AnswerPlaces, Said, weigh
 from keepstone.errors import Invalid
 from keepstone.memory import scope_traces
-from keepstone.memory.kinds import json_bytes
 from keepstone.memory.shelf import add_indexing, schedule_indexing
+from keepstone.model.memory import json_bytes
 from keepstone.model.message import KeptMessage, Message, NewPassage, check_said
 from keepstone.model.principal import Principal
 from keepstone.observe.tracing import name_trace

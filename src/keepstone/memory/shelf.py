@@ -81,11 +81,11 @@ async def keep(
 ) -> MemoryT:  # fmt: skip
     """Store something new; refused when there is no room for it."""
     services.disk.require_room()
-    await kind.make_room(conn, services, principal, new.memory, new.memory.kept_bytes)
+    kept = await kind.make_room(conn, services, principal, new.memory, new.memory.kept_bytes)
     async with conn.pipeline():
         await memories.insert(conn, kind.shape, new.memory)
         await _follow(conn, services, principal, kind, [Written("created", None, new)], **details)
-    return new.memory
+    return kept
 
 
 async def rewrite(
@@ -93,7 +93,7 @@ async def rewrite(
     after: Prepared[MemoryT], change: str = "updated", **details: str,
 ) -> MemoryT:  # fmt: skip
     """Another version of it; refused when there is no room for it, or when it would be the same as another."""
-    grown = before.version_bytes + before.text_bytes
+    grown = before.version_bytes + before.written_bytes
     memory = kind.weighed(replace(after.memory, version=before.version + 1, version_bytes=grown))
     another = (
         not before.live
@@ -107,7 +107,7 @@ async def rewrite(
             raise Conflict(f"Then it would be the same as {twin.id}: change or delete that one instead.")
     growth = memory.kept_bytes - (before.kept_bytes if before.live else 0)
     if growth > 0:
-        await kind.make_room(conn, services, principal, memory, growth)
+        memory = await kind.make_room(conn, services, principal, memory, growth)
     await memories.update(conn, before, memory)
     written = Written(change, before, Prepared(memory, after.passages, after.first))
     await settle(conn, services, principal, kind, [written], **details)

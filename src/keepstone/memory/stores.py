@@ -317,7 +317,7 @@ async def _keep(place: _Place, made: _Put) -> Item:
     else:
         prepared = prepared.moved(
             id=known.id, space=known.space, user_id=known.user_id, version=known.version + 1,
-            version_bytes=known.version_bytes + known.text_bytes,
+            version_bytes=known.version_bytes + known.written_bytes,
         )  # fmt: skip
     born = known.created_at if known and (live or made.change) else now
     item = ITEMS.weighed(replace(

@@ -13,9 +13,12 @@ LARGEST_CONTENT = 800 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capsule(Memory):
-    """`project_name` is that of its project, as long as that is there and its owner is in it; else it is in none."""
+    """`project_name` is that of its project, as long as that is there and its owner is in it; else it is in none.
+    `moved_to_cold` are those that had to make room for it when it was just written, and no column.
+    """
 
     project_name: str | None = None
+    moved_to_cold: tuple[str, ...] = ()
 
     @property
     def project(self) -> dict[str, str] | None:

@@ -7,6 +7,7 @@ from typing import Any
 from keepstone.model.memory import Memory
 
 SUPERSEDES = "supersedes"
+RESULTS, MOST_RESULTS = 10, 100  # of a recall: unless asked otherwise, and at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

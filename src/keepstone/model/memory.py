@@ -2,6 +2,8 @@
 names that its own users know, and adds no column.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -61,9 +63,9 @@ class Memory:
         return self.deleted_at is None and self.cold_at is None
 
     @property
-    def text_bytes(self) -> int:
+    def written_bytes(self) -> int:
         """What one version of it takes."""
-        return len(self.title.encode()) + len(self.content.encode())
+        return bytes_of(self)
 
 
 MemoryT = TypeVar("MemoryT", bound=Memory)
@@ -72,6 +74,16 @@ MemoryT = TypeVar("MemoryT", bound=Memory)
 def restorable_since(now: datetime) -> datetime:
     """What was put away then or later can be brought back; what was before is gone, also while it is still there."""
     return now - timedelta(days=TRASH_DAYS)
+
+
+def json_bytes(value: Mapping[str, Any]) -> int:
+    """What it takes, written down; nothing for nothing."""
+    return len(json.dumps(value, ensure_ascii=False).encode()) if value else 0
+
+
+def bytes_of(written: "Memory | Version") -> int:
+    """Of title, text and metadata."""
+    return len(written.title.encode()) + len(written.content.encode()) + json_bytes(written.metadata)
 
 
 def restorable(since: datetime | None, now: datetime) -> bool:
@@ -95,11 +107,13 @@ class Version:
     title: str
     content: str
     summary: str | None = None
+    type: str = ""
+    project_id: str | None = None
     tags: list[str]
     metadata: dict[str, Any]
     changed_by: str | None
     changed_at: datetime
 
     @property
-    def text_bytes(self) -> int:
-        return len(self.title.encode()) + len(self.content.encode())
+    def written_bytes(self) -> int:
+        return bytes_of(self)

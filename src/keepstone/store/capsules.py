@@ -1,12 +1,9 @@
 """What is asked of capsules alone: by tag, kind, project and date; their vault, tags and timeline."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, LiteralString
-
-from psycopg import sql
 
 from keepstone.model.capsule import Capsule
 from keepstone.model.page import Page, PageRequest
@@ -22,8 +19,7 @@ SHAPE = memories.Shape(
               AND EXISTS (SELECT 1 FROM members i
                            WHERE i.account = m.account AND i.space = project.space AND i.user_id = s.owner)""",
 )  # fmt: skip
-_LOOKED_UP = 3  # capsules are read through in the time in which one is looked up by a term
-_LIVE: LiteralString = f"""
+LIVE_CAPSULES: LiteralString = f"""
     m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
 """
 
@@ -44,7 +40,7 @@ class CapsuleFilter:
         return self == CapsuleFilter()
 
 
-_WANTED: LiteralString = """
+WANTED: LiteralString = """
     AND (%(tag)s::text IS NULL OR m.tags @> ARRAY[%(tag)s::text])
     AND (%(kind)s::text IS NULL OR m.type = %(kind)s)
     AND (%(project_id)s::text IS NULL OR m.project_id = %(project_id)s)
@@ -54,37 +50,37 @@ _WANTED: LiteralString = """
 """
 
 
-def _params(wanted: CapsuleFilter) -> dict[str, Any]:
+def params_of(wanted: CapsuleFilter) -> dict[str, Any]:
     return asdict(wanted) | {"outside": list(wanted.outside)}
 
 
-_MEANT: LiteralString = f"AND m.space = %(space)s {memories.LIVE} {_WANTED}"
+_MEANT: LiteralString = f"AND m.space = %(space)s {memories.LIVE} {WANTED}"
 
 
 async def page(
     conn: Connection, space: int, wanted: CapsuleFilter, page: PageRequest, *, ids: Sequence[str] | None = None
 ) -> Page[Capsule]:
     """The newest first; with `ids` only those."""
-    where: LiteralString = f"{memories.LIVE} {_WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))"
-    params = _params(wanted) | {"ids": None if ids is None else list(ids)}
+    where: LiteralString = f"{memories.LIVE} {WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))"
+    params = params_of(wanted) | {"ids": None if ids is None else list(ids)}
     return await memories.page(conn, SHAPE, [space], page, where=where, params=params)
 
 
 async def passages_of(conn: Connection, space: int, wanted: CapsuleFilter, *, most: int) -> tuple[int, ...] | None:
     """The passages of all capsules that are meant; None when those are more capsules than that."""
-    params = {**_params(wanted), "space": space}
+    params = {**params_of(wanted), "space": space}
     return await memories.passages_of(conn, SHAPE, _MEANT, params, most=most)
 
 
 async def which_pass(conn: Connection, space: int, wanted: CapsuleFilter, passages: Sequence[int]) -> set[int]:
     """Those of these passages that are of capsules that are meant."""
-    params = {**_params(wanted), "space": space}
+    params = {**params_of(wanted), "space": space}
     return await memories.which_pass(conn, SHAPE, _MEANT, params, spaces=[space], passages=passages)
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
-    query: LiteralString = f"SELECT m.id FROM memories m WHERE {_LIVE} {_WANTED}"
-    return await fetch_column(conn, query, {**_params(wanted), "space": space})
+    query: LiteralString = f"SELECT m.id FROM memories m WHERE {LIVE_CAPSULES} {WANTED}"
+    return await fetch_column(conn, query, {**params_of(wanted), "space": space})
 
 
 async def cold(conn: Connection, space: int, page: PageRequest, *, since: datetime) -> Page[Capsule]:
@@ -97,7 +93,9 @@ async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None)
     """Of every capsule that is there, by its id; or of these."""
     return await fetch_dict(
         conn,
-        f"SELECT m.id, m.title FROM memories m WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
+        f"""
+        SELECT m.id, m.title FROM memories m WHERE {LIVE_CAPSULES} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))
+        """,
         {"space": space, "ids": None if ids is None else list(ids)},
     )
 
@@ -117,7 +115,7 @@ async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
     return await fetch_rows(
         conn,
         f"""
-        SELECT tag, count(*) FROM memories m, unnest(m.tags) AS tag WHERE {_LIVE}
+        SELECT tag, count(*) FROM memories m, unnest(m.tags) AS tag WHERE {LIVE_CAPSULES}
          GROUP BY tag ORDER BY count(*) DESC, tag
         """,
         {"space": space},
@@ -191,7 +189,7 @@ async def by_date(conn: Connection, space: int, bucket: str, timezone: str, *, t
         f"""
         WITH dated AS MATERIALIZED (
             SELECT date_trunc(%(bucket)s, m.created_at AT TIME ZONE %(zone)s) AS start, m.title, m.tags
-              FROM memories m WHERE {_LIVE}
+              FROM memories m WHERE {LIVE_CAPSULES}
         ), spans AS MATERIALIZED (
             SELECT start, count(*) AS count, array_agg(title) AS titles FROM dated GROUP BY start
         ), tagged AS (
@@ -206,58 +204,3 @@ async def by_date(conn: Connection, space: int, bucket: str, timezone: str, *, t
         """,
         {"space": space, "bucket": bucket, "zone": timezone, "titles": titles},
     )
-
-
-# Capsules that may have every term, by `candidates`, the newest first; of each that has, the passage with most of them.
-_LITERAL = sql.SQL(
-    f"""
-    SELECT m.id, best.passage
-      FROM (SELECT m.id, m.created_at FROM memories m
-             WHERE {_LIVE} {_WANTED} AND {{candidates}}
-               AND (%(at)s::timestamptz IS NULL OR (m.created_at, m.id) < (%(at)s, %(last)s))
-             ORDER BY m.created_at DESC, m.id DESC LIMIT %(most)s) AS m
-     CROSS JOIN LATERAL (
-        SELECT count(DISTINCT x.term) AS matched,
-               (array_agg(x.passage ORDER BY x.matched DESC, x.passage))[1] AS passage
-          FROM (SELECT p.passage, word.term, count(*) OVER (PARTITION BY p.passage) AS matched
-                  FROM passages p CROSS JOIN LATERAL unnest(p.terms) AS word (term)
-                 WHERE p.account = %(account)s AND p.space = %(space)s AND p.source_kind = 'memory'
-                   AND p.source_id = m.id AND word.term = ANY(%(terms)s)) AS x
-        OFFSET 0) AS best
-     WHERE best.matched = %(number)s
-     ORDER BY m.created_at DESC, m.id DESC LIMIT %(limit)s
-    """
-)
-_NEWEST = sql.SQL("true")
-_WITH_RAREST = sql.SQL(
-    """
-    m.id = ANY (ARRAY(SELECT p.source_id FROM terms t JOIN passages p USING (account, space, passage)
-                       WHERE t.account = %(account)s AND t.space = %(space)s AND t.term = %(rarest)s))
-    """
-)
-
-
-async def with_all_terms(
-    conn: Connection, space: int, wanted: CapsuleFilter, page: PageRequest, frequencies: Mapping[str, int], total: int
-) -> dict[str, int]:
-    """The newest capsules beyond the page's beginning in which every one of these terms stands, one more than are on a
-    page, each with the passage that has most of them. `frequencies` is in how many of so many passages each term is.
-
-    Of common words the first page is full after a look at the newest capsules; what has a rare one is looked up by it.
-    """
-    rarest = min(frequencies, key=lambda term: (frequencies[term], term))
-    limit = page.limit + 1
-    # So many hold enough, if each term stood anywhere as likely as anywhere else.
-    newest = limit / math.prod(number / max(total, 1) for number in frequencies.values())
-    params: dict[str, Any] = {
-        **_params(wanted), "space": space, "terms": list(frequencies), "number": len(frequencies), "rarest": rarest,
-        "limit": limit, "at": None, "last": None,
-    }  # fmt: skip
-    if page.after is not None:
-        params["at"], params["last"] = page.after
-    if newest * _LOOKED_UP < frequencies[rarest]:
-        most = int(4 * newest) + 100
-        matched = await fetch_dict(conn, _LITERAL.format(candidates=_NEWEST), params | {"most": most})
-        if len(matched) == limit:
-            return matched
-    return await fetch_dict(conn, _LITERAL.format(candidates=_WITH_RAREST), params | {"most": None})

@@ -26,7 +26,6 @@ from keepstone.store.db import (
     fetch_value,
     insert_new_row,
     insert_new_rows,
-    touch_row,
     update_rows,
 )
 
@@ -130,7 +129,8 @@ async def versions(
         conn,
         row,
         """
-        SELECT version, change, title, content, summary, tags, metadata, changed_by, changed_at FROM memory_versions
+        SELECT version, change, title, content, summary, type, project_id, tags, metadata, changed_by, changed_at
+          FROM memory_versions
          WHERE account = %(account)s AND memory_id = %(id)s AND (%(before)s::int IS NULL OR version < %(before)s)
          ORDER BY version DESC LIMIT %(limit)s
         """,
@@ -143,7 +143,9 @@ async def bytes_of_versions(conn: Connection, memory_id: str) -> int:
     return await fetch_value(
         conn,
         """
-        SELECT coalesce(sum(octet_length(title) + octet_length(content)), 0)::bigint FROM memory_versions
+        SELECT coalesce(sum(octet_length(title) + octet_length(content)
+                            + CASE WHEN metadata = '{}' THEN 0 ELSE octet_length(metadata::text) END), 0)::bigint
+          FROM memory_versions
          WHERE account = %(account)s AND memory_id = %(id)s
         """,
         {"id": memory_id},
@@ -240,14 +242,15 @@ async def put_away(
                                   cold_at = coalesce(%(cold)s, m.cold_at),
                                   superseded_by = coalesce(%(by)s, m.superseded_by), version = m.version + 1,
                                   version_bytes = m.version_bytes + octet_length(m.title) + octet_length(m.content)
+                                      + CASE WHEN m.metadata = '{}' THEN 0 ELSE octet_length(m.metadata::text) END
               FROM was WHERE m.account = %(account)s AND m.id = was.id
-            RETURNING m.account, m.space, m.id, m.version, m.title, m.content, m.summary, m.tags, m.metadata,
-                      m.visibility
+            RETURNING m.account, m.space, m.id, m.version, m.title, m.content, m.summary, m.type, m.project_id, m.tags,
+                      m.metadata, m.visibility
         ), noted AS (
-            INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, tags,
-                                         metadata, visibility, changed_by)
-            SELECT account, space, id, version, %(change)s, title, content, summary, tags, metadata, visibility,
-                   %(changed_by)s
+            INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, type,
+                                         project_id, tags, metadata, visibility, changed_by)
+            SELECT account, space, id, version, %(change)s, title, content, summary, type, project_id, tags, metadata,
+                   visibility, %(changed_by)s
               FROM done WHERE account = %(account)s
             ON CONFLICT DO NOTHING)
         SELECT space, count(*) FILTER (WHERE live), coalesce(sum(kept_bytes) FILTER (WHERE live), 0)::bigint
@@ -264,10 +267,10 @@ async def add_version(conn: Connection, ids: Sequence[str], change: str, changed
     """The rows as they are now, under their present version, unless that was written before them (an archive's)."""
     await conn.execute(
         """
-        INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, tags,
-                                     metadata, visibility, changed_by)
-        SELECT m.account, m.space, m.id, m.version, %(change)s, m.title, m.content, m.summary, m.tags, m.metadata,
-               m.visibility, %(by)s
+        INSERT INTO memory_versions (account, space, memory_id, version, change, title, content, summary, type,
+                                     project_id, tags, metadata, visibility, changed_by)
+        SELECT m.account, m.space, m.id, m.version, %(change)s, m.title, m.content, m.summary, m.type, m.project_id,
+               m.tags, m.metadata, m.visibility, %(by)s
           FROM memories m WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
         ON CONFLICT DO NOTHING
         """,
@@ -282,9 +285,23 @@ async def insert_versions(conn: Connection, memory: Memory, history: Sequence[Ve
     await insert_new_rows(conn, "memory_versions", rows)
 
 
-async def touch(conn: Connection, memory_id: str) -> None:
-    """It was read."""
-    await touch_row(conn, "memories", memory_id, "accessed_at")
+async def touch(conn: Connection, ids: Sequence[str]) -> None:
+    """They were read, or found; to the minute: what is used all the time costs no write each time. What somebody else
+    is just writing is used by them: nobody waits.
+    """
+    if not ids:
+        return
+    await conn.execute(
+        """
+        UPDATE memories SET accessed_at = now()
+         WHERE account = %(account)s
+           AND id IN (SELECT id FROM memories
+                       WHERE account = %(account)s AND id = ANY(%(ids)s)
+                         AND accessed_at < now() - interval '1 minute'
+                       ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
+        """,
+        {"ids": list(ids)},
+    )
 
 
 async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:

@@ -41,6 +41,7 @@ class Capsule:
     updated_at: datetime
     accessed_at: datetime
     deleted_at: datetime | None
+    moved_to_cold: tuple[str, ...] = ()  # what had to make room for it, when it was just written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,8 @@ class CapsuleVersion:
     change: str
     title: str
     content_md: str
+    kind: str
+    project_id: str | None
     tags: tuple[str, ...]
     metadata: dict[str, Any]
     changed_by: str | None

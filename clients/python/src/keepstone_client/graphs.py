@@ -49,6 +49,7 @@ class NodeVersion:
     version: int
     change: str
     content: str
+    node_type: str
     metadata: dict[str, Any]
     changed_by: str | None
     changed_at: datetime

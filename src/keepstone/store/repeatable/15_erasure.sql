@@ -154,7 +154,7 @@ BEGIN
     -- Of what others made: the versions whose text is theirs, whoever moved it to the trash or back meanwhile.
     WITH texts AS (
         SELECT v.memory_id, v.version, v.changed_by,
-               md5(ROW(v.title, v.content, v.summary, v.tags, v.metadata)::text) AS text
+               md5(ROW(v.title, v.content, v.summary, v.type, v.tags, v.metadata)::text) AS text
           FROM memory_versions v JOIN memories m ON m.account = here AND m.id = v.memory_id
          WHERE v.account = here AND m.space = ANY (shared) AND m.user_id IS DISTINCT FROM wanted
            AND EXISTS (SELECT FROM memory_versions o

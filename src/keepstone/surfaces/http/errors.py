@@ -32,6 +32,7 @@ STATUS: Mapping[type[errors.KeepstoneError], int] = {
     errors.DiskFull: 507,
 }
 
+_STORING = frozenset({"POST", "PUT", "PATCH"})
 # What the framework itself answers, in our words.
 FRAMEWORK: Mapping[int, tuple[str, str]] = {
     404: ("not_found", "There is nothing at this address."),
@@ -91,11 +92,16 @@ def status_and_headers(fault: errors.KeepstoneError) -> tuple[int, dict[str, str
     return status, headers
 
 
-def malformed(fault: RequestValidationError, ending: str = ". Nothing was stored.") -> errors.Malformed:
+def malformed(fault: RequestValidationError, ending: str = ".") -> errors.Malformed:
     """Each fault with its path; what was sent is not repeated, it may be a password."""
     details = [{"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in fault.errors()]
     first = details[0] if details else {"path": "body", "message": "not valid"}
     return errors.Malformed(f"{first['path']}: {first['message']}{ending}", details=details)
+
+
+def refused(request: Request, fault: RequestValidationError) -> errors.Malformed:
+    """The same as an answer to this request: whoever wanted to store something learns that nothing was."""
+    return malformed(fault, ". Nothing was stored." if request.method in _STORING else ".")
 
 
 def error_response(request: Request, fault: errors.KeepstoneError) -> JSONResponse:
@@ -123,7 +129,7 @@ async def _domain_error(request: Request, fault: Exception) -> JSONResponse:
 async def _malformed(request: Request, fault: Exception) -> JSONResponse:
     if not isinstance(fault, RequestValidationError):
         raise fault
-    return error_response(request, malformed(fault))
+    return error_response(request, refused(request, fault))
 
 
 async def _framework_error(request: Request, fault: Exception) -> JSONResponse:

@@ -1,6 +1,7 @@
 """Types at the wire: text that the database can hold, times with a Z, ids of their own form, pages."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import UnionType
@@ -22,10 +23,13 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from keepstone.errors import Malformed
 from keepstone.model.ids import KINDS, pattern
-from keepstone.model.page import Page, PageRequest, read_cursor
+from keepstone.model.page import LONGEST_CURSOR, Page, PageRequest, read_cursor
 
 Item = TypeVar("Item")
 Out = TypeVar("Out", bound=BaseModel)
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.IGNORECASE)
 
 
 def _utc(at: datetime) -> datetime:
@@ -35,8 +39,22 @@ def _utc(at: datetime) -> datetime:
         raise ValueError("is beyond the year 9999, or before the year 1") from None
 
 
+def read_time(value: Any) -> Any:
+    """Text of ISO 8601 as the time that it says; without an offset it is in UTC, and a day is its first moment.
+    Whatever else comes is left as it is.
+    """
+    if not isinstance(value, str) or _ISO.fullmatch(value.strip()) is None:
+        return value
+    try:
+        at = datetime.fromisoformat(value.strip().upper().replace(",", "."))
+    except ValueError:
+        return value
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
+
+
 Time = Annotated[
     AwareDatetime,
+    BeforeValidator(read_time),
     AfterValidator(_utc),
     PlainSerializer(lambda at: at.isoformat().replace("+00:00", "Z"), return_type=str, when_used="json"),
     Field(json_schema_extra={"format": "date-time"}),
@@ -137,7 +155,9 @@ def show_page(page: Page[Any], show: Callable[[Any], Out]) -> PageOut[Out]:
 
 async def page_request(
     limit: Annotated[int, Query(ge=1, le=200, description="How many at most.")] = 50,
-    cursor: Annotated[str | None, Query(max_length=512, description="`next_cursor` of the page before.")] = None,
+    cursor: Annotated[
+        str | None, Query(max_length=LONGEST_CURSOR, description="`next_cursor` of the page before.")
+    ] = None,
 ) -> PageRequest:
     return PageRequest(limit=limit, after=read_cursor(cursor) if cursor else None)
 

@@ -45,6 +45,12 @@ def offer(instructions: str, tools: Sequence[Mapping[str, Any]]) -> Offer:
     return Offer(instructions, {tool["name"]: tool for tool in tools})
 
 
+def together(*offers: Offer) -> Offer:
+    """All of them in one place, for whoever has only one."""
+    tools = {name: tool for one in offers for name, tool in one.tools.items()}
+    return Offer("\n\n".join(one.instructions for one in offers), tools)
+
+
 def result(text: str, structured: Mapping[str, Any]) -> dict[str, Any]:
     """What a call gives, as it goes over the wire."""
     return {"content": [{"type": "text", "text": text}], "structuredContent": dict(structured), "isError": False}

@@ -95,9 +95,13 @@ async def _save(services: Services, principal: Principal, asked: ConductorArgume
             f"\nKept in the last week and nearly the same:\n{quote(near)}\nIf it is the same thing, ask the user "
             "whether to put it into one with update_memory and remove the other with forget_memory."
         )
+    if made.capsule.moved_to_cold:
+        moved = ", ".join(made.capsule.moved_to_cold)
+        text += f"\nThe plan is full. What was not used for longest was moved to the cold tier, for 30 days: {moved}."
     similar = [{"id": near.id, "title": near.title, "similarity": near.similarity} for near in made.similar]
     return text, {
         "capsule": _shown(made.capsule), "similar": similar, "existing": made.existing, "added": made.added,
+        "moved_to_cold": list(made.capsule.moved_to_cold),
     }  # fmt: skip
 
 

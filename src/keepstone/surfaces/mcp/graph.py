@@ -19,7 +19,7 @@ from keepstone.memory.graph_recall import GraphRecall
 from keepstone.memory.superseding import SupersedeWish
 from keepstone.model.graph import Edge, Graph, Node, NodeFilter
 from keepstone.model.ids import is_id
-from keepstone.model.memory import Recalled
+from keepstone.model.memory import TRASH_DAYS, Recalled
 from keepstone.model.page import PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -119,7 +119,13 @@ async def _update(services: Services, principal: Principal, asked: given.Update)
 
 async def _forget(services: Services, principal: Principal, asked: given.Forget) -> Answer:
     await graphs.forget_node(services, principal, _graph_id(asked.graph_id), asked.id)
-    return result(f"Forgotten. For 30 days {asked.id} can be restored over REST.", {"forgotten": asked.id})
+    said = f"Forgotten. For {TRASH_DAYS} days memory_restore brings it back: keep the id {asked.id} at hand."
+    return result(said, {"forgotten": asked.id})
+
+
+async def _restore(services: Services, principal: Principal, asked: given.Restore) -> Answer:
+    node = await graphs.restore_node(services, principal, _graph_id(asked.graph_id), asked.id)
+    return result(f"Restored.\n{quote(_line(node, principal))}", {"node": _shown(node)})
 
 
 async def _relate(services: Services, principal: Principal, asked: given.Relate) -> Answer:
@@ -156,6 +162,7 @@ _TOOLS: Mapping[str, Callable[[Services, Principal, Any], Awaitable[Answer]]] = 
     "memory_store": _store,
     "memory_update": _update,
     "memory_forget": _forget,
+    "memory_restore": _restore,
     "memory_relate": _relate,
     "memory_neighbors": _neighbors,
     "graph_list": _list,

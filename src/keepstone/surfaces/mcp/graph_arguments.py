@@ -1,7 +1,6 @@
 """What a model sent to the tools over graphs, made sense of: a slip is answered with what would have been right."""
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
@@ -10,13 +9,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_
 
 from keepstone.engine.floors import GRAPH
 from keepstone.errors import Malformed
-from keepstone.memory.graph_recall import MOST_RESULTS, RESULTS
+from keepstone.model.graph import MOST_RESULTS, RESULTS
 from keepstone.model.ids import pattern
-from keepstone.surfaces.http.wire import Supersede, Wire
+from keepstone.surfaces.http.wire import Supersede, Wire, read_time
 from keepstone.surfaces.mcp.answer import explained, given
 
 DEFAULT_TYPE = "note"
-_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.IGNORECASE)
 _SHOWN = (
     "type",
     "format",
@@ -49,15 +47,14 @@ _MESSAGES = {
 
 
 def _moment(value: Any) -> datetime:
-    """A time of ISO 8601 and nothing else that could be read as one. Without an offset it is in UTC."""
-    message = "must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z"
-    if not isinstance(value, str) or _ISO.fullmatch(value.strip()) is None:
-        raise ValueError(message)
+    """A time as over REST, written in ISO 8601 and in nothing else that could be read as one."""
+    at = read_time(value)
     try:
-        at = datetime.fromisoformat(value.strip().upper().replace(",", "."))
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError(message) from None
+        if isinstance(at, datetime):
+            return at.astimezone(UTC)
+    except OverflowError:
+        pass
+    raise ValueError("must be an ISO 8601 timestamp, such as 2026-01-01T00:00:00Z")
 
 
 def _whole(value: Any) -> Any:
@@ -152,6 +149,11 @@ class Forget(GraphToolArguments):
     graph_id: GraphId = None
 
 
+class Restore(GraphToolArguments):
+    id: NodeId = Field(description="Which node: `node_…`, as memory_forget was given it.")
+    graph_id: GraphId = None
+
+
 class Relate(GraphToolArguments):
     from_id: NodeId = Field(description="`node_…`")
     to_id: NodeId = Field(description="`node_…`")
@@ -186,6 +188,7 @@ BY_TOOL: Mapping[str, type[GraphToolArguments]] = {
     "memory_store": StoreNode,
     "memory_update": Update,
     "memory_forget": Forget,
+    "memory_restore": Restore,
     "memory_relate": Relate,
     "memory_neighbors": Neighbors,
     "graph_list": ListGraphs,
@@ -208,6 +211,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     },
     "memory_update": {"id": _FROM, "metadata": {"quarter": "Q3-2026", "team": "platform"}},
     "memory_forget": {"id": _FROM},
+    "memory_restore": {"id": _FROM},
     "memory_relate": {"from_id": _FROM, "to_id": _TO, "edge_type": "depends_on"},
     "memory_neighbors": {"id": _FROM, "edge_type": "depends_on", "direction": "out"},
     "graph_list": {},

@@ -130,6 +130,14 @@ TOOLS = [
         ["forgotten"],
     ),
     _tool(
+        "memory_restore",
+        "Restore",
+        "Undo memory_forget: bring a node back out of the trash, within 30 days.",
+        {"node": _object(NODE, ["id", "content", "node_type", "metadata"])},
+        ["node"],
+        again=False,
+    ),
+    _tool(
         "memory_relate",
         "Relate",
         "Connect two nodes of a graph by a typed edge, read from from_id to to_id: depends_on, part_of, works_with, … "

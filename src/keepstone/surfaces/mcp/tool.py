@@ -140,6 +140,7 @@ OUTPUT: dict[str, Any] = {
                 "required": ["id", "title"],
             },
         },
+        "moved_to_cold": {**_TEXTS, "description": "On saving: ids of what had to make room for it."},
         "hits": {"type": "array", "items": _HIT, "description": "What was found, the best first."},
         "degraded": {"type": "string", "description": "literal: nothing could be found by meaning just now."},
         "trace_id": {"type": "string", "description": "On searching: the trace of it, for debugging."},

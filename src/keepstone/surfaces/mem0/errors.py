@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from keepstone import errors
-from keepstone.surfaces.http.errors import ErrorOut, error_response, malformed
+from keepstone.surfaces.http.errors import ErrorOut, error_response, refused
 from keepstone.surfaces.http.router import GuardedRoute
 
 
@@ -30,7 +30,7 @@ class Mem0Route(GuardedRoute):
             except errors.KeepstoneError as fault:
                 return _detailed(request, fault)
             except RequestValidationError as fault:
-                return _detailed(request, malformed(fault))
+                return _detailed(request, refused(request, fault))
 
         return detailed
 

@@ -52,7 +52,7 @@ class OpenAIRoute(GuardedRoute):
             except errors.KeepstoneError as fault:
                 return _of_domain(fault)
             except RequestValidationError as fault:
-                return _of_domain(malformed(fault, "."))
+                return _of_domain(malformed(fault))
             except HTTPException as fault:
                 return _of_framework(fault)
 

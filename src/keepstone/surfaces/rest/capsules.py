@@ -64,6 +64,9 @@ class SourceOut(BaseModel):
     message_id: str | None
 
 
+_MOVED = "Capsules that were moved to the cold tier to make room for this."
+
+
 class ProjectNamed(BaseModel):
     id: str
     name: str
@@ -81,6 +84,7 @@ class CapsuleOut(
     source: SourceOut | None
     size_bytes: int = Field(description="What it counts for: title, text and 8 KiB.")
     deleted_at: Time | None = Field(description="In the trash since.")
+    moved_to_cold: list[str] = Field(default_factory=list[str], description=_MOVED, exclude_if=lambda moved: not moved)
 
 
 class SimilarOut(fields_of(Similar, "id title similarity")):
@@ -88,6 +92,7 @@ class SimilarOut(fields_of(Similar, "id title similarity")):
 
 
 class CreatedOut(CapsuleOut):
+    moved_to_cold: list[str] = Field(default_factory=list[str], description=_MOVED)
     similar: list[SimilarOut] = Field(description="Kept in the last week and nearly the same: merge them?")
     existing: Existing = False
     added: Added = None
@@ -110,6 +115,8 @@ class VersionOut(Shown):
     change: str
     title: str
     content_md: str = Field(validation_alias="content")
+    kind: str = Field(validation_alias="type")
+    project_id: str | None
     tags: list[str]
     metadata: dict[str, Any]
     changed_by: str | None
@@ -208,6 +215,8 @@ class VersionIn(Wire):
     change: Annotated[str, Field(max_length=50)]
     title: Annotated[str, Field(max_length=500)]
     content_md: str
+    kind: Annotated[Kind | None, Field(description="Archives of earlier servers have none: the capsule's.")] = None
+    project_id: ProjectId | None = None
     tags: Tags
     metadata: dict[str, Any]
     changed_by: Annotated[str | None, Field(max_length=255)] = None

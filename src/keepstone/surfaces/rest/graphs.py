@@ -9,9 +9,8 @@ from pydantic import BaseModel, Field, model_validator
 from keepstone.engine.floors import GRAPH
 from keepstone.errors import Malformed
 from keepstone.memory import graph_recall, graphs
-from keepstone.memory.graph_recall import MOST_RESULTS, RESULTS
 from keepstone.memory.superseding import SupersedeWish
-from keepstone.model.graph import Graph, Node, NodeFilter
+from keepstone.model.graph import MOST_RESULTS, RESULTS, Graph, Node, NodeFilter
 from keepstone.model.ids import pattern
 from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
@@ -93,7 +92,7 @@ class StoredOut(NodeOut):
 
 
 class NodeVersionOut(fields_of(Version, "version change content metadata changed_by changed_at")):
-    pass
+    node_type: str = Field(validation_alias="type")
 
 
 class EdgeIn(Wire):

@@ -23,19 +23,20 @@ router = Router(prefix="/v1", tags=["usage"])
 
 
 def _only_a_day(value: Any) -> Any:
-    """A time without a zone would read as one."""
+    """A time at midnight would read as one."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value) is None:
-        raise ValueError("is neither a day nor a time with a zone")
+        raise ValueError("is neither a day nor a time")
     return value
 
 
 _Day = Annotated[date, BeforeValidator(_only_a_day)]
+_DayOrTime = Annotated[_Day | Time, Field(union_mode="left_to_right")]  # a day is a whole one
 _DAYS = "A day (UTC), such as 2026-07-01, or a time."
 From = Annotated[
-    Time | _Day | None, Query(alias="from", description=f"{_DAYS} The first that counts; default: of this month.")
+    _DayOrTime | None, Query(alias="from", description=f"{_DAYS} The first that counts; default: of this month.")
 ]
 To = Annotated[
-    Time | _Day | None, Query(alias="to", description=f"{_DAYS} The last day that counts, or the time before which.")
+    _DayOrTime | None, Query(alias="to", description=f"{_DAYS} The last day that counts, or the time before which.")
 ]
 Grouped = Annotated[
     str,

@@ -1,6 +1,8 @@
 import { plain } from './excerpt'
 import type { Hit } from './months'
 
+const ENDED = /^[\s.。…:：,，;；、!！?？]+/
+
 export type Part = { text: string; mark: boolean }
 
 /**
@@ -13,8 +15,8 @@ export function marked(hit: Hit): { title: Part[]; text: Part[] } {
   if (!hit.snippet) return { title: known, text: [{ text: withoutTitle(hit), mark: false }] }
   const parts = read(hit.snippet)
   if (!joined(parts).startsWith(hit.title)) return { title: known, text: clean(parts) }
-  let text = trimmed(clean(after(parts, hit.title.length)))
-  if (joined(text).startsWith(hit.title)) text = trimmed(after(text, hit.title.length))
+  let text = begun(clean(after(parts, hit.title.length)))
+  if (joined(text).startsWith(hit.title)) text = begun(after(text, hit.title.length))
   return {
     title: before(parts, hit.title.length),
     text: text.length ? text : [{ text: withoutTitle(hit), mark: false }],
@@ -23,7 +25,7 @@ export function marked(hit: Hit): { title: Part[]; text: Part[] } {
 
 function withoutTitle(hit: Hit): string {
   const text = plain(hit.content_md)
-  return text.startsWith(hit.title) ? text.slice(hit.title.length).trimStart() || text : text
+  return text.startsWith(hit.title) ? text.slice(hit.title.length).replace(ENDED, '') || text : text
 }
 
 /** Read as HTML, but only its text and its marks are taken over. */
@@ -48,11 +50,12 @@ function clean(parts: readonly Part[]): Part[] {
   )
 }
 
-function trimmed(parts: readonly Part[]): Part[] {
+/** From where a sentence begins: a title is made without the mark that its sentence ends with. */
+function begun(parts: readonly Part[]): Part[] {
   const [first, ...others] = parts
   if (!first) return []
-  const text = first.text.trimStart()
-  return text ? [{ ...first, text }, ...others] : trimmed(others)
+  const text = first.text.replace(ENDED, '')
+  return text ? [{ ...first, text }, ...others] : begun(others)
 }
 
 function before(parts: readonly Part[], length: number): Part[] {
