@@ -160,9 +160,10 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
             " SELECT account, space, id, 1, 'created', text, visibility FROM keepstone.messages LIMIT 1"
         )
         await owner.execute(
-            "INSERT INTO keepstone.trashed_messages (account, space, id, seq, speaker, text, at, recorded_at, visibility,"
-            " attachments, version, reread, deleted_at) SELECT account, space, id, seq, speaker, text, at, recorded_at,"
-            " visibility, '[]', 1, false, now() FROM keepstone.messages LIMIT 1"
+            "INSERT INTO keepstone.trashed_messages (account, space, id, seq, speaker, text, at, recorded_at,"
+            " visibility, attachments, version, reread, deleted_at)"
+            " SELECT account, space, id, seq, speaker, text, at, recorded_at, visibility, '[]', 1, false, now()"
+            " FROM keepstone.messages LIMIT 1"
         )
         names = [name for name in await tables(owner) if name not in SERVERS]
         filled = await counts(owner, tuple(names))
