@@ -233,15 +233,15 @@ async def test_what_was_said_in_a_scope_can_be_changed_by_nobody(
             await conn.execute("SELECT space FROM spaces WHERE account = %(account)s AND kind = 'scope'")
         ).fetchall()
     for statement in (
-        "UPDATE messages SET text = 'x' WHERE account = %(account)s",
-        "DELETE FROM messages WHERE account = %(account)s",
+        "UPDATE messages SET text = 'x'",
+        "DELETE FROM messages",
         f"SELECT reword_message({space}, '{turn.id}', 'x', '[]', NULL, now())",
         f"SELECT trash_message({space}, '{turn.id}', NULL, now(), '{{}}', '{{}}')",
         f"SELECT restore_message({space}, '{turn.id}', NULL, now())",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             async with services.db.transaction(job_scope(account, space)) as conn:
-                await conn.execute(statement)
+                await conn.execute(statement.encode())
 
 
 async def test_the_functions_for_rooms_reach_only_the_read_scope(
@@ -252,7 +252,10 @@ async def test_the_functions_for_rooms_reach_only_the_read_scope(
     for spaces in ((), (space + 1000,)):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             async with services.db.transaction(job_scope(account, *spaces)) as conn:
-                await conn.execute(f"SELECT trash_message({space}, '{said['id']}', NULL, now(), '{{}}', '{{}}')")
+                await conn.execute(
+                    "SELECT trash_message(%(space)s, %(id)s, NULL, now(), '{}', '{}')",
+                    {"space": space, "id": said["id"]},
+                )
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         async with services.db.transaction(job_scope(account, space)) as conn:
             await conn.execute("INSERT INTO message_versions SELECT * FROM message_versions")

@@ -168,8 +168,9 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
         )
         await owner.execute(
             "INSERT INTO keepstone.trashed_messages (account, space, id, seq, speaker, text, at, recorded_at,"
-            " visibility, attachments, version, reread, deleted_at) SELECT account, space, id, seq, speaker, text, at,"
-            " recorded_at, visibility, '[]', 1, false, now() FROM keepstone.messages LIMIT 1"
+            " visibility, attachments, version, reread, deleted_at)"
+            " SELECT account, space, id, seq, speaker, text, at, recorded_at, visibility, '[]', 1, false, now()"
+            " FROM keepstone.messages LIMIT 1"
         )
         names = [name for name in await tables(owner) if name not in SERVERS]
         filled = await counts(owner, tuple(names))

@@ -9,6 +9,7 @@ again. Summaries with its words are removed and made anew.
 from collections.abc import AsyncGenerator, Container, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
@@ -77,7 +78,7 @@ async def reword(
         if current.version != message.version:
             raise Conflict("Somebody has changed this message meanwhile: read it again, then change it.")
         after = replace(current, **known)
-        await _withdraw(conn, services, principal, taken, again)
+        await _withdraw(conn, services, principal, taken, again, now)
         for kind in taken:
             for memory in kind.gone:
                 await memories.remove(conn, memory.id)
@@ -99,7 +100,7 @@ async def delete(services: Services, principal: Principal, place: str, message_i
             conn, principal, room
         ):
             raise Forbidden("Only whoever said this, or an owner of the room, may delete it.")
-        revived = await _withdraw(conn, services, principal, taken, again, deleted_at=now)
+        revived = await _withdraw(conn, services, principal, taken, again, now)
         await store.put_away(conn, room.space, message_id, require_user(principal), now, revived)
         await _follow(conn, services, principal, room, message, taken)
         await record(conn, principal, "message.delete", message_id)
@@ -206,7 +207,9 @@ async def _hold(conn: Connection, principal: Principal, room: Room) -> None:
 
 async def _taken(conn: Connection, message_id: str | None, *, keep_corrected: bool) -> list[_Taken]:
     found: list[_Taken] = []
-    for kind in _KINDS if message_id is not None else ():
+    if message_id is None:
+        return found
+    for kind in _KINDS:
         gone: list[Memory] = await room_memories.taken_from(conn, kind.shape, message_id)
         if keep_corrected and gone:
             corrected = await room_memories.corrected(conn, [memory.id for memory in gone])
@@ -248,7 +251,7 @@ async def _correcting(
 
 async def _withdraw(
     conn: Connection, services: Services, principal: Principal, taken: Sequence[_Taken],
-    again: Sequence[Sequence[Prepared[Any]]], **columns: Any,
+    again: Sequence[Sequence[Prepared[Any]]], at: datetime,
 ) -> list[tuple[str, str]]:  # fmt: skip
     """What was taken from a message goes, and what it had taken the place of holds again: the ids of those, each with
     what it had been superseded by.
@@ -257,8 +260,7 @@ async def _withdraw(
     for one, prepared in zip(taken, again, strict=True):
         if one.gone:
             ids = [memory.id for memory in one.gone]
-            given = {"deleted_at": services.clock(), **columns}
-            await shelf.put_away(conn, principal, one.kind, ids, "withdrawn", **given)
+            await shelf.put_away(conn, principal, one.kind, ids, "withdrawn", deleted_at=at)
         for old, new in zip(one.outdated, prepared, strict=True):
             if not await shelf.twins(conn, one.kind, new.memory):
                 await shelf.rewrite(conn, services, principal, one.kind, old, new, "revived")

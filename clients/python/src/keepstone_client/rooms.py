@@ -699,18 +699,14 @@ class Profiles(Resource[D]):
     ) -> Request[RememberedInRoom]:
         """For all agents, unless one is named."""
         body = filled(text=text, type=type, agent=agent, supersede=supersede)
-        return Request(
-            method="POST", path=f"{_of('profiles', user_id)}/memories", parse=into(RememberedInRoom), json=body
-        )
+        return Request(method="POST", path=_memories("profiles", user_id), parse=into(RememberedInRoom), json=body)
 
     @paged
     def memories(
         self, user_id: str, *, superseded: bool = False, page_size: int | None = None
     ) -> Request[Page[RoomMemory]]:
         params = filled(superseded=superseded or None, limit=page_size)
-        return Request(
-            method="GET", path=f"{_of('profiles', user_id)}/memories", parse=page_of(RoomMemory), params=params
-        )
+        return Request(method="GET", path=_memories("profiles", user_id), parse=page_of(RoomMemory), params=params)
 
     @operation
     def memory(self, user_id: str, memory_id: str) -> Request[RoomMemory]:
@@ -807,18 +803,14 @@ class Projects(Resource[D]):
         supersede: Supersede | None = None,
     ) -> Request[RememberedInRoom]:
         body = filled(text=text, type=type, agent=agent, supersede=supersede)
-        return Request(
-            method="POST", path=f"{_of('projects', project_id)}/memories", parse=into(RememberedInRoom), json=body
-        )
+        return Request(method="POST", path=_memories("projects", project_id), parse=into(RememberedInRoom), json=body)
 
     @paged
     def memories(
         self, project_id: str, *, superseded: bool = False, page_size: int | None = None
     ) -> Request[Page[RoomMemory]]:
         params = filled(superseded=superseded or None, limit=page_size)
-        return Request(
-            method="GET", path=f"{_of('projects', project_id)}/memories", parse=page_of(RoomMemory), params=params
-        )
+        return Request(method="GET", path=_memories("projects", project_id), parse=page_of(RoomMemory), params=params)
 
     @operation
     def memory(self, project_id: str, memory_id: str) -> Request[RoomMemory]:
