@@ -74,7 +74,7 @@ async def test_a_service_key_lists_the_accounts_and_a_limited_key_its_own(
 
 async def test_what_was_said_is_listed_in_order_page_by_page(client: httpx.AsyncClient, world: World) -> None:
     auth = world.owner.auth
-    turns = [
+    turns: list[dict[str, Any]] = [
         {"speaker": "Anna", "text": f"turn {n}", "ts": f"2026-01-0{1 + n // 2}T10:00:00Z", "id": f"t{n}"}
         for n in range(6)
     ]

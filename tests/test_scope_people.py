@@ -7,7 +7,9 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
+from adapters import awaited
 from capsules import rows
 from conftest import World, http
 from keepstone.access.readscope import job_scope
@@ -28,7 +30,9 @@ def people_of(scope: str) -> str:
     return f"/v1/scopes/{quote(scope, safe='')}/people"
 
 
-async def call(client: httpx.AsyncClient, auth: dict[str, str], method: str, path: str, expect: int = 200, **more: Any):
+async def call(
+    client: httpx.AsyncClient, auth: dict[str, str], method: str, path: str, expect: int = 200, **more: Any
+) -> Any:
     answer = await client.request(method, path, headers=auth, **more)
     assert answer.status_code == expect, answer.text
     return answer.json() if answer.content else None
@@ -284,6 +288,22 @@ async def test_nobody_else_sees_or_corrects_it(
             await call(client, other.auth, method, f"{path}{end}", expect=404, json=body)
     assert [one["speaker"] for one in await known(client, world.member.auth)] == ["Max"]
     assert (await known(client, auth))[0] == lisbon
+
+
+async def test_the_client_corrects_it_too(app: FastAPI, world: World, auth: dict[str, str]) -> None:
+    assert auth == world.owner.auth
+    async with awaited(app, world.owner.key) as keepstone:
+        scopes = keepstone.scopes
+        (peanuts,) = [one async for one in scopes.people("team", speaker="Ben")]
+        assert (peanuts.text, peanuts.message.id) == ("Ben is allergic to peanuts", "peanuts")
+        assert (await scopes.statement("team", peanuts.id)) == peanuts
+        done = await scopes.correct("team", peanuts.id, text="Ben is allergic to walnuts")
+        assert (done.text, done.version) == ("Ben is allergic to walnuts", 2)
+        await scopes.forget("team", peanuts.id)
+        assert [one.id async for one in scopes.people("team", deleted=True)] == [peanuts.id]
+        assert (await scopes.restore("team", peanuts.id)).holds
+        changes = [version.change for version in await scopes.history("team", peanuts.id)]
+        assert changes == ["restored", "deleted", "updated", "created"]
 
 
 async def test_rooms_keep_no_statements_that_nobody_could_correct(

@@ -165,13 +165,13 @@ _HOLDS: LiteralString = f"""(
     AND {_STANDS})"""
 _KNOWN: LiteralString = f"""
     SELECT t.id, t.subject, t.kind, t.key, t.text, t.at, t.version, t.deleted_at, {_HOLDS} AS holds,
-           t.message_id, m.client_id, m.speaker AS said_by, left(m.text, {LONGEST_STATEMENT}) AS said_text
+           t.message_id, m.client_id, m.speaker AS said_by, left(m.text, %(longest)s) AS said_text
       FROM statements t JOIN messages m ON m.account = t.account AND m.id = t.message_id
      WHERE t.account = %(account)s AND t.space = %(space)s AND NOT t.purged"""
 
 
 def _here(space: int) -> dict[str, object]:
-    return {"space": space, "until": None, "sure": SURE}
+    return {"space": space, "until": None, "sure": SURE, "longest": LONGEST_STATEMENT}
 
 
 async def page(
