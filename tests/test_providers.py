@@ -15,7 +15,9 @@ from fastapi import FastAPI
 
 from capsules import CAPSULES
 from conftest import HASHER, World, http
+from fakes import LetterEmbedder, WordEmbedder
 from keepstone.app import make_app
+from keepstone.jobs.model_change import change_embedders
 from keepstone.jobs.provider_change import ProviderChange
 from keepstone.jobs.worker import run_until_empty
 from keepstone.model.provider import Provider
@@ -421,6 +423,33 @@ async def test_mail_is_tried_and_then_sent_by_the_server_that_was_set(
 
 async def states(database: str) -> dict[str, str]:
     return dict(await ask(database, "SELECT model, state FROM vector_sets ORDER BY model"))
+
+
+async def test_an_endpoint_takes_the_place_of_all_that_is_built_in(
+    services: Services, app: FastAPI, console: httpx.AsyncClient, client: httpx.AsyncClient, world: World,
+    database: str, first: ScriptedUpstream,
+) -> None:  # fmt: skip
+    services.embedders.active = (WordEmbedder(), LetterEmbedder())
+    assert [one.multilingual for one in services.embedders.active] == [False, True]
+    before = {one.name for one in services.embedders.active}
+    told = {"scope_id": "team", "transcript": [{"speaker": "Ben", "text": "The ferry leaves at noon"}]}
+    await client.post("/v1/ingest", headers=world.owner.auth, json=told)
+    await run_until_empty(services)
+    assert await states(database) == dict.fromkeys(before, "serving")
+    one = {"name": "vectors", "kind": "embeddings", "base_url": first.url, "models": ["large"]}
+    await console.put(PATH, json={"providers": [one], "defaults": {"embeddings": {"provider": "vectors"}}})
+    now: Services = app.state.followed.services
+    await change_embedders(now)
+    assert [one.name for one in services.embedders.active] == ["openai/large"]
+    assert {one.name for one in services.embedders.former} == before
+    question = {"scope_id": "team", "message": {"speaker": "Dora", "text": "When does the ferry leave?"}}
+    found = (await client.post("/v1/recall", headers=world.owner.auth, json=question)).json()
+    assert found["degraded"] != "terms", "those before serve"
+    await run_until_empty(services)
+    assert await states(database) == {**dict.fromkeys(before, "retired"), "openai/large": "serving"}
+    found = (await client.post("/v1/recall", headers=world.owner.auth, json=question)).json()
+    assert found["degraded"] != "terms"
+    services.embedders.close()
 
 
 async def test_other_embeddings_serve_when_they_are_complete_and_the_old_ones_until_then(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from weakref import WeakSet
 
-from keepstone.errors import KeepstoneError
+from keepstone.errors import KeepstoneError, Unavailable
 from keepstone.jobs.model_change import change_embedders, let_go_of_former, start_embedders
 from keepstone.model.provider import Outage
 from keepstone.observe.logs import describe
@@ -40,10 +40,11 @@ class ProviderChange(Standing):
         self.tell: Callable[[Outage | None], None] = lambda _: None  # the other processes of the server
 
     async def begin(self, services: Services) -> Services:
-        """With what is stored by now; nothing is loaded yet."""
+        """With what is stored by now; nothing is loaded yet. A database that is away is asked again a moment later."""
         self._own = self.follow(services)
         self._share_outages()
-        await self.renew()
+        with suppress(Unavailable):
+            await self.renew()
         return self._own.services
 
     def start(self) -> None:

@@ -3,12 +3,15 @@ tried in the background, less and less often, and everybody does without it unti
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from keepstone.errors import UpstreamError
 from keepstone.model.provider import Outage
+
+log = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds
 
@@ -18,22 +21,25 @@ def growing_pause(tries: int) -> float:
 
 
 class Breaker:
-    """`outage` is None as long as it is asked. `try_it` asks it once and raises `UpstreamError` if it does not answer
-    as it should; `changed` is called whenever an outage begins or ends.
+    """Of `what`, in a word or two. `outage` is None as long as it is asked. `try_it` asks it once and raises
+    `UpstreamError` if it does not answer as it should; `changed` is called whenever an outage begins or ends.
     """
 
-    def __init__(self, try_it: Callable[[], Awaitable[object]], pause: Callable[[int], float] = growing_pause) -> None:
+    def __init__(
+        self, what: str, try_it: Callable[[], Awaitable[object]], pause: Callable[[int], float] = growing_pause
+    ) -> None:
         self.outage: Outage | None = None
         self.changed: Callable[[], None] = lambda: None
+        self._what = what
         self._try_it = try_it
         self._pause = pause
         self._trying: asyncio.Task[None] | None = None
 
-    def require(self, what: str) -> None:
-        """Before it is asked; `what` is what it is, to say that it is away."""
+    def require(self) -> None:
+        """Before it is asked."""
         if self.outage is not None:
             raise UpstreamError(
-                f"The {what} is not asked at the moment: it {self.outage.reason}. It is tried again by itself.",
+                f"The {self._what} is not asked at the moment: it {self.outage.reason}. It is tried again by itself.",
                 code="provider_down",
                 retry_after=5,
             )
@@ -43,12 +49,14 @@ class Breaker:
         if self.outage is None or self.outage.reason != reason:
             since = datetime.now(UTC) if self.outage is None else self.outage.since
             self.outage = Outage(reason=reason, since=since)
+            log.warning("a provider fails and is not asked", extra={"what": self._what, "reason": reason})
             self.changed()
         self._try_soon()
 
     def worked(self) -> None:
         if self.outage is not None:
             self.outage = None
+            log.info("a provider answers again", extra={"what": self._what})
             self.changed()
 
     def hear(self, outage: Outage | None) -> None:

@@ -57,14 +57,14 @@ class ChatModel:
         self._timeout = timeout
         self._retries = retries
         self._refused: frozenset[str] = frozenset()
-        self.breaker = Breaker(self._try_it, pause)
+        self.breaker = Breaker("language model", self._try_it, pause)
 
     @property
     def outage(self) -> Outage | None:
         return self.breaker.outage
 
     async def complete(self, *, system: str, prompt: str, max_tokens: int) -> Completion:
-        self.breaker.require("language model")
+        self.breaker.require()
         return await self._complete(system, prompt, max_tokens, self._retries)
 
     async def _try_it(self) -> None:

@@ -121,7 +121,8 @@ class Embedders:
                 await joined()
 
         incoming.changed = self._tell_changed
-        await incoming.load(settings, serving, took_over)
+        at_hand = {embedder.name for embedder in before}
+        await incoming.load(settings, set(serving) - at_hand, took_over)
         if not incoming.active:
             self.active, self.former, self.status = (), (), incoming.status
             self.changed()

@@ -53,7 +53,7 @@ class OpenAIEmbedder:
         self._question_seconds = question_seconds
         self._upstream = OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
         self._closing: asyncio.Task[None] | None = None
-        self._breaker = Breaker(self._try_it, pause)
+        self._breaker = Breaker("embeddings endpoint", self._try_it, pause)
         self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)
 
     @staticmethod
@@ -80,13 +80,13 @@ class OpenAIEmbedder:
     ) -> list[Embedding]:
         embeddings: list[Embedding] = []
         for start in range(0, len(texts), BATCH):
-            self._breaker.require("embeddings endpoint")
+            self._breaker.require()
             embeddings += await self._call(texts[start : start + BATCH], self._retries, SECONDS)
         return embeddings
 
     async def embed_question(self, text: str) -> Embedding:
         """Asked once: whoever searches does not wait for a second try."""
-        self._breaker.require("embeddings endpoint")
+        self._breaker.require()
         return (await self._call([text], 0, self._question_seconds))[0]
 
     def retire(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keepstone.errors import UpstreamError
 from keepstone.link import Link
 from keepstone.model.provider import Outage
 from keepstone.providers.embedder import Cutter, Embedder, Embedding
@@ -114,5 +115,7 @@ async def ask_model(embedders: Embedders, judge: Judge | None, kind: str, value:
         pairs, batch, awaited = value
         return await judge.read(pairs, batch, awaited=awaited)
     name, *given = value
-    embedder = next(each for each in (*embedders.active, *embedders.former) if each.name == name)
+    embedder = next((each for each in (*embedders.active, *embedders.former) if each.name == name), None)
+    if embedder is None:
+        raise UpstreamError("This model is not in use any more: others are.")
     return await (embedder.embed(*given) if kind == "embed" else embedder.embed_question(*given))
