@@ -20,7 +20,7 @@ SHAPE = memories.Shape(
         LEFT JOIN spaces project ON project.account = m.account AND project.kind = 'project' AND project.owner IS NULL
               AND project.name = m.project_id AND project.deleted_at IS NULL
               AND EXISTS (SELECT 1 FROM members i
-                           WHERE i.account = m.account AND i.space = project.space AND i.user_id = s.owner)""",
+                           WHERE i.account = %(account)s AND i.space = project.space AND i.user_id = s.owner)""",
 )  # fmt: skip
 _LOOKED_UP = 3  # capsules are read through in the time in which one is looked up by a term
 _LIVE: LiteralString = f"""
