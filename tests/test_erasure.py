@@ -243,6 +243,9 @@ async def fill_room(client: httpx.AsyncClient, services: Services, olga: Person,
     room = await make_room(client, mine, max_, agents=("scout", "shared"))
     await call(client, his, "PATCH", f"/rooms/{room}", json={"name": CANARY})
     await make_room(client, his, name=f"{CANARY} alone")
+    for auth, asked in ((mine, max_), (his, olga)):  # neither of them answers
+        body = {"name": "Asked", "participants": [asked.user.id]}
+        await call(client, auth, "POST", "/rooms", json=body, expect=201)
     thread = (await call(client, his, "POST", f"/rooms/{room}/threads", json={"title": CANARY}, expect=201))["id"]
     attached = [{"name": CANARY}]
     for at, in_thread in ((T, thread), (T + timedelta(days=1), None)):

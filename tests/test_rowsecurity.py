@@ -136,6 +136,10 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
     await sessions.log_in(services, email=user.email, password=PASSWORD, browser=browser)
     async with services.db.transaction(ReadScope(account=account)) as conn:
         await conn.execute("INSERT INTO members (space, user_id) VALUES (%s, %s)", [space, user.id])
+        await conn.execute(
+            "INSERT INTO invitations (id, space, user_id, invited_by) VALUES ('i', %s, %s, %s)",
+            [space, user.id, user.id],
+        )
         await conn.execute("INSERT INTO usage_ledger (call_id, action) VALUES ('c', 'recall')")
         await conn.execute("INSERT INTO usage_months (month) VALUES ('2026-07-01')")
         await conn.execute("INSERT INTO billing_events (id) VALUES ('evt_1')")

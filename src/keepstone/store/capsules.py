@@ -17,7 +17,7 @@ SHAPE = memories.Shape(
         LEFT JOIN spaces project ON project.account = m.account AND project.kind = 'project' AND project.owner IS NULL
               AND project.name = m.project_id AND project.deleted_at IS NULL
               AND EXISTS (SELECT 1 FROM members i
-                           WHERE i.account = m.account AND i.space = project.space AND i.user_id = s.owner)""",
+                           WHERE i.account = %(account)s AND i.space = project.space AND i.user_id = s.owner)""",
 )  # fmt: skip
 LIVE_CAPSULES: LiteralString = f"""
     m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
