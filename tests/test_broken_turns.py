@@ -217,6 +217,20 @@ def test_the_next_turn_on_the_dashboard_is_answered_with_the_kept_part_before_it
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_that_ends_with_calls_of_ours_and_the_clients_is_whole(
+    chat_by: Callable[[str], Talk], upstream: ScriptedUpstream, stream: bool
+) -> None:
+    talk = chat_by("chat/completions")
+    calls = asks("x_recall_memory", "o1", query="ferry"), asks("weather", "c1")
+    said = "Let me see."
+    upstream.script(streamed(*chunks(said, *calls)) if stream else completion(said, *calls))
+    weather = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": ASKED}], "tools": [weather]}
+    talk.client.post("chat/completions", json=body, headers={"X-Keepstone-Chat": talk.chat}).raise_for_status()
+    assert talk.said() == [("user", ASKED, None), ("assistant", said, None)]
+
+
 def test_what_may_still_become_a_call_of_a_tool_is_no_answer(
     chat_by: Callable[[str], Talk], upstream: ScriptedUpstream
 ) -> None:

@@ -140,7 +140,8 @@ async def test_the_tool_searches_other_chats_and_not_the_one_it_is_used_in(
     client: httpx.AsyncClient, services: Services, world: World, workspace: str, chat: str
 ) -> None:
     here = await make_chat(client, world.owner.auth, workspace, "Another")
-    await say(services, world.owner, here, "Look up the ferry.", reply="The ferry is unknown.")
+    for number in range(80):  # more than are looked at
+        await say(services, world.owner, here, f"Look up the ferry, {number}.", reply=f"The ferry {number} is unknown.")
     await run_until_empty(services)
     turn = ModelTurn(workspace_id=workspace, chat_id=here)
     arguments = json.dumps({"query": "ferry"})

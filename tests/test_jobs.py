@@ -226,6 +226,7 @@ async def test_scheduled_jobs_are_registered_once_and_can_run(services: Services
 
 SCHEDULED = (
     "delete_retired_vectors", "drop_unused_indexes", "embed_pending", "forget_expired_logins", "forget_space_changes",
+    "index_chats",
     "purge_expired_items", "purge_memories", "remove_old_jobs", "send_digests", "sum_up_rooms",
 )  # fmt: skip
 

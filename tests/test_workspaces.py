@@ -61,7 +61,7 @@ async def test_ten_first_calls_at_once_make_one_default_workspace(
     mine = await default_of(client, auth)
     assert {(await call(client, auth, "GET", f"/chats/{chat}"))["workspace_id"] for chat in answers[5:]} == {mine}
     assert await rows(database, "SELECT kind, count(*) FROM spaces WHERE name LIKE 'ws_%%' GROUP BY 1 ORDER BY 1") == [
-        ("library", 1),
+        ("library", 2),
         ("workspace", 1),
     ]
 

@@ -18,7 +18,7 @@ from keepstone.model.memory import Recalled
 from keepstone.model.principal import Principal
 from keepstone.model.workspace import Workspace
 from keepstone.services import Services
-from keepstone.store import candidates, chat_memories, chats, documents
+from keepstone.store import candidates, chat_memories, chats, documents, passages
 from keepstone.store.chats import SaidInChat
 from keepstone.store.db import Connection, enter
 
@@ -155,13 +155,13 @@ async def find(
     trace = traced.begin(services, principal, "search", query, limit=limit, offset=offset or None)
     question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
     wanted = set(types) or set(TYPES)
-    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, wanted))
+    asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, wanted, but_chat))
     trace.asked_of(asked.place.scope)
     trace.step("look up")
     if asked.place.empty:
         trace.end()
         return WorkspaceResults(items=[], degraded=None)
-    mixed = but_chat is not None or len(wanted & {"document", "artifact"}) == 1  # some of what is found is not wanted
+    mixed = len(wanted & {"document", "artifact"}) == 1  # some of what is found is not wanted
     many = max(_LOOKED_AT, 4 * (limit + offset) + 20 if mixed else limit + offset)
     async with services.db.transaction(asked.place.scope) as conn:
         matches = await lookup.find(conn, asked, limit=many, style=NOTES)
@@ -169,7 +169,7 @@ async def find(
         memories = await chat_memories.by_ids(conn, _ids(hits, "memory"))
         papers = await documents.by_ids(conn, _ids(hits, "document"))
         await enter(conn, workspaces.scope_of(principal, asked.place.workspace))  # where what was said lies
-        said = await chats.said_in_chats(conn, _ids(hits, "message"), but=but_chat)
+        said = await chats.said_in_chats(conn, _ids(hits, "message"))
     known = {**memories, **papers, **said}
     results = [_result(hit, query, known[hit.source_id]) for hit in hits if hit.source_id in known]
     kept = [result for result in results if result.type in wanted][offset : offset + limit]
@@ -202,16 +202,27 @@ class _WorkspacePlace(SearchPlace):
 
 
 async def _survey(
-    services: Services, principal: Principal, workspace_id: str | None, wanted: Collection[Type]
+    services: Services,
+    principal: Principal,
+    workspace_id: str | None,
+    wanted: Collection[Type],
+    but_chat: str | None = None,
 ) -> _WorkspacePlace:
-    """Of its parts, those in which what is wanted lies."""
+    """Of its parts, those in which what is wanted lies, without what was said in one chat."""
     async with workspaces.inside(services, principal, workspace_id) as (conn, workspace):
         lies_in: dict[Type, int] = {
             "memory": workspace.space, "document": workspace.library, "artifact": workspace.library,
             "message": workspace.talk,
         }  # fmt: skip
         scope = space_scope(principal, *sorted({lies_in[one] for one in wanted}))
-        return _WorkspacePlace(scope=scope, size=await candidates.survey(conn, scope.spaces), workspace=workspace)
+
+        async def passes(conn: Connection, some: Sequence[int]) -> set[int]:
+            return await passages.not_of_session(conn, scope.spaces, some, str(but_chat))
+
+        return _WorkspacePlace(
+            scope=scope, size=await candidates.survey(conn, scope.spaces), workspace=workspace,
+            passes=passes if but_chat is not None and "message" in wanted else None,
+        )  # fmt: skip
 
 
 def _ids(hits: Sequence[Hit], kind: str) -> list[str]:

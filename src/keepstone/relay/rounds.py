@@ -54,6 +54,7 @@ class Rounds:
     _tools_run: list[str] = field(default_factory=list[str])
     _closing: "asyncio.Task[None] | None" = None
     _asked: bool = False
+    _settled: bool = False  # the model has said all, or it is the client's turn
     _broken: bool = False  # by the model, or by what it was refused
     _handed_out: bool = False  # whole, whatever it says of itself
     _sent: int = 0  # bytes, of all rounds that the model has answered
@@ -179,7 +180,8 @@ class Rounds:
 
     @property
     def _is_whole(self) -> bool:
-        return self.exchange.complete and not self.exchange.failed and not self.exchange.calls
+        exchange = self.exchange
+        return self._settled or (exchange.complete and not exchange.failed and not exchange.calls)
 
     @property
     def _is_worth_keeping(self) -> bool:
@@ -227,6 +229,7 @@ class Rounds:
             client_calls = [storable(call) for call in exchange.client_calls if call]
             await keep_injected(self.services, self.principal, self.turn, client_calls)
         if exchange.complete:
+            self._settled = True
             await self._close_turn()
         return False
 

@@ -148,8 +148,8 @@ class SaidInChat(ChatMessage):
     chat_title: str
 
 
-async def said_in_chats(conn: Connection, ids: Sequence[str], *, but: str | None) -> dict[str, SaidInChat]:
-    """Those of them that were said in chats which are not in the trash, other than this one."""
+async def said_in_chats(conn: Connection, ids: Sequence[str]) -> dict[str, SaidInChat]:
+    """Those of them that were said in chats which are not in the trash."""
     messages = await fetch_all(
         conn,
         SaidInChat,
@@ -158,9 +158,8 @@ async def said_in_chats(conn: Connection, ids: Sequence[str], *, but: str | None
                c.id AS chat_id, c.title AS chat_title
           FROM messages m JOIN chats c ON c.account = m.account AND c.id = m.thread_id AND c.space = m.space
          WHERE m.account = %(account)s AND m.id = ANY(%(ids)s) AND c.deleted_at IS NULL
-           AND c.id IS DISTINCT FROM %(but)s
         """,
-        {"ids": list(ids), "but": but},
+        {"ids": list(ids)},
     )
     return {message.id: message for message in messages}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from keepstone.model.message import NewPassage
 from keepstone.store.arrays import booleans, integers, jsons, repeated_texts, smallints, texts, times
-from keepstone.store.db import Connection, fetch_all, fetch_rows, fetch_value, take_time, update_rows
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_rows, fetch_value, take_time, update_rows
 
 AT_ONCE = 2_000  # passages in one statement: of a book neither we nor the database should have too much at once
 _FEW = 100  # passages that are ready in no time, and sources that are gone in no time
@@ -285,6 +285,20 @@ async def after(conn: Connection, space: int, passage: int, *, limit: int) -> li
     """The passages of the space behind this one, whether they have vectors or not."""
     query: LiteralString = f"{_PASSAGE} AND passage > %(passage)s ORDER BY passage LIMIT %(limit)s"
     return await fetch_all(conn, Pending, query, {"space": space, "passage": passage, "limit": limit})
+
+
+async def not_of_session(conn: Connection, spaces: Sequence[int], some: Sequence[int], session: str) -> set[int]:
+    """Those of these passages that were not said in this session."""
+    kept = await fetch_column(
+        conn,
+        """
+        SELECT passage FROM passages
+         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND passage = ANY(%(some)s)
+           AND session IS DISTINCT FROM %(session)s
+        """,
+        {"spaces": list(spaces), "some": list(some), "session": session},
+    )
+    return set(kept)
 
 
 async def pending_spaces(conn: Connection) -> list[tuple[int, int]]:

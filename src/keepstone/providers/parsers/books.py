@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from keepstone.providers.parsers.markup import read_page
-from keepstone.providers.parsers.packed import Part, local, opened, resolved, value
+from keepstone.providers.parsers.packed import XmlPart, local, opened, resolved, value
 from keepstone.providers.parsers.sections import ParsedSection, Sections, Unparsable
 
 PAGES = frozenset({"application/xhtml+xml", "text/html"})
 
 
-class BookContainer(Part):
+class BookContainer(XmlPart):
     """Where the book is described."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class BookContainer(Part):
             self.described_in = value(attributes, "full-path")
 
 
-class BookPackage(Part):
+class BookPackage(XmlPart):
     """What is in a book, and in which order."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class BookPackage(Part):
             self.order.append(value(attributes, "idref"))
 
 
-class Encrypted(Part):
+class Encrypted(XmlPart):
     """The parts that only a key opens. Letters of a book may be among them, and then it can still be read."""
 
     def __init__(self) -> None:

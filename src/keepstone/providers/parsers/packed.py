@@ -18,7 +18,7 @@ MOST_RATIO, RATIO_FROM = 200, 1_000_000
 PIECE = 1 << 16
 
 
-class Part:
+class XmlPart:
     """Takes what the XML parser finds in a part. None has a document type, where entities would be."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None: ...
@@ -51,7 +51,7 @@ class Package:
                 pieces.append(piece)
         return b"".join(pieces)
 
-    def feed(self, name: str, target: Part) -> None:
+    def feed(self, name: str, target: XmlPart) -> None:
         """A part of XML. One that is not there says nothing."""
         if name in self.names:
             lxml = library("lxml.etree")
@@ -65,7 +65,7 @@ class Package:
         return {one: (kind, resolved(name, target)) for one, (kind, target) in found.targets.items()}
 
 
-class _Relations(Part):
+class _Relations(XmlPart):
     def __init__(self) -> None:
         self.targets: dict[str, tuple[str, str]] = {}
 

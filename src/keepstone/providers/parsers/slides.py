@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from keepstone.providers.parsers.packed import Package, Part, local, opened, value
+from keepstone.providers.parsers.packed import Package, XmlPart, local, opened, value
 from keepstone.providers.parsers.sections import ParsedSection, Sections, Unparsable
 
 SLIDE = re.compile(r"ppt/slides/slide(\d{1,6})\.xml")
@@ -11,7 +11,7 @@ TITLES = frozenset({"title", "ctrTitle"})
 UNSPOKEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})  # what stands on every slide
 
 
-class Presentation(Part):
+class Presentation(XmlPart):
     """The ids of the slides in their order."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Presentation(Part):
             self.slides.append(given)
 
 
-class Slide(Part):
+class Slide(XmlPart):
     """Title and lines of one, or of its notes."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from keepstone.providers.parsers.packed import Part, local, opened, value
+from keepstone.providers.parsers.packed import XmlPart, local, opened, value
 from keepstone.providers.parsers.sections import ParsedSection, Sections, Unparsable
 
 HEADING = re.compile(r"heading ?([1-9])")
@@ -14,7 +14,7 @@ GONE = frozenset({"del", "moveFrom", "Fallback", "pPrChange", "rPrChange"})
 MARKS = {"br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
-class Styles(Part):
+class Styles(XmlPart):
     """Which level of heading each style stands for; 0 for none."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Paragraph:
         self.item = False
 
 
-class DocxDocument(Part):
+class DocxDocument(XmlPart):
     """The paragraphs and rows of a docx in their order, with what stands in text boxes, fields and tracked changes."""
 
     def __init__(self, styles: Styles) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from keepstone.providers.parsers.packed import Part, local, opened, value
+from keepstone.providers.parsers.packed import XmlPart, local, opened, value
 from keepstone.providers.parsers.sections import ParsedSection, Sections, Unparsable
 from keepstone.providers.parsers.tables import Rows, TableCell
 
@@ -18,7 +18,7 @@ OF_DATE = re.compile(r"[ymdhs]", re.IGNORECASE)
 BEGINNINGS = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}  # a sheet knows no zone
 
 
-class Workbook(Part):
+class Workbook(XmlPart):
     """The sheets in their order: names and ids."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Workbook(Part):
             self.since_1904 = value(attributes, "date1904") in {"1", "true"}
 
 
-class SharedStrings(Part):
+class SharedStrings(XmlPart):
     """Texts that cells name by their number. How they are pronounced is not part of them."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class SharedStrings(Part):
             self._words.append(text)
 
 
-class CellFormats(Part):
+class CellFormats(XmlPart):
     """Which formats of cells show a date, and which a percentage."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class CellFormats(Part):
         return "percent" if known in PERCENT or "%" in code else ""
 
 
-class Sheet(Part):
+class Sheet(XmlPart):
     """The rows of one, cell by cell."""
 
     def __init__(self, rows: Rows, texts: list[str], formats: CellFormats, *, since_1904: bool) -> None:
