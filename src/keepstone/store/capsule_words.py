@@ -28,7 +28,7 @@ Place = tuple[datetime, str]  # of a capsule: when it was made, and its id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class CapsuleWindow:
     """Capsules from one place to another, the newest first: `after` it and `to` it. `known`: no younger passage counts,
     and nothing made since then; what was there at that time.
     """
@@ -162,7 +162,7 @@ _WITH_RAREST = sql.SQL(
 
 
 async def with_all_words(
-    conn: Connection, space: int, wanted: CapsuleFilter, asked: AskedWords, window: Window, *, limit: int
+    conn: Connection, space: int, wanted: CapsuleFilter, asked: AskedWords, window: CapsuleWindow, *, limit: int
 ) -> list[WordMatch]:
     """The capsules of the window in which every one of these words stands, the newest first: of common words so many,
     else all.
