@@ -12,7 +12,8 @@ from typing import Any, LiteralString
 
 from psycopg import sql
 
-from keepstone.store.capsules import LIVE_CAPSULES, WANTED, CapsuleFilter
+from keepstone.store import memories
+from keepstone.store.capsules import WANTED, CapsuleFilter
 from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, fetch_value
 
 RANKED = 500  # passages with the rarest word, up to which all capsules that match are compared with each other
@@ -130,7 +131,8 @@ _LITERAL = sql.SQL(
     f"""
     SELECT m.id, m.created_at, best.passage
       FROM (SELECT m.id, m.created_at FROM memories m
-             WHERE {LIVE_CAPSULES} {WANTED} AND {{candidates}}
+             WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE} {WANTED}
+               AND {{candidates}}
                AND (%(after_at)s::timestamptz IS NULL OR (m.created_at, m.id) < (%(after_at)s, %(after_id)s))
                AND (%(to_at)s::timestamptz IS NULL OR (m.created_at, m.id) >= (%(to_at)s, %(to_id)s))
              ORDER BY m.created_at DESC, m.id DESC LIMIT %(most)s) AS m

@@ -11,7 +11,7 @@ from keepstone.store import leftovers, memories
 from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_one, fetch_rows
 
 SHAPE = memories.Shape(kind="capsule", row=Capsule)
-LIVE_CAPSULES: LiteralString = f"""
+_LIVE: LiteralString = f"""
     m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
 """
 
@@ -65,7 +65,7 @@ async def which_pass(conn: Connection, space: int, wanted: CapsuleFilter, passag
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
-    query: LiteralString = f"SELECT m.id FROM memories m WHERE {LIVE_CAPSULES} {WANTED}"
+    query: LiteralString = f"SELECT m.id FROM memories m WHERE {_LIVE} {WANTED}"
     return await fetch_column(conn, query, {**asdict(wanted), "space": space})
 
 
@@ -79,9 +79,7 @@ async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None)
     """Of every capsule that is there, by its id; or of these."""
     return await fetch_dict(
         conn,
-        f"""
-        SELECT m.id, m.title FROM memories m WHERE {LIVE_CAPSULES} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))
-        """,
+        f"SELECT m.id, m.title FROM memories m WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
         {"space": space, "ids": None if ids is None else list(ids)},
     )
 
@@ -101,7 +99,7 @@ async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
     return await fetch_rows(
         conn,
         f"""
-        SELECT tag, count(*) FROM memories m, unnest(m.tags) AS tag WHERE {LIVE_CAPSULES}
+        SELECT tag, count(*) FROM memories m, unnest(m.tags) AS tag WHERE {_LIVE}
          GROUP BY tag ORDER BY count(*) DESC, tag
         """,
         {"space": space},
@@ -175,7 +173,7 @@ async def by_date(conn: Connection, space: int, bucket: str, timezone: str, *, t
         f"""
         WITH dated AS MATERIALIZED (
             SELECT date_trunc(%(bucket)s, m.created_at AT TIME ZONE %(zone)s) AS start, m.title, m.tags
-              FROM memories m WHERE {LIVE_CAPSULES}
+              FROM memories m WHERE {_LIVE}
         ), spans AS MATERIALIZED (
             SELECT start, count(*) AS count, array_agg(title) AS titles FROM dated GROUP BY start
         ), tagged AS (
