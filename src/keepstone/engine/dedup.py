@@ -124,7 +124,7 @@ def _signs(text: str) -> Iterator[str]:
             yield sign
 
 
-class Said:
+class SaidAlready:
     """Statements that were made, to be asked whether another says anything that none of them does."""
 
     def __init__(self, statements: Iterable[str] = ()) -> None:

@@ -6,7 +6,7 @@ What is the same is `dedup`'s to know. Code is added whole or not at all.
 
 from collections.abc import Iterator, Sequence
 
-from keepstone.engine.dedup import Said
+from keepstone.engine.dedup import SaidAlready
 from keepstone.engine.language.sentences import FENCE, LEAD, has_words, sentences, unmarked
 
 SEPARATOR = "\n\n---\n\n"
@@ -14,7 +14,7 @@ SEPARATOR = "\n\n---\n\n"
 
 def joined(first: str, others: Sequence[str]) -> str:
     """What all of them say, between rules."""
-    said, whole = Said(_statements(first)), first
+    said, whole = SaidAlready(_statements(first)), first
     for other in others:
         if other.strip() in whole:
             continue
@@ -25,7 +25,7 @@ def joined(first: str, others: Sequence[str]) -> str:
     return whole
 
 
-def _new_pieces(text: str, said: Said, whole: str) -> Iterator[str]:
+def _new_pieces(text: str, said: SaidAlready, whole: str) -> Iterator[str]:
     """The text without what was said already, line by line."""
     place = 0
     for fence in FENCE.finditer(text):
@@ -36,7 +36,7 @@ def _new_pieces(text: str, said: Said, whole: str) -> Iterator[str]:
     yield from _new_lines(text[place:], said)
 
 
-def _new_lines(text: str, said: Said) -> Iterator[str]:
+def _new_lines(text: str, said: SaidAlready) -> Iterator[str]:
     """An empty line stays where something stands between it and the one before."""
     empty = False
     for line in text.splitlines(keepends=True):
@@ -51,7 +51,7 @@ def _new_lines(text: str, said: Said) -> Iterator[str]:
             empty = False
 
 
-def _new_of(line: str, said: Said) -> str:
+def _new_of(line: str, said: SaidAlready) -> str:
     """What of a line is new; as it stands, where all of it is."""
     pieces = sentences(line.strip())
     new = [piece for piece in pieces if not has_words(piece) or not said.says(unmarked(piece))]

@@ -49,7 +49,7 @@ async def add_to(
     return written, added
 
 
-def with_sources(known: MemoryT, new: Memory, *, further: bool = True) -> dict[str, Any]:
+def with_sources(known: Memory, new: Memory, *, further: bool = True) -> dict[str, Any]:
     """The columns that say where it is from, if it is also from where the other is; nothing if that is known.
     `further`: also from where else the other is from.
     """

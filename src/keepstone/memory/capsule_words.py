@@ -25,7 +25,7 @@ from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import candidates, memories, projects
 from keepstone.store import capsule_words as store
-from keepstone.store.capsule_words import AskedWords, Place, Window, WordMatch
+from keepstone.store.capsule_words import AskedWords, CapsuleWindow, Place, WordMatch
 from keepstone.store.capsules import SHAPE, CapsuleFilter
 from keepstone.store.db import Connection, enter
 
@@ -38,7 +38,7 @@ _SCORED = 6  # decimals of a score: the database may add up in another order
 class _Mark:
     """Where a page begins: the window, the last of it that was seen, and what was known when the first was asked."""
 
-    window: Window
+    window: CapsuleWindow
     last: tuple[float, Place] | None
     counts: Sequence[int]
     total: int
@@ -87,7 +87,7 @@ async def by_words(
         mark = _read(page, words)
         if mark is None:
             counts = await store.count(conn, space, words) if words else []
-            mark = _Mark(window=Window(), last=None, counts=counts, total=size.passages, average=size.average)
+            mark = _Mark(window=CapsuleWindow(), last=None, counts=counts, total=size.passages, average=size.average)
         if not words or not all(mark.counts):
             return Page(items=[], next_cursor=None)
         asked = AskedWords(
@@ -148,7 +148,7 @@ def _read(page: PageRequest, words: Sequence[Any]) -> _Mark | None:
     try:
         after, to, last, newest, total, average, counts = json.loads(text)
         mark = _Mark(
-            window=Window(after=_read_place(after), to=_read_place(to), known=(asked_at, int(newest))),
+            window=CapsuleWindow(after=_read_place(after), to=_read_place(to), known=(asked_at, int(newest))),
             last=None if last is None else (float(last[0]), _read_place(last[1:])),
             counts=[int(number) for number in counts], total=int(total), average=float(average),
         )  # fmt: skip

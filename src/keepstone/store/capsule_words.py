@@ -12,7 +12,8 @@ from typing import Any, LiteralString
 
 from psycopg import sql
 
-from keepstone.store.capsules import LIVE_CAPSULES, WANTED, CapsuleFilter, params_of
+from keepstone.store import memories
+from keepstone.store.capsules import WANTED, CapsuleFilter, params_of
 from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, fetch_value
 
 RANKED = 500  # passages with the rarest word, up to which all capsules that match are compared with each other
@@ -28,7 +29,7 @@ Place = tuple[datetime, str]  # of a capsule: when it was made, and its id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class CapsuleWindow:
     """Capsules from one place to another, the newest first: `after` it and `to` it. `known`: no younger passage counts,
     and nothing made since then; what was there at that time.
     """
@@ -130,7 +131,8 @@ _LITERAL = sql.SQL(
     f"""
     SELECT m.id, m.created_at, best.passage
       FROM (SELECT m.id, m.created_at FROM memories m
-             WHERE {LIVE_CAPSULES} {WANTED} AND {{candidates}}
+             WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE} {WANTED}
+               AND {{candidates}}
                AND (%(after_at)s::timestamptz IS NULL OR (m.created_at, m.id) < (%(after_at)s, %(after_id)s))
                AND (%(to_at)s::timestamptz IS NULL OR (m.created_at, m.id) >= (%(to_at)s, %(to_id)s))
              ORDER BY m.created_at DESC, m.id DESC LIMIT %(most)s) AS m
@@ -162,7 +164,7 @@ _WITH_RAREST = sql.SQL(
 
 
 async def with_all_words(
-    conn: Connection, space: int, wanted: CapsuleFilter, asked: AskedWords, window: Window, *, limit: int
+    conn: Connection, space: int, wanted: CapsuleFilter, asked: AskedWords, window: CapsuleWindow, *, limit: int
 ) -> list[WordMatch]:
     """The capsules of the window in which every one of these words stands, the newest first: of common words so many,
     else all.

@@ -19,7 +19,7 @@ SHAPE = memories.Shape(
               AND EXISTS (SELECT 1 FROM members i
                            WHERE i.account = %(account)s AND i.space = project.space AND i.user_id = s.owner)""",
 )  # fmt: skip
-LIVE_CAPSULES: LiteralString = f"""
+_LIVE: LiteralString = f"""
     m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
 """
 
@@ -79,7 +79,7 @@ async def which_pass(conn: Connection, space: int, wanted: CapsuleFilter, passag
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
-    query: LiteralString = f"SELECT m.id FROM memories m WHERE {LIVE_CAPSULES} {WANTED}"
+    query: LiteralString = f"SELECT m.id FROM memories m WHERE {_LIVE} {WANTED}"
     return await fetch_column(conn, query, {**params_of(wanted), "space": space})
 
 
@@ -93,9 +93,7 @@ async def titles(conn: Connection, space: int, ids: Sequence[str] | None = None)
     """Of every capsule that is there, by its id; or of these."""
     return await fetch_dict(
         conn,
-        f"""
-        SELECT m.id, m.title FROM memories m WHERE {LIVE_CAPSULES} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))
-        """,
+        f"SELECT m.id, m.title FROM memories m WHERE {_LIVE} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))",
         {"space": space, "ids": None if ids is None else list(ids)},
     )
 
@@ -115,7 +113,7 @@ async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
     return await fetch_rows(
         conn,
         f"""
-        SELECT tag, count(*) FROM memories m, unnest(m.tags) AS tag WHERE {LIVE_CAPSULES}
+        SELECT tag, count(*) FROM memories m, unnest(m.tags) AS tag WHERE {_LIVE}
          GROUP BY tag ORDER BY count(*) DESC, tag
         """,
         {"space": space},
@@ -189,7 +187,7 @@ async def by_date(conn: Connection, space: int, bucket: str, timezone: str, *, t
         f"""
         WITH dated AS MATERIALIZED (
             SELECT date_trunc(%(bucket)s, m.created_at AT TIME ZONE %(zone)s) AS start, m.title, m.tags
-              FROM memories m WHERE {LIVE_CAPSULES}
+              FROM memories m WHERE {_LIVE}
         ), spans AS MATERIALIZED (
             SELECT start, count(*) AS count, array_agg(title) AS titles FROM dated GROUP BY start
         ), tagged AS (
