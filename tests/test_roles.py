@@ -57,6 +57,7 @@ CALLABLE = {
     "purge_entities": {WORKER_ROLE},
     "forget_expired_logins": {WORKER_ROLE},
     "forget_space_changes": {WORKER_ROLE},
+    "expire_imports": {WORKER_ROLE},
     "empty_spaces": set[str](),
     "key_spaces": set[str](),
     "lacks_factor": set[str](),

@@ -65,7 +65,7 @@ def import_from(
 ) -> None:
     if source not in SOURCES:
         raise Invalid(f"There is no source {source!r}. There are: {', '.join(SOURCES)}.")
-    target = Into.parse(into)
+    target = Into.parse(into, called="--into")
     settings = _settings(url, key)
     reading = Reading(path=path, me=me, tools=tools, token=token, of=of, table=table)
     report = Report()

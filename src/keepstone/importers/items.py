@@ -62,10 +62,13 @@ Item = Conversation | Note | Archived | LeftOut
 
 @dataclass(slots=True)
 class Gauge:
-    """How much of the source has been read, in bytes where that is known."""
+    """How much of the source has been read, in bytes where that is known. `largest`: characters that one element of it
+    may have.
+    """
 
     total: int = 0
     done: int = 0
+    largest: int = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ A file is parsed before anything is stored: what can't be read is refused, and n
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
@@ -33,16 +34,17 @@ _PREFIX: dict[Kind, Any] = {"file": "doc", "artifact": "art"}
 
 
 async def upload(
-    services: Services, principal: Principal, workspace_id: str, *, name: str, data: bytes, media_type: str | None
-) -> Document:
-    """The very same file again is the one that is there already."""
+    services: Services, principal: Principal, workspace_id: str, *, name: str, data: bytes, media_type: str | None,
+    at: datetime | None = None,
+) -> Document:  # fmt: skip
+    """The very same file again is the one that is there already. `at` is when it was first kept, elsewhere."""
     digest = hashlib.sha256(data).digest()
     async with workspaces.inside(services, principal, workspace_id, needs="member") as (conn, workspace):
         existing = await store.by_hash(conn, workspace.library, name, digest)
     if existing is not None:
         return existing
     parsed = await services.parser.parse(data, name, media_type)
-    document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data))
+    document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data), at)
     return await _keep(services, principal, document, parsed.blocks, digest, data)
 
 
@@ -197,9 +199,10 @@ async def put_right(conn: Connection, services: Services, principal: Principal, 
 
 
 def _new(
-    services: Services, principal: Principal, workspace: Workspace, kind: Kind, name: str, media_type: str, size: int
-) -> Document:
-    now = services.clock()
+    services: Services, principal: Principal, workspace: Workspace, kind: Kind, name: str, media_type: str, size: int,
+    at: datetime | None = None,
+) -> Document:  # fmt: skip
+    now = at or services.clock()
     return Document(
         id=new_id(_PREFIX[kind]), kind=kind, name=name, media_type=media_type, version=1, size_bytes=size,
         workspace_id=workspace.id, created_by=principal.user_id, created_at=now, updated_at=now, deleted_at=None,

@@ -14,7 +14,7 @@ from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
-from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse_unstorable
+from keepstone.surfaces.http.wire import Origin, Shown, Time, Wire, fields_of, refuse_future, refuse_unstorable
 
 router = Router(prefix="/workspaces/{workspace_id:ws}", tags=["documents"])
 
@@ -76,7 +76,10 @@ _ARTIFACT = "/artifacts/{artifact_id:art}"
 
 
 @router.post("/files", status_code=201, summary="Upload a file: txt, md, html, pdf or docx")
-async def upload_file(services: Used, principal: Caller, workspace_id: str, file: UploadFile) -> DocumentOut:
+async def upload_file(
+    services: Used, principal: Caller, workspace_id: str, file: UploadFile, created_at: Origin = None
+) -> DocumentOut:
+    refuse_future("query.created_at", created_at, services.clock())
     name = (file.filename or "").replace("\\", "/").rsplit("/", 1)[-1].strip()
     try:
         refuse_unstorable(name, ("filename",))
@@ -86,8 +89,9 @@ async def upload_file(services: Used, principal: Caller, workspace_id: str, file
         message = "the file needs a name of at most 255 characters"
         raise Malformed(f"body.file: {message}.", details=[{"path": "body.file", "message": message}])
     made = await documents.upload(
-        services, principal, workspace_id, name=name, data=await file.read(), media_type=file.content_type
-    )
+        services, principal, workspace_id, name=name, data=await file.read(), media_type=file.content_type,
+        at=created_at,
+    )  # fmt: skip
     return DocumentOut.model_validate(made)
 
 
