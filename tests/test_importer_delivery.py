@@ -275,7 +275,7 @@ async def test_a_server_that_is_busy_is_waited_for_and_one_that_is_gone_is_told(
     assert await server.ingest("s", []) == 1
     assert waited[0] >= 7
     with pytest.raises(Unavailable, match="again to go on"):
-        await server.post("/v1/ingest", {})
+        await server.ingest("s", [])
 
 
 # ---------------------------------------------------------------------------------------- export and back again
@@ -407,9 +407,9 @@ async def test_an_export_never_overwrites_a_folder_and_leaves_nothing_half(
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_journal_is_there_after_its_process_is_gone(tmp_path: Path) -> None:
+async def test_a_journal_is_there_after_its_process_is_gone(tmp_path: Path) -> None:
     first = Journal(tmp_path / "imports" / "x.sqlite")
-    first.note([("a", "1"), ("b", "2")])
+    await first.note([("a", "1"), ("b", "2")])
     second = Journal(tmp_path / "imports" / "x.sqlite")
     assert (second.digest("a"), second.digest("c")) == ("1", None)
     first.close()

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import Invalid, NotFound, QuotaExceeded
-from keepstone.importers.items import Archived, Conversation, ImportedTurn, Item, LeftOut, Note
+from keepstone.importers.items import Archived, ArchivedRecord, Conversation, ImportedTurn, Item, LeftOut, Note
 from keepstone.importers.markdown import parts_of
 from keepstone.importers.report import Report
 from keepstone.importers.target import Arrivals, Refused, Target
@@ -93,6 +93,8 @@ class Delivery:
                     await self._note(part)
             case Archived():
                 await self._archived(item)
+            case ArchivedRecord():
+                raise Invalid("An archive of everything is uploaded whole: POST it to /v1/imports.")
             case LeftOut():
                 pass
 

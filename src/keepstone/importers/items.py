@@ -49,6 +49,16 @@ class Archived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRecord:
+    """A line of our archive of everything. Only the server itself can take it: its order matters. `place` is where in
+    the archive it stands.
+    """
+
+    data: dict[str, Any]
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
     """What is not brought over. `what` names one of them by its id, title or place."""
 
@@ -57,7 +67,7 @@ class LeftOut:
     count: int = 1
 
 
-Item = Conversation | Note | Archived | LeftOut
+Item = Conversation | Note | Archived | ArchivedRecord | LeftOut
 
 
 @dataclass(slots=True)

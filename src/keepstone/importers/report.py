@@ -4,9 +4,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from keepstone.importers.items import Archived, Conversation, Item, LeftOut, Note
+from keepstone.importers.items import Archived, ArchivedRecord, Conversation, Item, LeftOut, Note
 
 _EXAMPLES = 20
+_PLURALS = {"memory": "memories", "summary": "summaries"}
 
 
 @dataclass(slots=True)
@@ -24,6 +25,10 @@ class Report:
                 self.read["messages"] += len(item.turns)
             case Note() | Archived():
                 self.read["notes"] += 1
+            case ArchivedRecord():
+                kind = str(item.data.get("record") or "")
+                if kind not in {"space", "part", "statement"}:
+                    self.read[_PLURALS.get(kind, f"{kind}s")] += 1
             case LeftOut():
                 self.leave(item.reason, item.what, item.count)
 

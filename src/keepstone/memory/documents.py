@@ -6,6 +6,7 @@ A file is parsed before anything is stored: what can't be read is refused, and n
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from keepstone.access.audit import record
 from keepstone.access.require import require_found
 from keepstone.engine.chunks import cut_document, whole_text
-from keepstone.errors import Malformed, NotFound
+from keepstone.errors import KeepstoneError, Malformed, NotFound
 from keepstone.memory import workspaces
 from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind
@@ -181,6 +182,17 @@ async def restore(
         await _index(conn, services, principal, workspace.library, document_id, cut)
         await record(conn, principal, f"{kind}.restore", document_id)
         return await _find(conn, workspace, kind, document_id)
+
+
+async def cut_again(
+    services: Services, document_id: str, name: str, media_type: str, content: str, original: bytes | None
+) -> list[NewPassage]:
+    """The parts of one that comes from elsewhere: read from its bytes, or where they can't be, from its text."""
+    blocks: Sequence[Block] = _as_blocks(content)
+    if original is not None:
+        with suppress(KeepstoneError):
+            blocks = (await services.parser.parse(original, name, media_type)).blocks
+    return await _cut(services, document_id, name, blocks)
 
 
 async def put_right(conn: Connection, services: Services, principal: Principal, library: int, document_id: str) -> None:

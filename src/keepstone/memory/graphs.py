@@ -64,7 +64,7 @@ async def list_graphs(
     """The account's, the newest first; among them the default one, made when it was not there."""
     async with services.db.transaction(account_scope(principal)) as conn:
         if principal.reach.spaces is None:
-            await _default(conn)
+            await default_graph(conn)
         return await store.page(conn, page, deleted=deleted)
 
 
@@ -336,7 +336,7 @@ async def inside(
 
 async def find_graph(conn: Connection, principal: Principal, graph_id: str | None) -> Graph:
     """By its id, or the account's default one. From here on the transaction reaches what is in it."""
-    graph = await _default(conn) if graph_id is None else await store.get(conn, graph_id)
+    graph = await default_graph(conn) if graph_id is None else await store.get(conn, graph_id)
     if graph is None:
         raise no_graph()
     await enter(conn, space_scope(principal, graph.space, graph.history))
@@ -354,7 +354,7 @@ def no_graph() -> NotFound:
     return NotFound("There is no such graph.", code="GRAPH_NOT_FOUND")
 
 
-async def _default(conn: Connection) -> Graph | None:
+async def default_graph(conn: Connection) -> Graph | None:
     graph = await store.default(conn)
     if graph is None:
         await store.create(conn, new_id("graph"), DEFAULT_NAME, default=True)

@@ -20,12 +20,16 @@ from keepstone.access.audit import record
 from keepstone.access.principals import worker_for
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found, require_user
-from keepstone.errors import Conflict, Invalid, KeepstoneError, Malformed, TooLarge, Unavailable
+from keepstone.errors import Conflict, Invalid, KeepstoneError, Malformed, NotFound, TooLarge, Unavailable
+from keepstone.importers.archive import whose
+from keepstone.importers.bundle import open_bundle
 from keepstone.importers.delivery import Delivery, Into
 from keepstone.importers.detect import source_of
-from keepstone.importers.items import Gauge, Item, Reading
+from keepstone.importers.items import ArchivedRecord, Gauge, Item, Reading
 from keepstone.importers.report import Report
 from keepstone.importers.sources import SOURCES
+from keepstone.memory.archive_forms import FORMS, checked
+from keepstone.memory.archive_in import ArchiveReader
 from keepstone.memory.import_target import Arrived, OwnTarget
 from keepstone.memory.projects import require_project
 from keepstone.model.ids import new_id
@@ -38,6 +42,7 @@ from keepstone.store import imports as store
 
 AT_ONCE = 3  # imports of one user that wait or run
 PART = 1024 * 1024  # bytes of an upload that go to the database together
+LARGEST_FILE = 256 * 1024 * 1024  # bytes of an uploaded file in an archive
 LARGEST_ELEMENT = 32 * 1024 * 1024  # characters of one conversation, or whatever stands alone in a file
 _TELL_EVERY = 0.5  # seconds after which the database is told how far it is, and asked whether to go on
 _MISSING = "There is no such import."
@@ -184,14 +189,51 @@ async def _bring(
             journal=await Arrived.load(services, principal, wanted.source, into.place or "", into.name),
             report=report, source=wanted.source, whose=whose, into=into, project_id=options.project_id,
         )  # fmt: skip
+    archive: ArchiveReader | None = None
     async for item in _items(SOURCES[wanted.source](reading), wanted.source):
         if delivery is None:
             report.count(item)
+        elif isinstance(item, ArchivedRecord):
+            report.count(item)
+            archive = archive or await _archive(services, principal, reading, report)
+            await _take_record(archive, item, report)
         else:
             await delivery.take(item)
         await tick()
+    if archive is not None:
+        await archive.flush()
     if delivery is not None:
         await delivery.finish()
+
+
+async def _archive(services: Services, principal: Principal, reading: Reading, report: Report) -> ArchiveReader:
+    def read(name: str) -> bytes | None:
+        with open_bundle(reading.file) as bundle:
+            if bundle.sizes.get(name, LARGEST_FILE + 1) > LARGEST_FILE:
+                return None
+            with bundle.open(name) as file:
+                return file.read()
+
+    def whose_it_is() -> str:
+        with open_bundle(reading.file) as bundle:
+            return whose(bundle)
+
+    async def open_file(name: str) -> bytes | None:
+        return await asyncio.to_thread(read, name)
+
+    return ArchiveReader(services, principal, report, await asyncio.to_thread(whose_it_is), open_file)
+
+
+async def _take_record(archive: ArchiveReader, item: ArchivedRecord, report: Report) -> None:
+    """What is not as it should be is left out, with the reason; a full quota ends the import."""
+    kind = str(item.data["record"])
+    try:
+        if kind == "part":
+            await archive.enter_part(str(item.data.get("of") or ""))
+        elif kind in FORMS:
+            await archive.take(kind, checked(FORMS[kind], item.data))
+    except (Invalid, TooLarge, NotFound, Conflict) as fault:
+        report.leave(f"refused: {fault.message}", item.place)
 
 
 async def _items(items: Iterator[Item], source: str) -> AsyncGenerator[Item]:
