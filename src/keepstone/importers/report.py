@@ -1,6 +1,7 @@
 """What an import did: how much was read, written, there already, and left out for which reason."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,12 @@ class Report:
         examples = self.examples.setdefault(reason, [])
         if len(examples) < _EXAMPLES:
             examples.append(what)
+
+    def take_over(self, read: Mapping[str, int], written: Mapping[str, int], already_there: Mapping[str, int]) -> None:
+        """What another tells, in place of what was counted."""
+        for counted, told in ((self.read, read), (self.written, written), (self.already_there, already_there)):
+            counted.clear()
+            counted.update(told)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -18,8 +18,9 @@ _ABOUT = ("type", "tags", "created_at", "updated_at", "author", "agent", "supers
 
 @dataclass(slots=True)
 class Pages:
-    """Where it is: the folder of the place, and what its chats, projects and files are called."""
+    """`me` is whose archive it is. Where it is: the folder of the place, and what its chats, projects and files are called."""
 
+    me: str
     _folder: str = ""
     _part: str = ""
     _chats: dict[str, str] = field(default_factory=dict[str, str])
@@ -95,7 +96,7 @@ class Pages:
         source = {"chat_id": data["source_chat_id"], "message_id": data["source_message_id"]}
         capsule = _plain_times(data) | {
             "content_md": data["content"], "kind": data["type"], "source": source,
-            "history": [_capsule_version(version) for version in data["history"]],
+            "history": [_capsule_version(version, self.me) for version in reversed(data["history"])],
         }  # fmt: skip
         return written(capsule, self._projects.get(data["project_id"] or ""))
 
@@ -140,9 +141,13 @@ _LINES: Mapping[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
 }
 
 
-def _capsule_version(version: dict[str, Any]) -> dict[str, Any]:
+def _capsule_version(version: dict[str, Any], me: str) -> dict[str, Any]:
     shown = {name: version[name] for name in ("version", "change", "title", "tags", "metadata")}
-    return shown | {"content_md": version["content"], "changed_by": None, "changed_at": _time(version["changed_at"])}
+    return shown | {
+        "content_md": version["content"],
+        "changed_by": me if version["mine"] else None,
+        "changed_at": _time(version["changed_at"]),
+    }
 
 
 def _memory(data: dict[str, Any]) -> str:

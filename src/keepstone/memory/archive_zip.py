@@ -59,7 +59,7 @@ async def _as_json(
 
 async def _as_markdown(services: Services, principal: Principal, out: "_ZipStream") -> AsyncGenerator[None]:
     """A file for each thing, to be read by a person; uploaded files beside them."""
-    pages = Pages()
+    pages = Pages(me=require_user(principal))
     async for record in records(services, principal):
         if record.file is not None:
             document_id, version = record.file

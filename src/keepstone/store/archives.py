@@ -25,7 +25,8 @@ from keepstone.store.db import (
 COLUMNS: Mapping[LiteralString, LiteralString] = {
     "memories": "id, kind, type, title, content, summary, tags, metadata, visibility, user_id, agent, run_id, "
                 "project_id, source_type, source_chat_id, source_message_id, role, actor, immutable, path, key, "
-                "version, superseded_by, valid_from, valid_to, created_at, updated_at, accessed_at, deleted_at, cold_at",
+                "version, superseded_by, valid_from, valid_to, created_at, updated_at, accessed_at, deleted_at, "
+                "cold_at",
     "messages": "id, seq, client_id, speaker, role, user_id, agent, text, at, recorded_at, thread_id, reply_to, "
                 "visibility, attachments, metadata",
     "threads": "id, title, message_count, opened_at, closed_at",

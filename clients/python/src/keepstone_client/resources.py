@@ -11,6 +11,7 @@ from keepstone_client.operations import Health, Usage
 from keepstone_client.rooms import Agents, Directs, Facts, Profiles, Projects, Rooms
 from keepstone_client.scopes import Scopes
 from keepstone_client.stores import Stores
+from keepstone_client.transfer import Exports, Imports
 
 
 class Resources(Generic[D]):
@@ -35,5 +36,7 @@ class Resources(Generic[D]):
         self.graphs: Graphs[D] = Graphs(driver)
         self.scopes: Scopes[D] = Scopes(driver)
         self.stores: Stores[D] = Stores(driver)
+        self.imports: Imports[D] = Imports(driver)
+        self.exports: Exports[D] = Exports(driver)
         self.usage: Usage[D] = Usage(driver)
         self.health: Health[D] = Health(driver)
