@@ -3,6 +3,7 @@ trail that they were there. Olga stays, and shares everything that can be shared
 wrote has the canary in it.
 """
 
+import json
 import shutil
 import subprocess
 import tempfile
@@ -54,7 +55,8 @@ NOBODYS = {
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
     "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
     # digests and vectors
-    "documents.sha256", "import_arrivals.journal", "import_arrivals.key", "import_arrivals.digest", "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
+    "documents.sha256", "import_arrivals.journal", "import_arrivals.key", "import_arrivals.digest",
+    "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
     "sessions.secret_hash", "second_factors.secret", "second_factors.recovery", "token_vectors.tokens",
     "documents.metadata", "memories.role", "statements.key",
 }  # fmt: skip

@@ -18,7 +18,9 @@ _ABOUT = ("type", "tags", "created_at", "updated_at", "author", "agent", "supers
 
 @dataclass(slots=True)
 class Pages:
-    """`me` is whose archive it is. Where it is: the folder of the place, and what its chats, projects and files are called."""
+    """Where it is: the folder of the place, and what its chats, projects and files are called. `me` is whose archive it
+    is.
+    """
 
     me: str
     _folder: str = ""
@@ -143,11 +145,8 @@ _LINES: Mapping[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
 
 def _capsule_version(version: dict[str, Any], me: str) -> dict[str, Any]:
     shown = {name: version[name] for name in ("version", "change", "title", "tags", "metadata")}
-    return shown | {
-        "content_md": version["content"],
-        "changed_by": me if version["mine"] else None,
-        "changed_at": _time(version["changed_at"]),
-    }
+    changed = {"changed_by": me if version["mine"] else None, "changed_at": _time(version["changed_at"])}
+    return shown | {"content_md": version["content"]} | changed
 
 
 def _memory(data: dict[str, Any]) -> str:
