@@ -5,7 +5,8 @@ path parameter) and what to send; a route for which it doesn't know is a finding
 reaches nothing can't pass, each request is made once more by the victim and has to succeed.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -32,6 +33,7 @@ from keepstone.memory import (
     facts,
     graph_recall,
     graphs,
+    imports,
     invitations,
     participants,
     people,
@@ -176,6 +178,7 @@ PROBES: dict[str, Probe] = {
     "POST /v1/memory/capsules/title": Probe(json={"content_md": "a canary"}),
     "POST /v1/memory/capsules/curate": Probe(json={"messages": [{"role": "user", "content": "We take the canary."}]}),
     "POST /v1/memory/import": Probe(json={"format": "keepstone-archive", "version": 1, "capsules": []}),
+    "POST /v1/imports": Probe(files={"file": ("talk.jsonl", b'{"speaker": "max", "text": "hello"}\n')}),
     "POST /v1/memory/capsules/{capsule_id}/restore": Probe(instead={"capsule_id": "deleted_capsule"}),
     "POST /v1/memory/capsules/{capsule_id}/recover": Probe(instead={"capsule_id": "cold_capsule"}),
     **{
@@ -480,6 +483,7 @@ async def make_victim(services: Services, world: World) -> Victim:
     kept |= await talk(services, olga, kept["project_id"]) | await note(services, olga)
     kept |= await invite(services, olga, kept["room_id"])
     await projects.delete(services, olga.principal, kept["deleted_project"])
+    kept["import_id"] = await bring(services, olga)
     asked = await graph_recall.recall(
         services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=NodeFilter(), min_relevance=0
     )
@@ -738,6 +742,16 @@ async def talk(services: Services, olga: Person, project_id: str) -> dict[str, s
     return found | {"edge_id": edge.id}
 
 
+async def bring(services: Services, olga: Person) -> str:
+    """An import of hers that waits, of a file that is called after the canary."""
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        yield json.dumps({"speaker": CANARY, "text": CANARY}).encode() + b"\n"
+
+    new = imports.NewImport(pieces=pieces(), name=f"{CANARY}.jsonl", source="jsonl")
+    return (await imports.create(services, olga.principal, new)).id
+
+
 async def fail(services: Services, olga: Person) -> str:
     """A job of hers that has failed."""
     async with services.db.transaction(account_scope(olga.principal.account)) as conn:
@@ -905,8 +919,8 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
 
 
 OF_USERS = (
-    "/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}", "/v1/rooms", "/v1/dms/", "/v1/profiles/",
-    "/v1/projects/", "/v1/invitations", "/v1/facts",
+    "/v1/imports", "/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}", "/v1/rooms", "/v1/dms/",
+    "/v1/profiles/", "/v1/projects/", "/v1/invitations", "/v1/facts",
 )  # fmt: skip
 
 

@@ -240,14 +240,30 @@ async def test_an_archive_into_a_full_vault_with_a_cold_tier_stays_within_the_pl
     assert used["in_cold"] == 3
 
 
-async def test_somebody_elses_project_cant_be_imported_into(
+async def test_what_was_in_somebody_elses_project_comes_into_a_new_one_of_that_name(
     client: httpx.AsyncClient, world: World, archive: Any
 ) -> None:
     project = (await client.post("/v1/projects", headers=world.owner.auth, json={"name": "Home"})).json()["id"]
     archive["capsules"][0]["project_id"] = project
+    archive["projects"] = [{"id": project, "name": "Home"}]
+    for _ in range(2):
+        answer = await client.post("/v1/memory/import", headers=world.member.auth, json=archive)
+        assert answer.status_code == 200
+    [own] = (await get(client, world.member.auth, "/v1/projects"))["items"]
+    assert own["name"] == "Home"
+    assert own["id"] != project
+    assert len(await ids(client, world.member.auth, project_id=own["id"])) == 1
+    assert await ids(client, world.owner.auth, project_id=project) == [], "nothing came into theirs"
+
+
+async def test_a_project_of_which_nothing_is_known_is_made_too(
+    client: httpx.AsyncClient, world: World, archive: Any
+) -> None:
+    archive["capsules"][0]["project_id"] = "proj_" + "a" * 24
     answer = await client.post("/v1/memory/import", headers=world.member.auth, json=archive)
-    assert answer.status_code == 404
-    assert await ids(client, world.member.auth) == []
+    assert answer.status_code == 200
+    [own] = (await get(client, world.member.auth, "/v1/projects"))["items"]
+    assert own["name"] == "Imported aaaaaa"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import keepstone_client
 from keepstone_client import AsyncKeepstone, Keepstone, Retries, errors
-from keepstone_client.binding import operation, paged, streamed
+from keepstone_client.binding import downloaded, operation, paged, streamed
 from keepstone_client.capsules import Capsule, Source
 from keepstone_client.chats import MemoriesInjected, MemorySaved, MessageCreated, MessageDelta, MessageDone
 from keepstone_client.core import (
@@ -55,7 +55,7 @@ def operations() -> Iterator[tuple[str, Any]]:
     for name, resource in sorted(vars(Keepstone(base_url="http://keepstone.test")).items()):
         if not name.startswith("_"):
             for method, held in vars(type(resource)).items():
-                if isinstance(held, operation | paged | streamed):
+                if isinstance(held, operation | paged | streamed | downloaded):
                     yield f"{name}.{method}", held
 
 

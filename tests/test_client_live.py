@@ -1,10 +1,13 @@
 """The Python client against a real server: every resource, sync and async, streams, and the commands that use it."""
 
+import io
 import json
 import re
+import zipfile
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import assert_type
 
 import pytest
@@ -567,3 +570,29 @@ def test_what_a_command_cant_do_is_one_line(server: Live, words: tuple[str, ...]
     assert failed.returncode == 1
     assert told in failed.stderr
     assert len(failed.stderr.strip().splitlines()) == 1
+
+
+def test_an_export_is_uploaded_watched_and_cancelled(keepstone: Keepstone, tmp_path: Path) -> None:
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text(json.dumps({"speaker": "Ada", "text": FERRY}) + "\n")
+    with talk.open("rb") as file:
+        made = keepstone.imports.create(file, name=talk.name, dry_run=True)
+    assert (made.source, made.state, made.dry_run, made.is_over) == ("jsonl", "waiting", True, False)
+    assert keepstone.imports.get(made.id) == made
+    assert [one.id for one in keepstone.imports.list()] == [made.id]
+    assert keepstone.imports.cancel(made.id).is_over  # no worker runs here
+    with pytest.raises(errors.KeepstoneError, match="What kind of file"):
+        keepstone.imports.create(b"?")
+
+
+def test_everything_is_taken_out_in_pieces(keepstone: Keepstone) -> None:
+    keepstone.capsules.create(FERRY, title="Ferry")
+    for form, name in (("json", "capsules.jsonl"), ("markdown", "capsules/ferry-")):
+        held = io.BytesIO(b"".join(keepstone.exports.everything(form=form)))
+        with zipfile.ZipFile(held) as archive:
+            assert any(one.startswith(name) for one in archive.namelist())
+
+
+async def test_the_async_client_takes_it_out_too(later: AsyncKeepstone) -> None:
+    pieces = [piece async for piece in later.exports.everything()]
+    assert zipfile.is_zipfile(io.BytesIO(b"".join(pieces)))

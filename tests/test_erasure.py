@@ -3,6 +3,7 @@ trail that they were there. Olga stays, and shares everything that can be shared
 wrote has the canary in it.
 """
 
+import json
 import shutil
 import subprocess
 import tempfile
@@ -52,14 +53,15 @@ NOBODYS = {
     "traces.kind", "traces.surface",
     "summaries.tier", "summaries.visibility", "tool_calls.name", "usage_ledger.action", "users.language",
     "users.role", "users.timezone", "keys.permission", "keys.surfaces", "users.subject_issuer",
-    "vector_sets.model", "vector_sets.state",
+    "vector_sets.model", "vector_sets.state", "imports.source", "imports.state", "imports.error_code",
     # ids and numbers
     "trashed_messages.revived", "trashed_messages.revived_from",
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
     "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
     "traces.readers", "traces.people", "traces.sources",
     # digests and vectors
-    "documents.sha256", "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
+    "documents.sha256", "import_arrivals.journal", "import_arrivals.key", "import_arrivals.digest",
+    "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
     "sessions.secret_hash", "second_factors.secret", "second_factors.recovery", "token_vectors.tokens",
     "documents.metadata", "memories.role", "statements.key",
 }  # fmt: skip
@@ -347,6 +349,15 @@ async def fail_a_job(services: Services, max_: Person) -> None:
     await services.queue.app.job_manager.finish_job_by_id_async(job.id, status=Status.FAILED, delete_job=False)
 
 
+async def bring(client: httpx.AsyncClient, max_: Person) -> None:
+    """Files that he uploads: one with a line that is none, one of another kind than he says."""
+    lines = json.dumps({"speaker": CANARY, "text": CANARY}).encode() + b"\nnone\n"
+    for name, source in ((f"{CANARY}.jsonl", "jsonl"), (f"{CANARY}.txt", "chatgpt")):
+        params = {"name": name, "source": source, "into": f"scope:{CANARY}"}
+        answer = await client.post("/v1/imports", headers=max_.auth, content=lines, params=params)
+        assert answer.status_code == 202, answer.text
+
+
 # ----------------------------------------------------------------------------------------------------- the test
 
 
@@ -367,9 +378,11 @@ async def test_nothing_is_left_of_somebody_who_was_erased(
             await call(client, max_.auth, "POST", "/keys", json=service_key, expect=201)
             things = await fill_workspace(client, made, database, olga, max_)
             things |= await fill_room(client, made, olga, max_) | await fill_graph(client, olga, max_)
+            await bring(client, max_)
             await run_until_empty(made)
             await tasks.map_vault(made, olga.user.account, await vault_of(database, max_))
             await fail_a_job(made, max_)
+            await bring(client, max_)
             assert redis.keys("keepstone:working:*")
 
             reached = await where(database, CANARY)

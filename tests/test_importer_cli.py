@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -129,12 +130,15 @@ def test_a_vault_goes_in_and_comes_out_as_markdown_and_as_json(guest: Guest, tmp
     assert "written:       5 notes" in done.stdout
     assert "no Markdown, such as Daily/photo.png" in done.stdout
     out = server_cli(guest, "export", "--format", "markdown", str(tmp_path / "out"))
-    assert out.stdout == f"5 capsules are in {tmp_path / 'out'}.\n"
-    assert len(list((tmp_path / "out").glob("*.md"))) == 5
-    assert server_cli(guest, "export", str(tmp_path / "out.json")).returncode == 0
-    assert len(json.loads((tmp_path / "out.json").read_text())["capsules"]) == 5
-    back = server_cli(guest, "import", "keepstone", str(tmp_path / "out.json"))
-    assert "there already: 5 notes" in back.stdout
+    assert out.stdout == f"5 files are in {tmp_path / 'out'}.\n"
+    assert len(list((tmp_path / "out" / "capsules").glob("*.md"))) == 5
+    assert server_cli(guest, "export", str(tmp_path / "out.zip")).returncode == 0
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        lines = archive.read("capsules.jsonl").splitlines()
+    assert [json.loads(line)["record"] for line in lines] == ["space", *["memory"] * 5]
+    back = server_cli(guest, "import", "keepstone", str(tmp_path / "out.zip"))
+    assert back.returncode == 0, back.stderr
+    assert "5 capsules" in next(line for line in back.stdout.splitlines() if line.startswith("there already:"))
     again = server_cli(guest, "import", "markdown", str(vault), "--again")
     assert "there already: 5 notes" in again.stdout
 

@@ -225,8 +225,8 @@ async def test_scheduled_jobs_are_registered_once_and_can_run(services: Services
 
 
 SCHEDULED = (
-    "delete_retired_vectors", "drop_unused_indexes", "embed_pending", "forget_expired_logins", "forget_space_changes",
-    "index_chats",
+    "delete_retired_vectors", "drop_unused_indexes", "embed_pending", "expire_imports", "forget_expired_logins",
+    "forget_space_changes", "index_chats",
     "purge_expired_items", "purge_memories", "remove_old_jobs", "send_digests", "sum_up_rooms",
 )  # fmt: skip
 
@@ -425,8 +425,8 @@ async def test_jobs_of_an_older_version_still_run(services: Services, world: Wor
 @pytest.mark.parametrize("slots", [1, 2, 3, 4, 8])
 def test_no_lane_takes_what_another_needs(slots: int) -> None:
     """Whatever is added, as long as anything may begin, a slot stays for what is done first; and nothing starves."""
-    assert open_queues([], slots) == ["first", "reading", "embedding", "housekeeping", "default"]
-    for lane in ("reading", "embedding", "housekeeping"):
+    assert open_queues([], slots) == ["first", "reading", "embedding", "importing", "housekeeping", "default"]
+    for lane in ("reading", "embedding", "importing", "housekeeping"):
         running: list[str] = []
         while lane in open_queues(running, slots):
             running.append(lane)
@@ -435,9 +435,9 @@ def test_no_lane_takes_what_another_needs(slots: int) -> None:
             assert len(running) < slots
             assert open_queues(running, slots)[0] == "first"
         if slots > 2:
-            assert set(open_queues(running, slots)) >= {"reading", "embedding", "housekeeping"} - {lane}
+            assert set(open_queues(running, slots)) >= {"reading", "embedding", "importing", "housekeeping"} - {lane}
     full: list[str] = []
-    for lane in ("reading", "embedding", "housekeeping"):
+    for lane in ("reading", "embedding", "importing", "housekeeping"):
         while lane in open_queues(full, slots):
             full.append(lane)
     assert open_queues(full, slots) == ["first"]

@@ -66,6 +66,7 @@ CALLABLE = {
     "purge_statements": {WORKER_ROLE},
     "forget_expired_logins": {WORKER_ROLE},
     "forget_space_changes": {WORKER_ROLE},
+    "expire_imports": {WORKER_ROLE},
     "empty_spaces": set[str](),
     "require_room": set[str](),
     "note_first_wording": set[str](),

@@ -156,6 +156,15 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
             "INSERT INTO traces (id, at, kind, surface, readers, tokens, milliseconds, content)"
             " VALUES ('t', now(), 'recall', '', '{}', 0, 1, '{}')"
         )
+        await conn.execute(
+            "INSERT INTO imports (id, user_id, source, name, size_bytes, options, dry_run)"
+            " VALUES ('i', %s, 'jsonl', 'x', 1, '{}', false)",
+            [user.id],
+        )
+        await conn.execute("INSERT INTO import_parts (import_id, part, data) VALUES ('i', 0, 'x')")
+        await conn.execute(
+            "INSERT INTO import_arrivals (user_id, journal, key, digest) VALUES (%s, 'j', 'k', 'd')", [user.id]
+        )
         await services.queue.add(conn, "erase_user", account=account, user_id="usr_nobody")
     async with as_owner(database) as owner:
         await owner.execute(

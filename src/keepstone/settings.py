@@ -277,6 +277,11 @@ class Settings:
         "One account gets at most half.",
         _at_least(1),
     )
+    max_import_bytes: int = _setting(
+        512 * 1024 * 1024,
+        "Largest file that is taken for an import, in bytes. It lies in the database until the import is over.",
+        _at_least(1),
+    )
     max_connections: int = _setting(
         500,
         "Connections that may be open at once. Then those that wait for a client's request are closed.",

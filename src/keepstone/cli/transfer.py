@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import time
+import zipfile
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from keepstone.settings import Settings, read_settings
 from keepstone_client import AsyncKeepstone
 
 _TIMEOUT = httpx2.Timeout(300, connect=5)
+_WATCH_EVERY = 0.5
 _PLAIN_EVERY = 5.0  # seconds, where there is no terminal
 
 
@@ -65,14 +67,17 @@ def import_from(
 ) -> None:
     if source not in SOURCES:
         raise Invalid(f"There is no source {source!r}. There are: {', '.join(SOURCES)}.")
-    target = Into.parse(into)
+    target = Into.parse(into, called="--into")
     settings = _settings(url, key)
     reading = Reading(path=path, me=me, tools=tools, token=token, of=of, table=table)
     report = Report()
     begun = time.monotonic()
-    work = _read_only(source, reading, report) if dry_run else _import(
-        settings, source, reading, target, report, project=project, again=again
-    )  # fmt: skip
+    if dry_run:
+        work = _read_only(source, reading, report)
+    elif source == "keepstone" and reading.file.is_file() and zipfile.is_zipfile(reading.file):
+        work = _upload(settings, reading, report)
+    else:
+        work = _import(settings, source, reading, target, report, project=project, again=again)
     try:
         asyncio.run(work)
     finally:
@@ -86,6 +91,30 @@ def import_from(
 async def _read_only(source: str, reading: Reading, report: Report) -> None:
     with _ProgressShown(reading.gauge, report) as shown:
         await bring(SOURCES[source](reading), None, report, shown.tick)
+
+
+async def _upload(settings: Settings, reading: Reading, report: Report) -> None:
+    """An archive of everything, which only the server can take: its job is watched until it is over."""
+    async with AsyncKeepstone(
+        base_url=address_of(settings), api_key=key_of(settings), timeout=60, retries=RETRIES
+    ) as keepstone:
+        try:
+            with reading.file.open("rb") as file:
+                made = await keepstone.imports.create(file, name=reading.file.name, source="keepstone")
+            with _ProgressShown(reading.gauge, report) as shown:
+                while not made.is_over:
+                    await asyncio.sleep(_WATCH_EVERY)
+                    made = await keepstone.imports.get(made.id)
+                    reading.gauge.done, reading.gauge.total = made.read_bytes, made.total_bytes
+                    report.take_over(made.read, made.written, made.already_there)
+                    shown.tick()
+        except ServerRefused as fault:
+            raise Unavailable(fault.message) from None
+    for left in made.left_out:
+        report.left_out[left.reason] += left.count
+        report.examples[left.reason] = list(left.examples)
+    if made.state != "done":
+        raise Invalid(made.error.message if made.error else "The import was cancelled. What was brought in stays.")
 
 
 async def _import(
@@ -110,7 +139,7 @@ async def _import(
 @app.command("export")
 def export_to(
     path: Annotated[Path, typer.Argument(metavar="PATH")],
-    form: Annotated[str, typer.Option("--format", metavar="F", help="json, one file; or markdown, a folder.")] = "json",
+    form: Annotated[str, typer.Option("--format", metavar="F", help="json, a zip; or markdown, a folder.")] = "json",
     url: Url = None,
     key: ApiKey = None,
 ) -> None:
@@ -120,7 +149,7 @@ def export_to(
     async def run() -> str:
         async with _client(settings) as client:
             if form == "markdown":
-                return f"{await export_markdown(client, key_of(settings), path)} capsules are in {path}."
+                return f"{await export_markdown(client, key_of(settings), path)} files are in {path}."
             return f"{await export_json(client, key_of(settings), path):,} bytes are in {path}."
 
     if form not in {"json", "markdown"}:

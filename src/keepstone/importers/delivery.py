@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import Invalid, NotFound, QuotaExceeded
-from keepstone.importers.items import Archived, Conversation, ImportedTurn, Item, LeftOut, Note
-from keepstone.importers.journal import Journal
+from keepstone.importers.items import Archived, ArchivedRecord, Conversation, ImportedTurn, Item, LeftOut, Note
 from keepstone.importers.markdown import parts_of
 from keepstone.importers.report import Report
-from keepstone.importers.server import RemoteServer, ServerRefused
+from keepstone.importers.target import Arrivals, Refused, Target
 from keepstone.importers.text import digest, named, titled, wire_time
 
 Place = Literal["scope", "capsules", "workspace"]
@@ -36,7 +35,7 @@ class Into:
     name: str = ""
 
     @classmethod
-    def parse(cls, text: str | None) -> "Into":
+    def parse(cls, text: str | None, *, called: str = "into") -> "Into":
         place, _, name = (text or "").partition(":")
         match place:
             case "":
@@ -44,7 +43,7 @@ class Into:
             case "scope" | "workspace" | "capsules":
                 return cls(place=place, name=name.strip())
             case _:
-                raise Invalid("--into is scope, scope:NAME, capsules, workspace or workspace:NAME.")
+                raise Invalid(f"{called} is scope, scope:NAME, capsules, workspace or workspace:NAME.")
 
 
 @dataclass(slots=True)
@@ -64,8 +63,8 @@ class Batch:
 class Delivery:
     """One import under way. `whose` is the user of the key: what two people of an account import are two things."""
 
-    server: RemoteServer
-    journal: Journal
+    server: Target
+    journal: Arrivals
     report: Report
     source: str
     whose: str
@@ -74,7 +73,8 @@ class Delivery:
     workspace_id: str = ""
     _turns: Batch = field(default_factory=Batch)
     _capsules: Batch = field(default_factory=Batch)
-    _projects: dict[str, str] | None = None
+    _project_found: bool = False
+    _projects: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def scope(self) -> str:
@@ -93,6 +93,8 @@ class Delivery:
                     await self._note(part)
             case Archived():
                 await self._archived(item)
+            case ArchivedRecord():
+                raise Invalid("An archive of everything is uploaded whole: POST it to /v1/imports.")
             case LeftOut():
                 pass
 
@@ -121,12 +123,12 @@ class Delivery:
         batch, self._turns = self._turns, Batch()
 
         async def send(turns: list[dict[str, Any]]) -> None:
-            done = await self.server.post("/v1/ingest", {"scope_id": self.scope, "transcript": turns})
-            self.report.written["messages"] += done["ingested"]
-            self.report.already_there["messages"] += len(turns) - done["ingested"]
+            new = await self.server.ingest(self.scope, turns)
+            self.report.written["messages"] += new
+            self.report.already_there["messages"] += len(turns) - new
 
         await self._in_halves(batch.pieces, send, lambda turn: str(turn["id"]))
-        self.journal.note(batch.arrived.items())
+        await self.journal.note(batch.arrived.items())
 
     async def _in_halves(
         self, pieces: list[Piece], send: Callable[[list[Piece]], Awaitable[None]], name: Callable[[Piece], str]
@@ -136,7 +138,7 @@ class Delivery:
             return
         try:
             await send(pieces)
-        except (QuotaExceeded, ServerRefused) as fault:
+        except (QuotaExceeded, Refused) as fault:
             if len(pieces) > 1:
                 half = len(pieces) // 2
                 await self._in_halves(pieces[:half], send, name)
@@ -163,6 +165,7 @@ class Delivery:
             await self._put(capsule, key, seal)
 
     async def _put(self, capsule: dict[str, Any], key: str, seal: str) -> None:
+        await self._find_project()
         if len(self._capsules.pieces) >= MOST_CAPSULES or self._capsules.bytes >= MOST_BYTES:
             await self._send_capsules()
         self._capsules.add(capsule)
@@ -172,52 +175,56 @@ class Delivery:
         batch, self._capsules = self._capsules, Batch()
 
         async def send(capsules: list[dict[str, Any]]) -> None:
-            live = [capsule for capsule in capsules if not (capsule.get("deleted_at") or capsule.get("cold_at"))]
-            away = [capsule for capsule in capsules if capsule.get("deleted_at") or capsule.get("cold_at")]
-            done = await self.server.post(
-                "/v1/memory/import", {"format": "keepstone-archive", "version": 1, "capsules": live, "put_away": away}
-            )
-            self.report.written["notes"] += done["imported"]
-            self.report.already_there["notes"] += done["skipped"]
+            new = await self.server.keep_capsules(capsules, self._projects)
+            self.report.written["notes"] += new
+            self.report.already_there["notes"] += len(capsules) - new
 
         await self._in_halves(batch.pieces, send, lambda capsule: str(capsule.get("title") or capsule.get("id")))
-        self.journal.note(batch.arrived.items())
+        await self.journal.note(batch.arrived.items())
 
     async def _change(self, note: Note, capsule: dict[str, Any], key: str, seal: str) -> None:
         """It was brought over before and is another now: a new version, and the one before stays in the history."""
         await self._send_capsules()
         changes = {name: capsule[name] for name in ("title", "content_md", "kind", "tags", "metadata")}
         try:
-            await self.server.patch(f"/v1/memory/capsules/{capsule['id']}", changes)
-        except ServerRefused as fault:
-            reason = "changed there, deleted here" if fault.status == 404 else f"refused: {fault.message}"
+            await self.server.change_capsule(capsule["id"], changes)
+        except Refused as fault:
+            reason = "changed there, deleted here" if fault.gone else f"refused: {fault.message}"
             self.report.leave(reason, note.title)
             return
         self.report.written["changed notes"] += 1
-        self.journal.note([(key, seal)])
+        await self.journal.note([(key, seal)])
 
     async def _remember(self, note: Note, key: str, seal: str) -> None:
         """A memory of the workspace, or a file of it if it is long. What says the same is there once."""
         await self._find_workspace()
-        path = f"/v1/workspaces/{self.workspace_id}"
+        at, new = note.created_at or note.updated_at, True
         try:
             if len(note.content_md) <= LARGEST_MEMORY:
-                saved = await self.server.post(f"{path}/memories", {"content": note.content_md, "category": note.kind})
-                known = bool(saved.get("deduplicated"))
+                new = await self.server.remember(self.workspace_id, note.content_md, note.kind, at)
             else:
                 name = named(note.title.replace("/", "-").replace("\\", "-")[:200], "note") + ".md"
-                await self.server.upload(f"{path}/files", name, note.content_md)
-                known = False
-        except ServerRefused as fault:
+                await self.server.keep_file(self.workspace_id, name, note.content_md, at)
+        except Refused as fault:
             self.report.leave(f"refused: {fault.message}", note.title)
             return
-        (self.report.already_there if known else self.report.written)["notes"] += 1
-        self.journal.note([(key, seal)])
+        (self.report.written if new else self.report.already_there)["notes"] += 1
+        await self.journal.note([(key, seal)])
+
+    async def _find_project(self) -> None:
+        """What an archive was in is made anew where it is missing; what somebody asks for has to be there."""
+        if self.project_id is None or self._project_found:
+            return
+        async for project in self.server.projects():
+            if project["id"] == self.project_id:
+                self._project_found = True
+                return
+        raise NotFound("There is no such project: make it first, or name another.")
 
     async def _find_workspace(self) -> None:
         if self.workspace_id:
             return
-        async for workspace in self.server.items("/v1/workspaces"):
+        async for workspace in self.server.workspaces():
             names = {workspace["id"], workspace["name"]}
             if self.into.name in names if self.into.name else workspace["is_default"]:
                 self.workspace_id = str(workspace["id"])
@@ -252,7 +259,11 @@ class Delivery:
             return
         capsule: dict[str, Any] = {"kind": "note", "tags": [], "metadata": {}}
         capsule |= {name: value for name, value in archived.items() if name in _ARCHIVED and value is not None}
-        capsule["project_id"] = self.project_id or await self._project(archived.get("project_id"), item.project)
+        former = str(archived.get("project_id") or "")
+        if not self.project_id and item.project:
+            former = former or _project_id(item.project)
+            self._projects[former] = item.project
+        capsule["project_id"] = self.project_id or former or None
         for name in ("updated_at", "accessed_at"):
             capsule.setdefault(name, capsule.get("created_at"))
         seal = digest(json.dumps(capsule, sort_keys=True))
@@ -261,23 +272,6 @@ class Delivery:
             self.report.already_there["notes"] += 1
             return
         await self._put(capsule, key, seal)
-
-    async def _project(self, project_id: Any, name: str | None) -> str | None:
-        """The same project, else one of the same name, else a new one of that name."""
-        if not project_id and not name:
-            return None
-        if self._projects is None:
-            self._projects = {}
-            async for project in self.server.items("/v1/projects"):
-                self._projects[str(project["id"])] = str(project["id"])
-                self._projects.setdefault(f"name:{project['name']}", str(project["id"]))
-        known = self._projects.get(str(project_id)) or self._projects.get(f"name:{name}")
-        if known is None and name:
-            known = str((await self.server.post("/v1/projects", {"name": name[:255]}))["id"])
-            self._projects[f"name:{name}"] = known
-        if known is None:
-            self.report.leave("project that is not here; the capsule is kept without it", str(project_id))
-        return known
 
 
 _ARCHIVED = {"id", "title", "content_md", "kind", "tags", "source", "metadata", "version", "created_at", "updated_at",
@@ -321,9 +315,19 @@ def as_note(conversation: Conversation) -> Note:
 
 def capsule_id(whose: str, source: str, key: str) -> str:
     """The same for the same thing, another for everybody else's."""
-    number = int(digest(whose, source, key), 16)
+    return derived_id("cap", whose, source, key)
+
+
+def _project_id(name: str) -> str:
+    """Of one of which only the name is known."""
+    return derived_id("proj", name)
+
+
+def derived_id(prefix: str, *of: str) -> str:
+    """An id that follows from these."""
+    number = int(digest(*of), 16)
     letters: list[str] = []
     for _ in range(24):
         number, place = divmod(number, len(_LETTERS))
         letters.append(_LETTERS[place])
-    return "cap_" + "".join(letters)
+    return f"{prefix}_{''.join(letters)}"

@@ -49,6 +49,16 @@ class Archived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRecord:
+    """A line of our archive of everything. Only the server itself can take it: its order matters. `place` is where in
+    the archive it stands.
+    """
+
+    data: dict[str, Any]
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
     """What is not brought over. `what` names one of them by its id, title or place."""
 
@@ -57,15 +67,18 @@ class LeftOut:
     count: int = 1
 
 
-Item = Conversation | Note | Archived | LeftOut
+Item = Conversation | Note | Archived | ArchivedRecord | LeftOut
 
 
 @dataclass(slots=True)
 class Gauge:
-    """How much of the source has been read, in bytes where that is known."""
+    """How much of the source has been read, in bytes where that is known. `largest`: characters that one element of it
+    may have.
+    """
 
     total: int = 0
     done: int = 0
+    largest: int = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class Journal:
         row = self._conn.execute("SELECT digest FROM arrived WHERE id = ?", [key]).fetchone()
         return row[0] if row else None
 
-    def note(self, arrived: Iterable[tuple[str, str]]) -> None:
+    async def note(self, arrived: Iterable[tuple[str, str]]) -> None:
         """All of them or none."""
         self._conn.execute("BEGIN")
         self._conn.executemany("INSERT OR REPLACE INTO arrived VALUES (?, ?)", arrived)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keepstone.errors import Invalid
-from keepstone.importers.bundle import files_with
+from keepstone.importers.bundle import open_bundle
 from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
 from keepstone.importers.stream import elements
 from keepstone.importers.text import (
@@ -26,12 +26,15 @@ _PASSAGES = ("archival_memory", "archival_passages", "passages", "archival")
 
 
 def read(reading: Reading) -> Iterator[Item]:
-    for file in files_with(".af", reading):
-        with file.open("rb") as opened:
-            document = fields(next(elements(opened, file.name, reading.gauge), None))
-        if not document.keys() & {"agents", "core_memory", "messages"}:
-            raise Invalid(f"{file.name} is no agent file: it has neither agents nor messages.")
-        yield from _agents(document, reading)
+    with open_bundle(reading.file) as bundle:
+        names = bundle.named(".af")
+        reading.gauge.total = bundle.size(names)
+        for name in names:
+            with bundle.open(name) as opened:
+                document = fields(next(elements(opened, name, reading.gauge), None))
+            if not document.keys() & {"agents", "core_memory", "messages"}:
+                raise Invalid(f"{name} is no agent file: it has neither agents nor messages.")
+            yield from _agents(document, reading)
 
 
 def _agents(document: dict[str, Any], reading: Reading) -> Iterator[Item]:

@@ -1,19 +1,19 @@
-"""Folders of Markdown: an Obsidian vault, `MEMORY.md` and `CLAUDE.md`, or what `keepstone export --format markdown`
-wrote.
+"""Folders of Markdown, or zips of such: an Obsidian vault, `MEMORY.md` and `CLAUDE.md`, or what `keepstone export
+--format markdown` wrote.
 
 A file is a note; its folders and `#tags` are tags. `MEMORY.md` and `CLAUDE.md` are a note a section. What is larger
 than a capsule may be is cut at its headings.
 """
 
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
-from pathlib import Path, PurePosixPath
+from datetime import date, datetime
+from pathlib import PurePosixPath
 from typing import Any
 
-from keepstone.errors import Invalid, NotFound
+from keepstone.errors import Invalid
+from keepstone.importers.bundle import open_bundle
 from keepstone.importers.front import archived, front_and_body
 from keepstone.importers.items import Item, LeftOut, Note, Reading
 from keepstone.importers.text import clean, cleaned, elements_of, labels, moment, titled
@@ -31,37 +31,48 @@ _LARGEST_FILE = 64 * 1024 * 1024
 
 
 def read(reading: Reading) -> Iterator[Item]:
-    root = reading.file
-    if not root.exists():
-        raise NotFound(f"There is no {root}.")
-    files = [root] if root.is_file() else list(_files(root))
-    if not any(path.suffix.lower() in _SUFFIXES for path in files):
-        raise Invalid(f"There is no Markdown file in {root}.")
-    reading.gauge.total = sum(path.stat().st_size for path in files)
-    for path in files:
-        name = path.name if path == root else path.relative_to(root).as_posix()
-        size = path.stat().st_size
-        if path.suffix.lower() not in _SUFFIXES:
-            yield LeftOut(reason="no Markdown", what=name)
-        elif size > _LARGEST_FILE:
-            yield LeftOut(reason="file of more than 64 MB", what=name)
-        else:
-            yield from _file(path, name)
-        reading.gauge.done += size
+    with open_bundle(reading.file) as bundle:
+        names = [name for name in bundle.sizes if not _hidden(name)]
+        if not any(_is_markdown(name) for name in names):
+            raise Invalid(f"There is no Markdown file in {reading.file.name}.")
+        reading.gauge.total = bundle.size(names)
+        top = _common_folder(names) if bundle.is_zip else ""
+        for name in sorted(names, key=_order):
+            short = name.removeprefix(top)
+            if not _is_markdown(name):
+                yield LeftOut(reason="no Markdown", what=short)
+            elif bundle.sizes[name] > _LARGEST_FILE:
+                yield LeftOut(reason="file of more than 64 MB", what=short)
+            else:
+                with bundle.open(name) as file:
+                    data = file.read()
+                yield from _file(data, short, bundle.time(name))
+            reading.gauge.done += bundle.sizes[name]
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """In the order of their names; not what is hidden, as `.obsidian` and `.trash` are, nor links out of the folder."""
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(folder, name)
-            if not name.startswith(".") and not path.is_symlink() and path.is_file():
-                yield path
+def _hidden(name: str) -> bool:
+    """As `.obsidian` and `.trash` are, and what a Mac puts into a zip."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
 
 
-def _file(path: Path, name: str) -> Iterator[Item]:
-    text = path.read_bytes().decode("utf-8-sig", "replace")
+def _is_markdown(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() in _SUFFIXES
+
+
+def _order(name: str) -> tuple[list[tuple[bool, str]], str]:
+    """By name, the files of a folder before the folders in it."""
+    *folders, last = name.split("/")
+    return [(True, folder) for folder in folders] + [(False, last)], name
+
+
+def _common_folder(names: Sequence[str]) -> str:
+    """That a vault was packed with its folder says nothing about its notes."""
+    tops = {name.partition("/")[0] + "/" for name in names}
+    return tops.pop() if len(tops) == 1 and all("/" in name for name in names) else ""
+
+
+def _file(data: bytes, name: str, changed: datetime) -> Iterator[Item]:
+    text = data.decode("utf-8-sig", "replace")
     front, body = front_and_body(text)
     if front is not None and "keepstone" in front:
         own = archived(front, body)
@@ -74,8 +85,7 @@ def _file(path: Path, name: str) -> Iterator[Item]:
         yield LeftOut(reason="empty file", what=name)
         return
     place = PurePosixPath(name)
-    stat = path.stat()
-    made = _time(front, _CREATED) or datetime.fromtimestamp(stat.st_mtime, UTC)
+    made = _time(front, _CREATED) or changed
     aliases = [clean(str(alias)) for alias in elements_of(front.get("aliases"))]
     about: dict[str, Any] = {"source": "markdown", "path": clean(name)} | ({"aliases": aliases} if aliases else {})
     other = {key: value for key, value in front.items() if key not in {"tags", "tag", "title", "kind", "aliases"}}

@@ -1,4 +1,6 @@
-"""mem0: over the API of its platform or of a server, or out of its Postgres, a table with a `payload` of JSON."""
+"""mem0: over the API of its platform or of a server, out of its Postgres, a table with a `payload` of JSON, or from a
+file with what its client lists.
+"""
 
 from collections.abc import Iterator
 from itertools import count
@@ -7,7 +9,9 @@ from typing import Any
 import httpx2
 
 from keepstone.errors import Invalid, NotFound, Unauthenticated, UpstreamError
+from keepstone.importers.bundle import open_bundle
 from keepstone.importers.items import Item, LeftOut, Note, Reading
+from keepstone.importers.stream import begins_with, elements, members
 from keepstone.importers.tables import is_postgres, open_tables
 from keepstone.importers.text import (
     clean,
@@ -22,6 +26,7 @@ from keepstone.importers.text import (
 )
 
 _PAGE = 100
+_LISTS = ("results", "memories")
 _OWNERS = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
 # What mem0 keeps for itself, beside what its users gave it.
 _OWN = {
@@ -35,10 +40,12 @@ def read(reading: Reading) -> Iterator[Item]:
         memories = _from_postgres(reading)
     elif reading.path.startswith(("http://", "https://")):
         memories = _from_api(reading)
+    elif reading.file.is_file():
+        memories = _from_file(reading)
     else:
         raise Invalid(
-            "mem0 is read from an address or a database: give https://api.mem0.ai with --token, the address of a "
-            "server of yours, or postgresql://…"
+            "mem0 is read from an address, a database or a file: give https://api.mem0.ai with --token, the address of "
+            "a server of yours, postgresql://…, or the JSON of its list of memories."
         )
     for memory in memories:
         yield _note(memory, reading.of)
@@ -60,6 +67,22 @@ def _note(memory: dict[str, Any], of: str | None) -> Item:
         updated_at=moment(memory.get("updated_at")),
         metadata={"source": "mem0", "id": key} | cleaned(owners) | ({"metadata": cleaned(given)} if given else {}),
     )  # fmt: skip
+
+
+def _from_file(reading: Reading) -> Iterator[dict[str, Any]]:
+    """What its client's `get_all` gives, or its export: a list, or one under `results` or `memories`."""
+    with open_bundle(reading.file) as bundle:
+        names = bundle.named(".json")
+        reading.gauge.total = bundle.size(names)
+        for name in names:
+            with bundle.open(name) as file:
+                listed = begins_with(file) == b"["
+            with bundle.open(name) as file:
+                if listed:
+                    yield from map(fields, elements(file, name, reading.gauge))
+                else:
+                    found = members(file, name, _LISTS, reading.gauge)
+                    yield from (fields(value) for key, value in found if key in _LISTS)
 
 
 def _from_postgres(reading: Reading) -> Iterator[dict[str, Any]]:

@@ -1,12 +1,14 @@
 """What an import did: how much was read, written, there already, and left out for which reason."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keepstone.importers.items import Archived, Conversation, Item, LeftOut, Note
+from keepstone.importers.items import Archived, ArchivedRecord, Conversation, Item, LeftOut, Note
 
 _EXAMPLES = 20
+_PLURALS = {"memory": "memories", "summary": "summaries"}
 
 
 @dataclass(slots=True)
@@ -24,6 +26,10 @@ class Report:
                 self.read["messages"] += len(item.turns)
             case Note() | Archived():
                 self.read["notes"] += 1
+            case ArchivedRecord():
+                kind = str(item.data.get("record") or "")
+                if kind not in {"space", "part", "statement"}:
+                    self.read[_PLURALS.get(kind, f"{kind}s")] += 1
             case LeftOut():
                 self.leave(item.reason, item.what, item.count)
 
@@ -32,6 +38,12 @@ class Report:
         examples = self.examples.setdefault(reason, [])
         if len(examples) < _EXAMPLES:
             examples.append(what)
+
+    def take_over(self, read: Mapping[str, int], written: Mapping[str, int], already_there: Mapping[str, int]) -> None:
+        """What another tells, in place of what was counted."""
+        for counted, told in ((self.read, read), (self.written, written), (self.already_there, already_there)):
+            counted.clear()
+            counted.update(told)
 
     def as_json(self) -> dict[str, Any]:
         return {

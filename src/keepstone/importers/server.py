@@ -2,16 +2,18 @@
 must. What stops an import says how to go on.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import keepstone_client as client
 from keepstone.errors import Forbidden, KeepstoneError, PaymentRequired, QuotaExceeded, Unauthenticated, Unavailable
-from keepstone.importers.text import elements_of, fields
-from keepstone_client.core import Request, Retries, Upload, as_is
+from keepstone.importers.target import Refused
+from keepstone.importers.text import elements_of, fields, wire_time
+from keepstone_client.core import Request, Retries, Upload, as_is, at
 
 RETRIES = Retries(most=5)
-ServerRefused = client.KeepstoneError  # the server does not take this; something else it may
+ServerRefused = client.KeepstoneError
 
 _SECONDS = 300.0  # that a batch may take
 _GO_ON = "Run the same command again to go on."
@@ -39,15 +41,46 @@ class RemoteServer:
             for item in elements_of(page.get("items")):
                 yield fields(item)
 
-    async def post(self, path: str, body: Any) -> dict[str, Any]:
-        return await self._call("POST", path, json=body, timeout=_SECONDS)
+    async def ingest(self, scope_id: str, turns: Sequence[dict[str, Any]]) -> int:
+        done = await self._send("POST", "/v1/ingest", json={"scope_id": scope_id, "transcript": turns})
+        return int(done["ingested"])
 
-    async def patch(self, path: str, body: Any) -> dict[str, Any]:
-        return await self._call("PATCH", path, json=body, timeout=_SECONDS)
+    async def keep_capsules(self, capsules: Sequence[dict[str, Any]], projects: Mapping[str, str]) -> int:
+        away = [capsule for capsule in capsules if capsule.get("deleted_at") or capsule.get("cold_at")]
+        named = {str(capsule.get("project_id")) for capsule in capsules}
+        archive = {
+            "format": "keepstone-archive",
+            "version": 1,
+            "projects": [{"id": project, "name": name[:255]} for project, name in projects.items() if project in named],
+            "capsules": [capsule for capsule in capsules if capsule not in away],
+            "put_away": away,
+        }
+        return int((await self._send("POST", "/v1/memory/import", json=archive))["imported"])
 
-    async def upload(self, path: str, name: str, text: str) -> dict[str, Any]:
+    async def change_capsule(self, capsule_id: str, changes: Mapping[str, Any]) -> None:
+        await self._send("PATCH", f"/v1/memory/capsules/{at(capsule_id)}", json=changes)
+
+    async def remember(self, workspace_id: str, text: str, category: str, at: datetime | None) -> bool:
+        body = {"content": text, "category": category} | ({"created_at": wire_time(at)} if at else {})
+        saved = await self._send("POST", f"/v1/workspaces/{workspace_id}/memories", json=body)
+        return not saved.get("deduplicated")
+
+    async def keep_file(self, workspace_id: str, name: str, text: str, at: datetime | None) -> None:
         file = Upload(name=name, content=text.encode(), media_type="text/markdown")
-        return await self._call("POST", path, files={"file": file}, timeout=_SECONDS)
+        params = {"created_at": wire_time(at)} if at else {}
+        await self._send("POST", f"/v1/workspaces/{workspace_id}/files", files={"file": file}, params=params)
+
+    def projects(self) -> AsyncGenerator[dict[str, Any]]:
+        return self.items("/v1/projects")
+
+    def workspaces(self) -> AsyncGenerator[dict[str, Any]]:
+        return self.items("/v1/workspaces")
+
+    async def _send(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+        try:
+            return await self._call(method, path, timeout=_SECONDS, **more)
+        except ServerRefused as fault:
+            raise Refused(fault.message, gone=fault.status == 404) from None
 
     async def _call(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         try:

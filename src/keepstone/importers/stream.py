@@ -14,7 +14,7 @@ from keepstone.errors import Invalid
 from keepstone.importers.items import Gauge
 
 _CHUNK = 256 * 1024
-LARGEST = 512 * 1024 * 1024  # characters of one element
+SMALL = 32 * 1024 * 1024  # characters of one element, where nobody says how large it may be
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SLACK = 16  # characters: a number, a word or an escape that is cut off by the buffer fails that close to its end
 _DECODER = json.JSONDecoder()
@@ -25,6 +25,7 @@ class _Text:
 
     def __init__(self, file: IO[bytes], name: str, gauge: Gauge | None) -> None:
         self._file, self._name, self._gauge = file, name, gauge
+        self._largest = gauge.largest if gauge else SMALL
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._buffer, self._at, self._ended = "", 0, False
 
@@ -61,8 +62,8 @@ class _Text:
                 if self._ended or not isinstance(value, int | float) or end <= len(self._buffer) - _SLACK:
                     self._at = end
                     return value
-            if len(self._buffer) - self._at > LARGEST:
-                raise Invalid(f"{self._name} has an element of more than {LARGEST >> 20} MB.")
+            if len(self._buffer) - self._at > self._largest:
+                raise Invalid(f"{self._name} has an element of more than {self._largest >> 20} MB.")
             self._more(wanted)
             wanted *= 2
 
@@ -76,6 +77,12 @@ class _Text:
         self._ended = not data
         self._buffer = self._buffer[self._at :] + self._decode.decode(data, final=self._ended)
         self._at = 0
+
+
+def begins_with(file: IO[bytes]) -> bytes:
+    """The first byte that is no space and no mark of the encoding."""
+    head = file.read(_CHUNK)
+    return head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
 
 
 def elements(file: IO[bytes], name: str, gauge: Gauge | None = None) -> Iterator[Any]:

@@ -93,6 +93,7 @@ def open_tables(address: str) -> Generator[SourceTables]:
         raise NotFound(f"There is no file {path}.")
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as conn:
         try:
+            conn.execute("PRAGMA trusted_schema = OFF")  # what a stranger's file defines is not run
             yield _Sqlite(conn)
         except sqlite3.DatabaseError as fault:
             raise Invalid(f"{path.name} can't be read as SQLite: {fault}.") from None

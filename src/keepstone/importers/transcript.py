@@ -3,10 +3,9 @@
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from keepstone.importers.bundle import files_with
+from keepstone.importers.bundle import open_bundle
 from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Reading
 from keepstone.importers.text import clean, cleaned, digest, elements_of, fields, moment, named
 
@@ -21,35 +20,36 @@ LONGEST_LINE = 16 * 1024 * 1024
 
 
 def read(reading: Reading) -> Iterator[Item]:
-    path = reading.file
-    for file in files_with(".jsonl", reading):
-        yield from _file(file, path.name if file == path else file.relative_to(path).as_posix(), reading)
+    with open_bundle(reading.file) as bundle:
+        names = bundle.named(".jsonl")
+        reading.gauge.total = bundle.size(names)
+        for name in names:
+            with bundle.open(name) as lines:
+                yield from _lines(lines, name, reading)
 
 
-def _file(file: Path, name: str, reading: Reading) -> Iterator[Item]:
+def _lines(lines: IO[bytes], name: str, reading: Reading) -> Iterator[Item]:
     turns: list[ImportedTurn] = []
-    part = 0
-    with file.open("rb") as lines:
-        number = 0
-        while line := lines.readline(LONGEST_LINE):
-            number += 1
-            reading.gauge.done += len(line)
-            if not line.strip():
-                continue
-            place = f"{name}:{number}"
-            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                yield LeftOut(reason="line of more than 16 MB", what=place)
-                while line and not line.endswith(b"\n"):
-                    line = lines.readline(LONGEST_LINE)
-                continue
-            turn = _turn(line, name, number, reading.me)
-            if isinstance(turn, str):
-                yield LeftOut(reason=turn, what=place)
-                continue
-            turns.append(turn)
-            if len(turns) == _TOGETHER:
-                yield Conversation(id=f"{name}:{part}", title=name, turns=turns)
-                turns, part = [], part + 1
+    part = number = 0
+    while line := lines.readline(LONGEST_LINE):
+        number += 1
+        reading.gauge.done += len(line)
+        if not line.strip():
+            continue
+        place = f"{name}:{number}"
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            yield LeftOut(reason="line of more than 16 MB", what=place)
+            while line and not line.endswith(b"\n"):
+                line = lines.readline(LONGEST_LINE)
+            continue
+        turn = _turn(line, name, number, reading.me)
+        if isinstance(turn, str):
+            yield LeftOut(reason=turn, what=place)
+            continue
+        turns.append(turn)
+        if len(turns) == _TOGETHER:
+            yield Conversation(id=f"{name}:{part}", title=name, turns=turns)
+            turns, part = [], part + 1
     if turns:
         yield Conversation(id=f"{name}:{part}", title=name, turns=turns)
 

@@ -12,7 +12,7 @@ from keepstone.errors import DiskFull
 FREEING = frozenset(
     {
         "erase_user", "purge_memories", "purge_expired_items", "remove_old_jobs", "forget_expired_logins",
-        "forget_space_changes", "drop_unused_indexes", "clear_space",
+        "forget_space_changes", "drop_unused_indexes", "clear_space", "expire_imports",
     }
 )  # fmt: skip
 _UNTIL_ROOM = 60  # seconds

@@ -1,6 +1,7 @@
 """The tasks, by name. Each takes ids, never text, and works in the read scope of the account that it names."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from keepstone.access.readscope import account_scope, job_scope
 from keepstone.engine import embed, index, revise
 from keepstone.jobs import model_change
 from keepstone.jobs.patience import RETRY, RETRY_SOON
-from keepstone.memory import capsule_views, chat_index, erasure, room_memories, room_summaries
+from keepstone.memory import capsule_views, chat_index, erasure, imports, room_memories, room_summaries
 from keepstone.memory.distil import distil
 from keepstone.model.memory import TRASH_DAYS
 from keepstone.services import Services
@@ -32,8 +33,10 @@ from keepstone.store import (
     vectors,
     workspaces,
 )
-from keepstone.store.lanes import EMBEDDING, FIRST, HOUSEKEEPING, LATER_EMBEDDING, READING, Lane
+from keepstone.store import imports as import_store
+from keepstone.store.lanes import EMBEDDING, FIRST, HOUSEKEEPING, IMPORTING, LATER_EMBEDDING, READING, Lane
 
+_DAY = 24 * 60 * 60.0
 GATHERING = 0.1  # seconds in which more may be said: read together, it costs little more than alone
 
 
@@ -70,6 +73,7 @@ def register_tasks(services: Services) -> None:
     task(EMBEDDING, embed_space, RETRY_SOON)
     for work in (renew_vectors, note_revisions):
         task(LATER_EMBEDDING, work, RETRY_SOON)
+    task(IMPORTING, run_import)
     for work in (index_space, finish_renewal, map_vault, clear_space, capsule_views.send_digest):
         task(HOUSEKEEPING, work)
     scheduled(READING, "* * * * *", sum_up_rooms, RETRY_SOON)
@@ -78,6 +82,7 @@ def register_tasks(services: Services) -> None:
     scheduled(HOUSEKEEPING, "*/10 * * * *", forget_expired_logins, RETRY_SOON)
     scheduled(HOUSEKEEPING, "*/10 * * * *", forget_space_changes, RETRY_SOON)
     scheduled(HOUSEKEEPING, "*/10 * * * *", purge_expired_items, RETRY_SOON)
+    scheduled(HOUSEKEEPING, "*/10 * * * *", expire_imports, RETRY_SOON)
     scheduled(HOUSEKEEPING, "17 3 * * *", remove_old_jobs)
     scheduled(HOUSEKEEPING, "27 3 * * *", purge_memories)
     scheduled(HOUSEKEEPING, "47 3 * * *", drop_unused_indexes)
@@ -88,6 +93,11 @@ def register_tasks(services: Services) -> None:
 async def erase_user(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was erased, with everything that hangs on them; with the last one, the account."""
     await erasure.erase(services, account, user_id)
+
+
+async def run_import(services: Services, account: int, user_id: str, import_id: str) -> None:
+    """Bring in what somebody uploaded. Cut off, it goes on where it was."""
+    await imports.run(services, account, user_id, import_id)
 
 
 async def read_space(services: Services, account: int, space: int) -> None:
@@ -219,6 +229,13 @@ async def purge_expired_items(services: Services) -> None:
     for account, space in expired:
         async with services.db.transaction(job_scope(account, space)) as conn:
             await items.purge(conn, space, services.clock())
+
+
+async def expire_imports(services: Services) -> None:
+    """Remove uploads that nobody could bring in, and what was told about imports of long ago."""
+    async with services.db.of_server() as conn:
+        await import_store.expire(conn)
+    await asyncio.to_thread(imports.forget_files, services.settings.home, before=time.time() - _DAY)
 
 
 async def remove_old_jobs(services: Services) -> None:

@@ -1,7 +1,7 @@
 """Capsules taken together and taken elsewhere: merging, the archive of everything, and reading one back."""
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
@@ -15,15 +15,16 @@ from keepstone.memory import shelf
 from keepstone.memory.again import SOURCES, sources_in, with_sources
 from keepstone.memory.capsules import CAPSULES, State, changed, check_capsule, hold_vault, look_into_vault, page_of
 from keepstone.memory.kinds import Prepared, Written
-from keepstone.memory.projects import require_project
+from keepstone.memory.projects import bring_over
 from keepstone.model.capsule import Capsule
 from keepstone.model.ids import is_id, new_id
 from keepstone.model.memory import Version, restorable
 from keepstone.model.page import PageRequest, read_cursor
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-from keepstone.store import accounts, keys, memories, projects, users
+from keepstone.store import accounts, keys, memories, users
 from keepstone.store import capsules as store
+from keepstone.store import projects as project_store
 from keepstone.store.db import Connection
 
 FORMAT = "keepstone-archive"
@@ -95,7 +96,7 @@ async def export(services: Services, principal: Principal) -> AsyncGenerator[str
             raise NotFound("There is no such user.")
         await look_into_vault(conn, principal)  # refused before the first piece, where this key does not reach it
         mine = await keys.page(conn, user_id, PageRequest(limit=10_000), with_service=False)
-        shared = await projects.page(conn, user_id, PageRequest(limit=10_000))
+        shared = await project_store.page(conn, user_id, PageRequest(limit=10_000))
         await record(conn, principal, "capsule.export", user_id)
     head = {
         "format": FORMAT,
@@ -141,12 +142,14 @@ async def _kept(services: Services, principal: Principal, state: State) -> Async
 
 
 async def import_capsules(
-    services: Services, principal: Principal, capsules: Sequence[dict[str, Any]], away: Sequence[dict[str, Any]] = ()
-) -> int:
+    services: Services, principal: Principal, capsules: Sequence[dict[str, Any]], away: Sequence[dict[str, Any]] = (),
+    projects: Mapping[str, str] | None = None,
+) -> int:  # fmt: skip
     """Read an archive back, and say how many capsules that were. What is there already is left alone, so it can be done
     twice. All of it or nothing.
 
     `away` were in the trash or the cold tier, and are again for the rest of their days, unless they are over.
+    `projects` has the names of those that they were in: one that is not the caller's becomes a new one of theirs.
     """
     dated = [given for given in away if given.get("deleted_at") or given.get("cold_at")]  # else it was never put away
     archived = [_with_history(given) for given in (*capsules, *dated)]
@@ -160,9 +163,12 @@ async def import_capsules(
     imported = 0
     async with services.db.transaction(account_scope(principal)) as conn:
         space = (await hold_vault(conn, principal)).space
+        named = {prepared.memory.project_id for prepared, _ in read} - {None}
+        places = await bring_over(conn, principal, {str(name): (projects or {}).get(str(name), "") for name in named})
         for prepared, versions in read:
-            await require_project(conn, principal, prepared.memory.project_id)
-            imported += await _import(conn, services, principal, prepared.moved(space=space), versions)
+            project_id = places.get(str(prepared.memory.project_id))
+            moved = prepared.moved(space=space, project_id=project_id)
+            imported += await _import(conn, services, principal, moved, versions)
     return imported
 
 

@@ -4,6 +4,7 @@ longer holds is superseded. Looking for memories is in `workspace_search`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from keepstone.access.meter import metered
@@ -32,7 +33,8 @@ from keepstone.store.db import Connection
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
     """`synthesize`: keep the essence, and the text itself beside it. `summary` is for what a job extracted. `worded_by`
-    is whose words it is, where that does not follow from the source: a user's own, or nobody's ("").
+    is whose words it is, where that does not follow from the source: a user's own, or nobody's (""). `at` is when it
+    was first kept, for what comes from elsewhere.
     """
 
     content: str
@@ -42,6 +44,7 @@ class NewMemory:
     summary: str | None = None
     synthesize: bool = False
     worded_by: str | None = None
+    at: datetime | None = None
     wish: SupersedeWish = AUTO
 
 
@@ -98,7 +101,7 @@ async def save(
     text = CHAT_MEMORIES.check_text(new.content)
     content = await _essence(services, principal, text) if new.synthesize else text
     memory = CHAT_MEMORIES.new(
-        services.clock(), content=content, type=new.category or "", source_type=new.source_type,
+        new.at or services.clock(), content=content, type=new.category or "", source_type=new.source_type,
         summary=extract.summary(content) if new.source_type == "user" else new.summary, source_chat_id=chat_id,
         source_message_id=new.source_message_id, user_id=principal.user_id,
         metadata=({"synthesized": True, "verbatim": text} if new.synthesize else {}) | _origin(content, new.worded_by),

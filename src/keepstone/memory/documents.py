@@ -6,13 +6,15 @@ A file is parsed before anything is stored: what can't be read is refused, and n
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from keepstone.access.audit import record
 from keepstone.access.require import require_found
 from keepstone.engine.chunks import cut_document, whole_text
-from keepstone.errors import Forbidden, Malformed, NotFound
+from keepstone.errors import Forbidden, KeepstoneError, Malformed, NotFound
 from keepstone.memory import members, workspaces
 from keepstone.memory.shelf import schedule_indexing
 from keepstone.model.document import LARGEST_ARTIFACT, Chunk, Contents, Document, DocumentVersion, Kind, Upload
@@ -33,10 +35,11 @@ _PREFIX: dict[Kind, Any] = {"file": "doc", "artifact": "art"}
 
 
 async def upload(
-    services: Services, principal: Principal, workspace_id: str, *, name: str, data: bytes, media_type: str | None
-) -> tuple[Document, Upload]:
+    services: Services, principal: Principal, workspace_id: str, *, name: str, data: bytes, media_type: str | None,
+    at: datetime | None = None,
+) -> tuple[Document, Upload]:  # fmt: skip
     """Under a name that is there it is another version of that file, and what the earlier one said is no longer found.
-    The very same bytes again change nothing.
+    The very same bytes again change nothing. `at` is when it was first kept, elsewhere.
     """
     digest = hashlib.sha256(data).digest()
     parsed: Parsed | None = None
@@ -50,7 +53,7 @@ async def upload(
             _require_own(principal, workspace, before)
         parsed = parsed or await services.parser.parse(data, name, media_type)
         if before is None:
-            document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data))
+            document = _new(services, principal, workspace, "file", name, parsed.media_type, len(data), at)
             made = await _keep(services, principal, document, parsed.blocks, digest, data)
             if made is not None:
                 return made, "created"
@@ -248,6 +251,17 @@ async def restore(
         return await _find(conn, workspace, kind, document_id)
 
 
+async def cut_again(
+    services: Services, document_id: str, name: str, media_type: str, content: str, original: bytes | None
+) -> list[NewPassage]:
+    """The parts of one that comes from elsewhere: read from its bytes, or where they can't be, from its text."""
+    blocks: Sequence[Block] = _as_blocks(content)
+    if original is not None:
+        with suppress(KeepstoneError):
+            blocks = (await services.parser.parse(original, name, media_type)).blocks
+    return await _cut(services, document_id, name, blocks)
+
+
 async def put_right(conn: Connection, services: Services, principal: Principal, library: int, document_id: str) -> None:
     """The newest version that is left becomes its text again. The library is held."""
     kept = await _contents(conn, document_id)
@@ -264,9 +278,10 @@ async def put_right(conn: Connection, services: Services, principal: Principal, 
 
 
 def _new(
-    services: Services, principal: Principal, workspace: Workspace, kind: Kind, name: str, media_type: str, size: int
-) -> Document:
-    now = services.clock()
+    services: Services, principal: Principal, workspace: Workspace, kind: Kind, name: str, media_type: str, size: int,
+    at: datetime | None = None,
+) -> Document:  # fmt: skip
+    now = at or services.clock()
     return Document(
         id=new_id(_PREFIX[kind]), kind=kind, name=name, media_type=media_type, version=1, size_bytes=size,
         workspace_id=workspace.id, created_by=principal.user_id, created_at=now, updated_at=now, deleted_at=None,

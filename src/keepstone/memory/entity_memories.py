@@ -113,7 +113,7 @@ async def add(services: Services, principal: Principal, new: NewMemories) -> lis
         return []
     weighed = await _weighed(services, principal, new, prepared)
     async with services.db.transaction(account_scope(principal)) as conn:
-        space = await spaces.hold(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
+        space = await spaces.hold(conn, kind=entities.KIND, name=space_name(new.ids), owner=principal.user_id)
         await entities.describe(conn, space, new.ids)
         await enter(conn, space_scope(principal, space))
         named = await _named(conn, space, new.wish.named)
@@ -130,7 +130,7 @@ async def _weighed(
     near: list[list[EntityMemory]] = [[] for _ in prepared]
     if new.infer:
         async with services.db.transaction(account_scope(principal)) as conn:
-            space = await spaces.find(conn, kind=entities.KIND, name=_space_name(new.ids), owner=principal.user_id)
+            space = await spaces.find(conn, kind=entities.KIND, name=space_name(new.ids), owner=principal.user_id)
             if space is not None:
                 await enter(conn, space_scope(principal, space))
                 near = [await shelf.alike(conn, ENTITY_MEMORIES, memory.moved(space=space)) for memory in prepared]
@@ -367,7 +367,7 @@ def _changed(before: EntityMemory, change: Change) -> EntityMemory:
     )  # fmt: skip
 
 
-def _space_name(ids: Ids) -> str:
+def space_name(ids: Ids) -> str:
     """The same for the same ids, and short enough for an index."""
     told = json.dumps([ids.user_id, ids.agent_id, ids.app_id, ids.run_id])
     return hashlib.sha256(told.encode()).hexdigest()

@@ -66,7 +66,7 @@ async def list_graphs(
     """
     async with services.db.transaction(account_scope(principal)) as conn:
         if principal.reach.spaces is None:
-            await _default(conn)
+            await default_graph(conn)
         if deleted:
             since, made_by = restorable_since(services.clock()), changeable(services, principal)
             return await store.trash(conn, page, since=since, made_by=made_by)
@@ -345,7 +345,7 @@ async def inside(
 
 async def find_graph(conn: Connection, principal: Principal, graph_id: str | None) -> Graph:
     """By its id, or the account's default one. From here on the transaction reaches what is in it."""
-    graph = await _default(conn) if graph_id is None else await store.get(conn, graph_id)
+    graph = await default_graph(conn) if graph_id is None else await store.get(conn, graph_id)
     if graph is None:
         raise no_graph()
     await enter(conn, space_scope(principal, graph.space, graph.history))
@@ -363,7 +363,7 @@ def no_graph() -> NotFound:
     return NotFound("There is no such graph.", code="GRAPH_NOT_FOUND")
 
 
-async def _default(conn: Connection) -> Graph | None:
+async def default_graph(conn: Connection) -> Graph | None:
     graph = await store.default(conn)
     if graph is None:
         await store.create(conn, new_id("graph"), DEFAULT_NAME, default=True)

@@ -4,7 +4,7 @@ In the trash for 30 days, it takes along what agents know of it and its facts. R
 where they are, in no project; they are in it again when it comes back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, inside
@@ -26,13 +26,29 @@ from keepstone.store.db import Connection
 
 async def create(services: Services, principal: Principal, *, name: str) -> Project:
     """Its maker owns it."""
-    user_id = require_user(principal)
-    project_id = new_id("proj")
     async with services.db.transaction(account_scope(principal)) as conn:
-        space = await spaces.ensure(conn, kind="project", name=project_id, title=name, named_by=user_id)
-        await workspaces.put_member(conn, space, user_id, "owner")
-        await record(conn, principal, "project.create", project_id)
-        return await find_project(conn, principal, project_id)
+        return await make(conn, principal, new_id("proj"), name)
+
+
+async def make(conn: Connection, principal: Principal, project_id: str, name: str) -> Project:
+    user_id = require_user(principal)
+    space = await spaces.ensure(conn, kind="project", name=project_id, title=name, named_by=user_id)
+    await workspaces.put_member(conn, space, user_id, "owner")
+    await record(conn, principal, "project.create", project_id)
+    return await find_project(conn, principal, project_id)
+
+
+async def bring_over(conn: Connection, principal: Principal, named: Mapping[str, str]) -> dict[str, str]:
+    """For each project of an archive, by its id there with its name, the one here that stands for it: the same if the
+    caller is in it, else one of theirs that is called so, else a new one.
+    """
+    user_id = require_user(principal)
+    found: dict[str, str] = {}
+    for project_id, name in named.items():
+        title = name.strip()[:255] or f"Imported {project_id[-6:]}"
+        known = await store.get(conn, project_id, user_id) or await store.called(conn, title, user_id)
+        found[project_id] = (known or await make(conn, principal, new_id("proj"), title)).id
+    return found
 
 
 async def list_projects(

@@ -19,8 +19,9 @@ FIRST = Lane("first", 3)  # erasure, and what a person waits for
 READING = Lane("reading", 2)
 EMBEDDING = Lane("embedding", 1)
 HOUSEKEEPING = Lane("housekeeping", 0)
+IMPORTING = Lane("importing", 0)
 LATER_EMBEDDING = Lane(EMBEDDING.name, -1)  # in the same slot, when nobody else waits for it
-LANES = (FIRST, READING, EMBEDDING, HOUSEKEEPING)
+LANES = (FIRST, READING, EMBEDDING, IMPORTING, HOUSEKEEPING)
 
 UNSORTED = "default"  # the queue of jobs that an older version added
 
@@ -28,10 +29,10 @@ UNSORTED = "default"  # the queue of jobs that an older version added
 def open_queues(running: Iterable[str], slots: int) -> list[str]:
     """The queues that another job may be taken from, while jobs of these are running in a worker of so many slots.
 
-    Embedding and housekeeping have a slot each, reading all but two. The last free slot of several is kept for what is
-    done first, which may take half of them.
+    Embedding, imports and housekeeping have a slot each, reading all but two. The last free slot of several is kept for
+    what is done first, which may take half of them.
     """
-    most = {FIRST: slots // 2, READING: slots - 2, EMBEDDING: 1, HOUSEKEEPING: 1}
+    most = {FIRST: slots // 2, READING: slots - 2, EMBEDDING: 1, IMPORTING: 1, HOUSEKEEPING: 1}
     busy = Counter(lane_of(queue) for queue in running)
     others = busy.total() - busy[FIRST]
     free = [lane for lane in LANES if busy[lane] < max(1, most[lane]) and (lane is FIRST or others < max(1, slots - 1))]

@@ -20,6 +20,12 @@ async def get(conn: Connection, project_id: str, user_id: str, *, deleted: bool 
     return await fetch_one(conn, Project, f"{_PROJECT} {_THERE} AND s.name = %(id)s", params)
 
 
+async def called(conn: Connection, name: str, user_id: str) -> Project | None:
+    """The oldest of this name that this user is in."""
+    query: LiteralString = f"{_PROJECT} {_THERE} AND s.title = %(name)s ORDER BY s.created_at, s.name LIMIT 1"
+    return await fetch_one(conn, Project, query, {"name": name, "user": user_id, "deleted": False})
+
+
 async def page(conn: Connection, user_id: str, page: PageRequest, *, deleted: bool = False) -> Page[Project]:
     """Those that this user is in, the newest first."""
     params = {"user": user_id, "deleted": deleted}

@@ -30,6 +30,9 @@ class Sync(ABC):
     @abstractmethod
     def events(self, streamed: Streamed[E, Any]) -> Generator[E]: ...
 
+    @abstractmethod
+    def pieces(self, request: Request[None]) -> Generator[bytes]: ...
+
 
 class Async(ABC):
     """A client that is awaited."""
@@ -39,6 +42,9 @@ class Async(ABC):
 
     @abstractmethod
     def events(self, streamed: Streamed[E, Any]) -> AsyncGenerator[E]: ...
+
+    @abstractmethod
+    def pieces(self, request: Request[None]) -> AsyncGenerator[bytes]: ...
 
 
 D = TypeVar("D", bound=Sync | Async)
@@ -109,6 +115,25 @@ class streamed(Generic[P, E, L]):
         driver: Sync | Async = instance._driver
         kind = Stream[E, L] if isinstance(driver, Sync) else AsyncStream[E, L]
         return _bound(self.build, instance, lambda request: kind(cast("Any", driver), request))
+
+
+class downloaded(Generic[P]):
+    """A call that is answered by a file, piece by piece."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Request[None]]) -> None:
+        self.build = build
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+    @overload
+    def __get__(self, instance: Resource[Sync], owner: type[Any]) -> Callable[P, Generator[bytes]]: ...
+    @overload
+    def __get__(self, instance: Resource[Async], owner: type[Any]) -> Callable[P, AsyncGenerator[bytes]]: ...
+    def __get__(self, instance: Any, owner: type[Any]) -> Any:
+        if instance is None:
+            return self
+        return _bound(self.build, instance, cast("Sync | Async", instance._driver).pieces)
 
 
 def _bound(build: Callable[..., Any], instance: Any, drive: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -342,7 +342,9 @@ class Capsules(Resource[D]):
     @operation
     def import_archive(self, archive: Mapping[str, Any]) -> Request[Imported]:
         """What is there already is skipped."""
-        held = {name: archive[name] for name in ("format", "version", "capsules") if name in archive}
+        held = {
+            name: archive[name] for name in ("format", "version", "projects", "capsules", "put_away") if name in archive
+        }
         return Request(
             method="POST", path="/v1/memory/import", parse=into(Imported), json=held, repeatable=True, timeout=600
         )

@@ -409,9 +409,16 @@ class Memories(Resource[D]):
 
     @operation
     def create(
-        self, workspace_id: str, content: str, *, category: str | None = None, supersede: Supersede | None = None
+        self,
+        workspace_id: str,
+        content: str,
+        *,
+        category: str | None = None,
+        supersede: Supersede | None = None,
+        created_at: datetime | None = None,
     ) -> Request[SavedMemory]:
-        body = filled(content=content, category=category, supersede=supersede)
+        """`created_at` is when it was first kept, for what comes from elsewhere."""
+        body = filled(content=content, category=category, supersede=supersede, created_at=created_at)
         return Request(method="POST", path=_memories(workspace_id), parse=into(SavedMemory), json=body)
 
     @paged
@@ -459,14 +466,22 @@ class Memories(Resource[D]):
 class Files(Resource[D]):
     @operation
     def upload(
-        self, workspace_id: str, name: str, content: bytes, *, media_type: str | None = None
+        self,
+        workspace_id: str,
+        name: str,
+        content: bytes,
+        *,
+        media_type: str | None = None,
+        created_at: datetime | None = None,
     ) -> Request[UploadedDocument]:
         """Text, Markdown, HTML, PDF, docx, xlsx, csv, pptx, epub or eml; the server looks at the name and the bytes.
         Under a name that is there it is another version of that file.
         """
         held = Upload(name=name, content=content, media_type=media_type)
-        path = f"{_workspace(workspace_id)}/files"
-        return Request(method="POST", path=path, parse=into(UploadedDocument), files={"file": held}, timeout=180)
+        path, params = f"{_workspace(workspace_id)}/files", filled(created_at=created_at)
+        return Request(
+            method="POST", path=path, parse=into(UploadedDocument), params=params, files={"file": held}, timeout=180
+        )
 
     @paged
     def list(

@@ -83,6 +83,16 @@ class Keepstone(Sync, Resources[Sync]):
                 raise broken_off(f"The answer broke off ({_name(fault)}).") from fault
             reader.end()
 
+    def pieces(self, request: Request[None]) -> Generator[bytes]:
+        response, attempts = self._exchange(request, stream=True)
+        with closing(response):
+            if not response.is_success:
+                attempts.check(_answer(response))
+            try:
+                yield from response.iter_bytes()
+            except httpx.RequestError as fault:
+                raise broken_off(f"The answer broke off ({_name(fault)}).") from fault
+
     def close(self) -> None:
         self._http.close()
 
@@ -166,6 +176,17 @@ class AsyncKeepstone(Async, Resources[Async]):
             except httpx.RequestError as fault:
                 raise broken_off(f"The answer broke off ({_name(fault)}).") from fault
             reader.end()
+
+    async def pieces(self, request: Request[None]) -> AsyncGenerator[bytes]:
+        response, attempts = await self._exchange(request, stream=True)
+        async with aclosing(response):
+            if not response.is_success:
+                attempts.check(_answer(response))
+            try:
+                async for piece in response.aiter_bytes():
+                    yield piece
+            except httpx.RequestError as fault:
+                raise broken_off(f"The answer broke off ({_name(fault)}).") from fault
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import IO, Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from keepstone_client.decode import decode, decode_all
@@ -53,8 +53,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Upload:
+    """`content` may be an open file, which is sent as it is read."""
+
     name: str
-    content: bytes
+    content: bytes | IO[bytes]
     media_type: str | None = None
 
 

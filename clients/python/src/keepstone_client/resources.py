@@ -13,6 +13,7 @@ from keepstone_client.rooms import Agents, Directs, Facts, Invitations, Profiles
 from keepstone_client.scopes import Scopes
 from keepstone_client.stores import Stores
 from keepstone_client.traces import Traces
+from keepstone_client.transfer import Exports, Imports
 
 
 class Resources(Generic[D]):
@@ -40,5 +41,7 @@ class Resources(Generic[D]):
         self.stores: Stores[D] = Stores(driver)
         self.traces: Traces[D] = Traces(driver)
         self.providers: Providers[D] = Providers(driver)
+        self.imports: Imports[D] = Imports(driver)
+        self.exports: Exports[D] = Exports(driver)
         self.usage: Usage[D] = Usage(driver)
         self.health: Health[D] = Health(driver)

@@ -737,6 +737,21 @@ AS $$
     SELECT (SELECT count(*) FROM gone_sessions) + (SELECT count(*) FROM gone_links)
 $$;
 
+-- Uploads that nobody could bring in within a week fail, and their bytes go; after three months nothing is told any more
+-- about an import that is over. Returns how many failed.
+CREATE OR REPLACE FUNCTION expire_imports() RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    WITH late AS (
+        UPDATE imports SET state = 'failed', error_code = 'expired', finished_at = now(),
+                           error = 'It could not be brought in within a week: upload it again.'
+         WHERE state IN ('waiting', 'running') AND created_at < now() - interval '7 days'
+        RETURNING account, id),
+    freed AS (DELETE FROM import_parts p USING late WHERE p.account = late.account AND p.import_id = late.id),
+    gone AS (DELETE FROM imports WHERE finished_at < now() - interval '90 days')
+    SELECT count(*) FROM late
+$$;
+
 -- Which passages changed, as far as it is long ago. Returns how many lines went.
 CREATE OR REPLACE FUNCTION forget_space_changes() RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp

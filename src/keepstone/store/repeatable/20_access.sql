@@ -35,7 +35,7 @@ DECLARE
         -- the jobs'
         'pending_spaces', 'unfound_chats', 'rooms_to_sum_up', 'expired_items', 'digest_receivers', 'unused_indexes',
         'purge_memories', 'purge_workspaces', 'purge_entities', 'purge_statements', 'purge_audit', 'purge_traces',
-        'forget_expired_logins', 'forget_space_changes'];
+        'forget_expired_logins', 'forget_space_changes', 'expire_imports'];
 BEGIN
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
     FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,
@@ -68,6 +68,8 @@ DECLARE
         'accounts', in_account, 'users', in_account, 'keys', in_account, 'sessions', in_account,
         'one_time_links', in_account, 'second_factors', in_account, 'audit', in_account, 'usage_ledger', in_account, 'queries', in_account,
         'vector_sets', in_account, 'usage_months', in_account, 'billing_events', in_account,
+        -- a user's own: every statement names them
+        'imports', in_account, 'import_parts', in_account, 'import_arrivals', in_account,
         -- the places: needed to work out a read scope
         'spaces', part_reached, 'members', reached, 'invitations', reached, 'agents', in_account, 'rooms', reached,
         'room_agents', reached, 'entities', reached,

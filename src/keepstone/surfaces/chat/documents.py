@@ -14,7 +14,7 @@ from keepstone.services import Services
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes
-from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of, refuse_unstorable
+from keepstone.surfaces.http.wire import Origin, Shown, Time, Wire, fields_of, refuse_future, refuse_unstorable
 
 router = Router(prefix="/workspaces/{workspace_id:ws}", tags=["documents"])
 
@@ -92,8 +92,10 @@ _KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": UploadedOut, "descript
     summary="Upload a file, or another version of it: txt, md, html, pdf, docx, xlsx, csv, pptx, epub or eml",
 )  # fmt: skip
 async def upload_file(
-    services: Used, principal: Caller, workspace_id: str, file: UploadFile, response: Response
-) -> UploadedOut:
+    services: Used, principal: Caller, workspace_id: str, file: UploadFile, response: Response,
+    created_at: Origin = None,
+) -> UploadedOut:  # fmt: skip
+    refuse_future("query.created_at", created_at, services.clock())
     name = (file.filename or "").replace("\\", "/").rsplit("/", 1)[-1].strip()
     try:
         refuse_unstorable(name, ("filename",))
@@ -103,8 +105,9 @@ async def upload_file(
         message = "the file needs a name of at most 255 characters"
         raise Malformed(f"body.file: {message}.", details=[{"path": "body.file", "message": message}])
     made, change = await documents.upload(
-        services, principal, workspace_id, name=name, data=await file.read(), media_type=file.content_type
-    )
+        services, principal, workspace_id, name=name, data=await file.read(), media_type=file.content_type,
+        at=created_at,
+    )  # fmt: skip
     response.status_code = 200 if change == "unchanged" else 201
     return UploadedOut.of(made, change=change)
 

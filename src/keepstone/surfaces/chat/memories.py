@@ -14,7 +14,18 @@ from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Routes, Superseded
-from keepstone.surfaces.http.wire import Added, MaySupersede, Shown, Supersede, Time, Wire, fields_of, refuse
+from keepstone.surfaces.http.wire import (
+    Added,
+    MaySupersede,
+    Origin,
+    Shown,
+    Supersede,
+    Time,
+    Wire,
+    fields_of,
+    refuse,
+    refuse_future,
+)
 
 # The routes of one chat, below its id; and those of a workspace.
 of_chat = Router(tags=["chat memory"])
@@ -38,6 +49,7 @@ class MemoryIn(Wire):
     content: Content
     category: Category | None = None
     supersede: Supersede = "auto"
+    created_at: Origin = None
 
 
 class MemoryChange(Wire):
@@ -124,7 +136,10 @@ _chat_memories.all(
 async def create_workspace_memory(
     services: Used, principal: Caller, workspace_id: str, body: MemoryIn, response: Response
 ) -> SavedOut:
-    new = NewMemory(content=body.content, category=body.category, wish=SupersedeWish.of(body.supersede))
+    refuse_future("body.created_at", body.created_at, services.clock())
+    new = NewMemory(
+        content=body.content, category=body.category, wish=SupersedeWish.of(body.supersede), at=body.created_at
+    )
     return _saved(await chat_memories.save(services, principal, new, workspace_id=workspace_id), response)
 
 

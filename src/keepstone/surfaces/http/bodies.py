@@ -98,6 +98,11 @@ class _Incoming:
         self._seen = 0
         self._waited = 0.0
         self._held: Counter[int | None] = Counter()
+        self._in_pieces = False
+
+    def come_in_pieces(self, largest: int) -> None:
+        """It goes on elsewhere piece by piece: it may be this large, and no more than one piece of it is held."""
+        self._in_pieces, self._largest = True, largest
 
     @property
     def turn(self) -> asyncio.Lock:
@@ -114,6 +119,8 @@ class _Incoming:
             self._seen += size
             if self._seen > limit:
                 raise BodyRefused(self._too_large(limit))
+            if self._in_pieces:
+                self.over()
             self.hold(size)
         return message
 
@@ -126,6 +133,7 @@ class _Incoming:
     def over(self) -> None:
         for account, size in self._held.items():
             self._bodies.give_back(account, size)
+        self._held.clear()
 
     async def _in_time(self) -> Message:
         begun = time.monotonic()
@@ -142,7 +150,8 @@ class _Incoming:
 
     def _too_large(self, limit: int) -> KeepstoneError:
         if limit == self._largest:
-            return TooLarge("The request is larger than this server takes (KEEPSTONE_MAX_BODY_BYTES).")
+            setting = "KEEPSTONE_MAX_IMPORT_BYTES" if self._in_pieces else "KEEPSTONE_MAX_BODY_BYTES"
+            return TooLarge(f"The request is larger than this server takes ({setting}).")
         return TooLarge(f"This address takes at most {limit // 1024} KB.")
 
 
@@ -202,6 +211,11 @@ class CheckedRequest(Request):
             return work(body)
         async with self._incoming.turn:
             return await asyncio.to_thread(work, body)
+
+
+def read_in_pieces(request: Request, largest: int) -> None:
+    """From here on its body may be that large: the caller is known, and keeps no more than a piece of it in memory."""
+    request.scope["state"]["body"].come_in_pieces(largest)
 
 
 def _is_json(content_type: str) -> bool:

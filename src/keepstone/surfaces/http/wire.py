@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import UnionType
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, Union, cast, get_args, get_type_hints
 
@@ -60,6 +60,8 @@ Time = Annotated[
     Field(json_schema_extra={"format": "date-time"}),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
+Origin = Annotated[Time | None, Field(description="When it was first kept, for what comes from elsewhere.")]
+_CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 def check_supersede(value: Any) -> Any:
@@ -198,6 +200,12 @@ def refuse(name: str, value: str | None) -> None:
         refuse_unstorable(value, (name,))
     except ValueError as fault:
         raise Malformed(f"{fault}.", details=[{"path": f"query.{name}", "message": str(fault)}]) from None
+
+
+def refuse_future(path: str, at: datetime | None, now: datetime) -> None:
+    """What is kept was made before that."""
+    if at is not None and at > now + _CLOCKS_DIFFER:
+        raise Malformed(f"{path} is in the future.", details=[{"path": path, "message": "is in the future"}])
 
 
 def register_id(name: str, form: str) -> None:

@@ -244,11 +244,20 @@ class PutAwayIn(ArchivedIn):
     cold_at: Time | None = None
 
 
+class ArchivedProjectIn(BaseModel):
+    id: Annotated[str, Field(max_length=255)]
+    name: Annotated[str, Field(max_length=10_000)] = ""
+
+
 class ArchiveIn(BaseModel):
     """What `export` gave. Whatever else is in it is left alone."""
 
     format: Literal["keepstone-archive"]
     version: Literal[1]
+    projects: Annotated[
+        list[ArchivedProjectIn],
+        Field(max_length=100_000, description="One that is not yours becomes a new one of this name."),
+    ] = Field(default_factory=list[ArchivedProjectIn])
     capsules: list[ArchivedIn]
     put_away: Annotated[
         list[PutAwayIn],
@@ -417,5 +426,7 @@ async def export(services: Used, principal: Caller) -> StreamingResponse:
 async def import_archive(services: Used, principal: Caller, body: ArchiveIn) -> ImportedOut:
     read = [capsule.model_dump() for capsule in body.capsules]
     away = [capsule.model_dump() for capsule in body.put_away]
-    imported = await capsule_archive.import_capsules(services, principal, read, away)
+    names = {project.id: project.name for project in body.projects}
+    refuse("projects", "".join(names.values()))
+    imported = await capsule_archive.import_capsules(services, principal, read, away, names)
     return ImportedOut(imported=imported, skipped=len(read) + len(away) - imported)
