@@ -395,6 +395,14 @@ async def test_what_a_deleted_message_had_taken_the_place_of_holds_again_until_i
         assert await holding() == ({new}, {new})
         await call(client, auth, "PATCH", of(where, said), json={"text": "We had cake."})
         assert await holding() == ({old}, {old})
+        # What a message takes back itself stays taken back when it has been away.
+        both = await say(client, auth, where, f"{old.replace('Lisbon', 'Madrid')} {new}")
+        held = await holding()
+        await call(client, auth, "DELETE", of(where, both), expect=204)
+        await call(client, auth, "POST", f"{of(where, both)}/restore")
+        assert await holding() == held
+        await call(client, auth, "DELETE", of(where, both), expect=204)
+        assert await holding() == ({old}, {old})
         await call(client, auth, "PATCH", of(where, said), json={"text": new})
         assert await holding() == ({new}, {new})
 

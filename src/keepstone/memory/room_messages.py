@@ -96,9 +96,8 @@ async def delete(services: Services, principal: Principal, place: str, message_i
     now = services.clock()
     async with _correcting(services, principal, place, message_id, keep_corrected=False) as (conn, room, taken, again):
         message = await _there(conn, room, message_id)
-        if not await _is_author(conn, services, principal, room, message) and not await moderates(
-            conn, principal, room
-        ):
+        is_author = await _is_author(conn, services, principal, room, message)
+        if not is_author and not await moderates(conn, principal, room):
             raise Forbidden("Only whoever said this, or an owner of the room, may delete it.")
         revived = await _withdraw(conn, services, principal, taken, again, now)
         await store.put_away(conn, room.space, message_id, require_user(principal), now, revived)
@@ -117,8 +116,11 @@ async def restore(services: Services, principal: Principal, place: str, message_
             message = await _away(conn, services, principal, room, message_id)
             await _reach(conn, principal, room)
             before = await _withdrawn(conn, message)
-            # What was superseded by something that is gone itself holds again.
-            over = {kind.noun: await memories.by_ids(conn, kind.shape, _superseding(gone)) for kind, gone in before}
+            # What was superseded by something that is gone, and does not come back now, holds again.
+            over = {
+                kind.noun: {*await memories.by_ids(conn, kind.shape, _superseding(gone)), *(one.id for one in gone)}
+                for kind, gone in before
+            }
         back: list[tuple[Kind[Any], Memory, Prepared[Any]]] = []
         for kind, gone in before:
             brought = [brought_back(memory, over[kind.noun]) for memory in gone]
