@@ -7,7 +7,7 @@ all that it quotes is there (`memory/traces.py`).
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ LONGEST_QUESTION = 4_000  # characters, and so are the next three
 LONGEST_CANDIDATE = 1_000
 LONGEST_FOUND = 4_000  # of each thing that a search found: it is there to be read
 LONGEST_HANDED = 200_000  # of all pieces together
+_FIELDS = {kind: tuple(kind.__dataclass_fields__) for kind in (TraceCandidate, HandedPiece, TraceStep)}
 _WITHOUT_REQUEST = "(none)"  # a job, or the command line
 
 
@@ -113,9 +114,9 @@ class TraceDraft:
             "request_id": self.request_id,
             "visibilities": list(scope.visibilities),
             "parameters": _plain({**self.parameters, **described.parameters}),
-            "steps": [asdict(step) for step in self.steps],
-            "candidates": [_sparse(asdict(candidate)) for candidate in candidates],
-            "handed_out": [_sparse(asdict(piece)) for piece in handed],
+            "steps": [_sparse(step) for step in self.steps],
+            "candidates": [_sparse(candidate) for candidate in candidates],
+            "handed_out": [_sparse(piece) for piece in handed],
             "cut": not whole or len(described.candidates) > MOST_CANDIDATES or len(self.question) > LONGEST_QUESTION,
         }
         return StoredTrace(
@@ -263,7 +264,8 @@ def _candidate(hit: Hit, left_out: LeftOut | None) -> TraceCandidate:
 
 
 def _cut_candidate(candidate: TraceCandidate) -> TraceCandidate:
-    return replace(candidate, text=candidate.text and storable(candidate.text[:LONGEST_CANDIDATE]))
+    text = candidate.text and storable(candidate.text[:LONGEST_CANDIDATE])
+    return candidate if text is candidate.text else replace(candidate, text=text)
 
 
 def _within(handed: Sequence[HandedPiece]) -> tuple[list[HandedPiece], bool]:
@@ -274,14 +276,15 @@ def _within(handed: Sequence[HandedPiece]) -> tuple[list[HandedPiece], bool]:
         text = storable((piece.text or "")[:room])
         if room <= 0:
             return kept, False
-        kept.append(replace(piece, text=text))
+        kept.append(piece if text is piece.text else replace(piece, text=text))
         room -= len(piece.text or "")
     return kept, room >= 0
 
 
-def _sparse(row: dict[str, Any]) -> dict[str, Any]:
-    """Without what says nothing."""
-    return {name: value for name, value in row.items() if value not in (None, [], {})}
+def _sparse(part: TraceCandidate | HandedPiece | TraceStep) -> dict[str, Any]:
+    """Without what says nothing. Its values are not copied, as `asdict` would."""
+    values = {name: getattr(part, name) for name in _FIELDS[type(part)]}
+    return {name: value for name, value in values.items() if value is not None and value not in ([], {})}
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ theirs to see is shown: a piece that quotes anything else is withheld whole.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from keepstone.access.readscope import account_scope, space_scope
@@ -32,7 +32,7 @@ from keepstone.store.trace_log import SECONDS
 
 _BY_ID: dict[Kind, str] = {"ws": "workspace", "room": "room", "graph": "graph"}
 _BY_NAME = ("scope:", "store:", "dm:")
-_ELSEWHERE = 3 * SECONDS  # until another process has surely written what it holds
+_ELSEWHERE = 2 * SECONDS  # until another process has surely written what it holds
 
 Part = TypeVar("Part", TraceCandidate, HandedPiece, TraceStep)
 
@@ -146,7 +146,8 @@ def _without_ids(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _read(kind: type[Part], stored: dict[str, Any]) -> Part:
     """With what was left out because it says nothing."""
-    return kind(**{field.name: None for field in fields(kind) if field.name == "text"} | stored)
+    values: dict[str, Any] = {"text": None, **stored} if kind is not TraceStep else stored
+    return kind(**values)
 
 
 async def _space(conn: Connection, principal: Principal, wanted: str) -> int:

@@ -50,6 +50,8 @@ psycopg.adapters.register_dumper(Column, _ColumnDumper)
 
 def storable(text: str) -> str:
     """Without what the database can't hold: a model may write any character, also those that are none."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.replace("\0", "").encode(errors="replace").decode()
 
 

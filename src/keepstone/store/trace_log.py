@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING = 256
 AT_ONCE = 32
-SECONDS = 0.25  # until what came is written, so that several are written together
+SECONDS = 0.5  # until what came is written, so that several are written together
 
 
 class TraceInWaiting(Protocol):

@@ -85,7 +85,7 @@ async def page(
     """
     query = f"""
         SELECT t.id, t.at, t.kind, t.surface, t.user_id, {_NAME} AS space, t.tokens, t.milliseconds,
-               CASE WHEN t.content ->> 'question_id' IS NULL THEN left(t.content ->> 'question', {_SHORT}) END
+               CASE WHEN t.content ->> 'question_id' IS NULL THEN left(t.content ->> 'question', %(short)s) END
                    AS question
           FROM traces t LEFT JOIN spaces s ON s.account = %(account)s AND s.space = t.space
          WHERE t.account = %(account)s
@@ -99,7 +99,7 @@ async def page(
     """
     params = {
         "user": user_id, "space": space, "kind": wanted.kind, "since": wanted.since, "until": wanted.until,
-        "within": None if within is None else list(within),
+        "within": None if within is None else list(within), "short": _SHORT,
     }  # fmt: skip
     return await fetch_page(conn, TraceLine, query, params, page, when="t.at", key="t.id")
 
