@@ -143,6 +143,8 @@ async def week(
         await make_agent(client, auth, instructions="You plan trips.", context_window=6000)
         await make_agent(client, auth, "herald", instructions="You write letters.", context_window=6000)
         project = (await call(client, auth, "POST", "/projects", json={"name": "Trip"}, expect=201))["id"]
+        body = {"user": world.member.user.id, "role": "viewer"}
+        await call(client, auth, "PUT", f"/projects/{project}/members", json=body)
         boat = await make_room(client, auth, world.member, tina, name="Boat", project_id=project)
         budget = await make_room(client, auth, world.member, name="Budget", agents=["scout", "herald"])
         yield Week(client, made, clock, world, tina, boat, budget, project, by_model, database)
