@@ -10,7 +10,7 @@ from keepstone.providers.parsers.sections import MOST_TEXT, ParsedSection, Secti
 
 DELIMITERS = ",;\t|"
 _LOOKED_AT = 50  # lines, to see what parts the values
-NUMBER = re.compile(r"[-+(]?[\s$€£¥]*+\d[\d.,'\s]*+[%€$£¥)]?|\d{1,4}[-./:]\d{1,2}(?:[-./:T ].*)?")
+NUMBER = re.compile(r"[-+(]?[\s$€£¥]{0,3}\d[\d.,'\s]*+[%€$£¥)]?|\d{1,4}[-./:]\d{1,2}(?:[-./:T ].*)?")
 QUOTED = re.compile(r'"[^"]*"')
 
 
