@@ -115,7 +115,9 @@ async def _of_table(
 async def _shown(
     conn: Connection, principal: Principal, table: LiteralString, row: dict[str, Any], names: Mapping[str, str]
 ) -> dict[str, Any]:
-    shown = {"record": table.removesuffix("ies") + "y" if table.endswith("ies") else table.removesuffix("s")}
+    shown: dict[str, Any] = {
+        "record": table.removesuffix("ies") + "y" if table.endswith("ies") else table.removesuffix("s")
+    }
     shown |= _authored(row, principal, names)
     shown.pop("seq", None)
     if table == "memories":
