@@ -143,9 +143,8 @@ def test_every_command_of_the_page_about_imports_works(guest: Guest, tmp_path: P
     written = re.findall(r"^written: +(.*)$", done.stdout, re.MULTILINE)
     assert written == [
         "40 messages", "1 messages", "5 notes", "1 notes", "2 notes", "4 messages, 3 notes", "1 messages", "nothing",
-        "nothing",
     ]  # fmt: skip
-    assert len(list((tmp_path / "capsules").glob("*.md"))) == 11
+    assert len(list((tmp_path / "pages" / "capsules").glob("*.md"))) == 11
 
 
 def test_every_example_of_the_client_prints_what_its_page_says(asking: Guest, model: ScriptedUpstream) -> None:

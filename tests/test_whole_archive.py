@@ -151,10 +151,21 @@ async def test_an_archive_has_what_one_may_see_and_others_words_under_their_name
     await rooms.join(services, olga.principal, room.id, max_.user.id)
     await capsules.create(services, olga.principal, NewCapsule(title="Hers", content_md="A secret of hers."))
     place = await workspaces.create(services, olga.principal, name="Hers alone")
+    thrown = await workspaces.create(services, olga.principal, name="Thrown away")
+    await workspaces.put_member(services, olga.principal, thrown.id, max_.user.id, "member")
+    await workspaces.delete(services, olga.principal, thrown.id)
     archive = await exported(client, max_)
     text = "".join(archive.read(name).decode() for name in archive.namelist())
     assert "Said in the hall." in text
-    for secret in ("Said in the den.", "A secret of hers.", alone.id, place.id, olga.user.id, olga.user.email):
+    for secret in (
+        "Said in the den.",
+        "A secret of hers.",
+        alone.id,
+        place.id,
+        thrown.id,
+        olga.user.id,
+        olga.user.email,
+    ):
         assert secret not in text, secret
     await bring(client, services, world.stranger, packed(archive))
     [hall] = (await get(client, world.stranger.auth, "/v1/rooms"))["items"]

@@ -233,7 +233,7 @@ class ArchiveReader:
         return Version(**given, changed_by=self._own(form.mine))
 
     async def _summary(self, here: Here, form: SummaryForm) -> None:
-        values = form.model_dump() | {
+        values: dict[str, Any] = form.model_dump() | {
             "space": here.space, "id": here.id(form.id), "thread_id": here.reference(form.thread_id),
             "source_ids": [here.reference(name) for name in form.source_ids],
         }  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
 from keepstone.access.readscope import account_scope, space_scope
-from keepstone.access.require import require_found, require_user
+from keepstone.access.require import may_change, require_found, require_user
 from keepstone.memory import graphs, projects, rooms, workspaces
 from keepstone.model.memory import Version
 from keepstone.model.page import Page, PageRequest, read_cursor
@@ -115,7 +115,9 @@ async def _of_table(
 async def _shown(
     conn: Connection, principal: Principal, table: LiteralString, row: dict[str, Any], names: Mapping[str, str]
 ) -> dict[str, Any]:
-    shown = {"record": table.removesuffix("ies") + "y" if table.endswith("ies") else table.removesuffix("s")}
+    shown: dict[str, Any] = {
+        "record": table.removesuffix("ies") + "y" if table.endswith("ies") else table.removesuffix("s")
+    }
     shown |= _authored(row, principal, names)
     shown.pop("seq", None)
     if table == "memories":
@@ -157,7 +159,9 @@ def _authored(row: Mapping[str, Any], principal: Principal, names: Mapping[str, 
 
 
 async def _places(services: Services, principal: Principal) -> list[Place]:
-    """All that the caller reaches, as the lists of each kind have them, those in the trash too."""
+    """All that the caller reaches, as the lists of each kind have them; of those in the trash what they could bring
+    back: nobody else reads what is in them.
+    """
     user_id = require_user(principal)
     found: list[Place] = []
     for deleted in (False, True):
@@ -165,13 +169,17 @@ async def _places(services: Services, principal: Principal) -> list[Place]:
             lambda page, d=deleted: workspaces.list_workspaces(services, principal, page, deleted=d)
         ):
             head = _dated(space) | {"id": space.id, "name": space.name, "default": space.is_default}
+            if deleted and space.role != "owner":
+                continue
             found.append(Place(kind="workspace", head=head, space=space.space, parts={"library": space.library}))
         async for described in _all(lambda page, d=deleted: rooms.list_rooms(services, principal, page, deleted=d)):
-            room = await _room(services, principal, described, deleted=deleted)
-            found.append(room)
+            owners = {person.user_id for person in described.participants if person.role == "owner"}
+            if not deleted or user_id in owners:
+                found.append(await _room(services, principal, described, deleted=deleted))
         async for graph in _all(lambda page, d=deleted: graphs.list_graphs(services, principal, page, deleted=d)):
             head = _dated(graph) | {"id": graph.id, "name": graph.name, "default": graph.is_default}
-            found.append(Place(kind="graph", head=head, space=graph.space))
+            if not deleted or may_change(services, principal, graph.created_by):
+                found.append(Place(kind="graph", head=head, space=graph.space))
     async for project in _all(lambda page: projects.list_projects(services, principal, page)):
         async with services.db.transaction(account_scope(principal)) as conn:
             [space] = await room_store.named(conn, "project", [project.id])

@@ -7,7 +7,7 @@ import json
 import zipfile
 from collections.abc import AsyncGenerator
 from datetime import datetime
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, cast
 
 from keepstone.access.audit import record as audit
 from keepstone.access.readscope import account_scope, space_scope
@@ -80,7 +80,8 @@ class _ZipStream:
 
     def __init__(self) -> None:
         self.held = bytearray()
-        self._zip = zipfile.ZipFile(_Sink(self.held), "w", zipfile.ZIP_DEFLATED)  # pyright: ignore[reportArgumentType]
+        # A file, as far as a zip writes to it.
+        self._zip = zipfile.ZipFile(cast("IO[bytes]", _Sink(self.held)), "w", zipfile.ZIP_DEFLATED)
         self._name = ""
         self._file: IO[bytes] | None = None
         self._waiting = bytearray()

@@ -31,7 +31,7 @@ class OwnTarget:
         self._services, self._principal = services, principal
 
     async def ingest(self, scope_id: str, turns: Sequence[dict[str, Any]]) -> int:
-        await self._turn()
+        await self.turn()
         now = self._services.clock()
         messages = [
             Message(
@@ -44,7 +44,7 @@ class OwnTarget:
             return (await scopes.ingest(self._services, self._principal, scope_id, messages)).new
 
     async def keep_capsules(self, capsules: Sequence[dict[str, Any]], projects: Mapping[str, str]) -> int:
-        await self._turn()
+        await self.turn()
         with _refusals():
             given = [capsule_form(cleaned(capsule)) for capsule in capsules]
             live = [capsule for capsule in given if not (capsule["deleted_at"] or capsule["cold_at"])]
@@ -52,20 +52,20 @@ class OwnTarget:
             return await capsule_archive.import_capsules(self._services, self._principal, live, away, projects)
 
     async def change_capsule(self, capsule_id: str, changes: Mapping[str, Any]) -> None:
-        await self._turn()
+        await self.turn()
         with _refusals():
             await capsules.update(self._services, self._principal, capsule_id, dict(changes))
 
     async def remember(self, workspace_id: str, text: str, category: str, at: datetime | None) -> bool:
         """What was kept long ago takes the place of nothing that was kept since."""
-        await self._turn()
+        await self.turn()
         new = NewMemory(content=text, category=category, at=at, wish=SupersedeWish(mode="off"))
         with _refusals():
             saved = await chat_memories.save(self._services, self._principal, new, workspace_id=workspace_id)
         return not saved.existing
 
     async def keep_file(self, workspace_id: str, name: str, text: str, at: datetime | None) -> None:
-        await self._turn()
+        await self.turn()
         with _refusals():
             await documents.upload(
                 self._services, self._principal, workspace_id, name=name, data=text.encode(),
@@ -88,7 +88,7 @@ class OwnTarget:
                 yield {"id": place.id, "name": place.name, "is_default": place.is_default}
             request = _following(page.next_cursor)
 
-    async def _turn(self) -> None:
+    async def turn(self) -> None:
         """Wait until the plan permits another write."""
         while True:
             try:

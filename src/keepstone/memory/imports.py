@@ -41,6 +41,7 @@ from keepstone.services import Services
 from keepstone.store import imports as store
 
 AT_ONCE = 3  # imports of one user that wait or run
+RECORDS = 100  # of an archive that count as one write
 PART = 1024 * 1024  # bytes of an upload that go to the database together
 LARGEST_FILE = 256 * 1024 * 1024  # bytes of an uploaded file in an archive
 LARGEST_ELEMENT = 32 * 1024 * 1024  # characters of one conversation, or whatever stands alone in a file
@@ -182,12 +183,13 @@ async def _bring(
 ) -> None:  # fmt: skip
     into = Into.parse(options.into)
     delivery: Delivery | None = None
+    target = OwnTarget(services, principal)
     if not wanted.dry_run:
-        whose = require_user(principal)
         delivery = Delivery(
-            server=OwnTarget(services, principal),
+            server=target,
             journal=await Arrived.load(services, principal, wanted.source, into.place or "", into.name),
-            report=report, source=wanted.source, whose=whose, into=into, project_id=options.project_id,
+            report=report, source=wanted.source, whose=require_user(principal), into=into,
+            project_id=options.project_id,
         )  # fmt: skip
     archive: ArchiveReader | None = None
     async for item in _items(SOURCES[wanted.source](reading), wanted.source):
@@ -195,6 +197,8 @@ async def _bring(
             report.count(item)
         elif isinstance(item, ArchivedRecord):
             report.count(item)
+            if report.read.total() % RECORDS == 1:  # as many as others write with one request
+                await target.turn()
             archive = archive or await _archive(services, principal, reading, report)
             await _take_record(archive, item, report)
         else:

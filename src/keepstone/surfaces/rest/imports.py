@@ -70,7 +70,8 @@ class ImportOut(
 
 
 def shown(one: Import) -> ImportOut:
-    told: dict[str, Any] = {"read": {}, "written": {}, "already_there": {}, "left_out": []} | one.report
+    told: dict[str, Any] = {"read": dict[str, int](), "written": dict[str, int](), "already_there": dict[str, int]()}
+    told |= {"left_out": list[Any]()} | one.report
     error = None if one.error_code is None else ImportErrorOut(code=one.error_code, message=one.error or "")
     options = ImportOptions(**one.options)
     return ImportOut.of(one, into=options.into, project_id=options.project_id, error=error, **told)
