@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import assert_type
+from typing import Literal, assert_type
 
 import pytest
 
@@ -587,7 +587,10 @@ def test_an_export_is_uploaded_watched_and_cancelled(keepstone: Keepstone, tmp_p
 
 def test_everything_is_taken_out_in_pieces(keepstone: Keepstone) -> None:
     keepstone.capsules.create(FERRY, title="Ferry")
-    for form, name in (("json", "capsules.jsonl"), ("markdown", "capsules/ferry-")):
+    forms: tuple[tuple[Literal["json", "markdown"], str], ...] = (
+        ("json", "capsules.jsonl"), ("markdown", "capsules/ferry-")
+    )  # fmt: skip
+    for form, name in forms:
         held = io.BytesIO(b"".join(keepstone.exports.everything(form=form)))
         with zipfile.ZipFile(held) as archive:
             assert any(one.startswith(name) for one in archive.namelist())

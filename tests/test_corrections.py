@@ -59,7 +59,7 @@ async def room(client: httpx.AsyncClient, world: World) -> str:
     """Olga's, with Max and the agents scout and herald."""
     await make_agent(client, world.owner.auth)
     await make_agent(client, world.owner.auth, "herald")
-    return await make_room(client, world.owner.auth, world.member.user.id, agents=("scout", "herald"))
+    return await make_room(client, world.owner.auth, world.member, agents=("scout", "herald"))
 
 
 def of(where: str, message: Any) -> str:

@@ -335,7 +335,8 @@ async def test_only_a_few_wait_at_once_and_only_a_file_of_a_size_is_taken(
     async with http(make_app(small)) as other:
         answer = await other.post(IMPORTS, headers=world.stranger.auth, content=lines(*["x" * 100] * 20))
         assert answer.status_code == 202, "the limit of other bodies does not hold"
-        for body in ({"content": b"x" * 20_000}, {"files": {"file": ("x", b"x" * 20_000)}}):
+        bodies: tuple[dict[str, Any], ...] = ({"content": b"x" * 20_000}, {"files": {"file": ("x", b"x" * 20_000)}})
+        for body in bodies:
             answer = await other.post(IMPORTS, headers=world.stranger.auth, **body)
             assert answer.status_code == 413
             assert "KEEPSTONE_MAX_IMPORT_BYTES" in answer.json()["error"]["message"]

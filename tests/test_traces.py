@@ -315,7 +315,7 @@ async def test_in_a_room_others_read_what_they_see_of_a_prompt_and_no_profile(
 ) -> None:
     mine, his = world.owner.auth, world.member.auth
     await make_agent(client, mine)
-    room = await make_room(client, mine, world.member.user.id)
+    room = await make_room(client, mine, world.member)
     await remember(client, mine, world.owner.user.id, "Olga is afraid of the sea.")
     await remember(client, his, world.member.user.id, "Max is fond of the sea.")
     await say(client, mine, room, "Who is fond of the sea?")
@@ -340,7 +340,7 @@ async def test_in_a_room_others_read_what_they_see_of_a_prompt_and_no_profile(
 
 async def test_what_nobody_said_in_the_room_yet_is_for_who_asked_alone(client: httpx.AsyncClient, world: World) -> None:
     await make_agent(client, world.owner.auth)
-    room = await make_room(client, world.owner.auth, world.member.user.id)
+    room = await make_room(client, world.owner.auth, world.member)
     answer = await compose(client, world.owner.auth, room, "How do I tell Max that he is late?")
     assert "late" in handed(await trace_of(client, world.owner.auth, answer["trace_id"]))
     await trace_of(client, world.member.auth, answer["trace_id"], expect=404)
@@ -380,7 +380,7 @@ async def test_a_key_for_some_spaces_reads_only_their_traces(client: httpx.Async
 async def test_an_agents_message_names_the_trace_of_its_prompt(client: httpx.AsyncClient, world: World) -> None:
     mine, his = world.owner.auth, world.member.auth
     await make_agent(client, mine)
-    room = await make_room(client, mine, world.member.user.id)
+    room = await make_room(client, mine, world.member)
     await say(client, mine, room, "Where do we sail?")
     trace_id = (await compose(client, mine, room, "Where do we sail?"))["trace_id"]
     said = await say(client, mine, room, "To Bergen.", agent="scout", trace_id=trace_id)
@@ -396,7 +396,7 @@ async def test_an_agents_message_names_the_trace_of_its_prompt(client: httpx.Asy
 async def test_a_message_cant_name_a_trace_of_elsewhere_or_of_another(client: httpx.AsyncClient, world: World) -> None:
     mine, his = world.owner.auth, world.member.auth
     await make_agent(client, mine)
-    room, other = await make_room(client, mine, world.member.user.id), await make_room(client, mine)
+    room, other = await make_room(client, mine, world.member), await make_room(client, mine)
     trace_id = (await compose(client, mine, room, "Where do we sail?"))["trace_id"]
     await say(client, mine, other, "To Bergen.", agent="scout", trace_id=trace_id, expect=422)
     await say(client, his, room, "To Bergen.", agent="scout", trace_id=trace_id, expect=404)

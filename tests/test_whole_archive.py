@@ -13,7 +13,18 @@ from capsules import get, rows
 from conftest import Person, World
 from keepstone.importers.archive import PARTS
 from keepstone.jobs.worker import run_until_empty
-from keepstone.memory import archive_out, archive_zip, capsules, chats, facts, graphs, rooms, scopes, workspaces
+from keepstone.memory import (
+    archive_out,
+    archive_zip,
+    capsules,
+    chats,
+    facts,
+    graphs,
+    participants,
+    rooms,
+    scopes,
+    workspaces,
+)
 from keepstone.memory.rooms import NewMessage
 from keepstone.model.capsule import NewCapsule
 from keepstone.model.ids import new_id, random_text
@@ -148,7 +159,8 @@ async def test_an_archive_has_what_one_may_see_and_others_words_under_their_name
     alone = (await rooms.create(services, olga.principal, name="Den", project_id=None, participants=[], agents=[])).room
     await rooms.say(services, olga.principal, room.id, NewMessage(text="Said in the hall."))
     await rooms.say(services, olga.principal, alone.id, NewMessage(text="Said in the den."))
-    await rooms.join(services, olga.principal, room.id, max_.user.id)
+    await participants.join(services, olga.principal, room.id, max_.user.id)
+    await rooms.say(services, max_.principal, room.id, NewMessage(text="I come."))  # so he accepts
     await capsules.create(services, olga.principal, NewCapsule(title="Hers", content_md="A secret of hers."))
     place = await workspaces.create(services, olga.principal, name="Hers alone")
     thrown = await workspaces.create(services, olga.principal, name="Thrown away")

@@ -185,7 +185,7 @@ class ArchiveReader:
         memory = self._as_memory(here, form, kind)
         kind.check_size(memory.content)
         versions = [self._version(one) for one in form.history]
-        earlier = sum(one.text_bytes for one in versions if one.version < memory.version)
+        earlier = sum(one.written_bytes for one in versions if one.version < memory.version)
         memory = replace(memory, version_bytes=earlier)
         prepared = (
             await shelf.prepare(self.services, kind, memory, embed=False)

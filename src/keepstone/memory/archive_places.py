@@ -3,6 +3,7 @@ reader's own.
 """
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from keepstone.access.audit import record
 from keepstone.access.require import require_found
@@ -19,6 +20,7 @@ from keepstone.store import rooms as room_store
 from keepstone.store import workspaces as workspace_store
 from keepstone.store.db import Connection
 
+_EVER = datetime.min.replace(tzinfo=UTC)
 _WITH_AGENTS = {"room", "profile", "project"}
 FACTS = {"profile": "user", "project": "project", "room": "room", "global": "global"}
 
@@ -137,8 +139,8 @@ async def _workspace(conn: Connection, principal: Principal, form: SpaceForm, na
 async def _room(conn: Connection, principal: Principal, form: SpaceForm, names: Names) -> Here:
     name, room = names.of(form.id, kept=False), None
     for wanted in ([form.id] if names.same else []) + [name]:
-        for deleted in (False, True):
-            room = room or await room_store.get(conn, wanted, names.user_id, deleted=deleted)
+        for since in (None, _EVER):  # there, or in the trash
+            room = room or await room_store.get(conn, wanted, names.user_id, since=since)
     if room is None:
         space = await room_store.create(conn, name, form.name, names.project(form.project_id), names.user_id)
         await workspace_store.put_member(conn, space, names.user_id, "owner")

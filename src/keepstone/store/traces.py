@@ -83,7 +83,7 @@ async def page(
     """The newest first: what the user asked, or what was asked in this space, as far as they see it all now. The
     question is told where it is not a message, which may be gone.
     """
-    query = f"""
+    query: LiteralString = f"""
         SELECT t.id, t.at, t.kind, t.surface, t.user_id, {_NAME} AS space, t.tokens, t.milliseconds,
                CASE WHEN t.content ->> 'question_id' IS NULL THEN left(t.content ->> 'question', %(short)s) END
                    AS question
