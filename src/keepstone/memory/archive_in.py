@@ -181,7 +181,8 @@ class ArchiveReader:
         kind = KINDS[form.kind]
         if form.project_id and form.project_id not in self._names.projects:  # one that its user had left
             async with self.services.db.transaction(account_scope(self.principal)) as conn:
-                self._names.projects |= await bring_over(conn, self.principal, {form.project_id: ""})
+                named = {form.project_id: ""}
+                self._names.projects = await bring_over(conn, self.principal, named, self._names.projects)
         memory = self._as_memory(here, form, kind)
         kind.check_size(memory.content)
         versions = [self._version(one) for one in form.history]

@@ -109,9 +109,8 @@ async def _profile(conn: Connection, _: Principal, form: SpaceForm, names: Names
 
 
 async def _project(conn: Connection, principal: Principal, form: SpaceForm, names: Names) -> Here:
-    found = await projects.bring_over(conn, principal, {form.id: form.name})
-    names.projects |= found
-    name = found[form.id]
+    names.projects = await projects.bring_over(conn, principal, {form.id: form.name}, names.projects)
+    name = names.projects[form.id]
     [space] = await room_store.named(conn, "project", [name])
     parts = await archives.parts_of(conn, space)
     return Here(

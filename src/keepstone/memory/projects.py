@@ -10,6 +10,7 @@ from keepstone.access.audit import record
 from keepstone.access.readscope import account_scope, inside
 from keepstone.access.require import require_user
 from keepstone.errors import NotFound
+from keepstone.importers.delivery import derived_id
 from keepstone.memory import members
 from keepstone.memory.members import require_role
 from keepstone.model.ids import new_id
@@ -38,16 +39,21 @@ async def make(conn: Connection, principal: Principal, project_id: str, name: st
     return await find_project(conn, principal, project_id)
 
 
-async def bring_over(conn: Connection, principal: Principal, named: Mapping[str, str]) -> dict[str, str]:
+async def bring_over(
+    conn: Connection, principal: Principal, named: Mapping[str, str], before: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """For each project of an archive, by its id there with its name, the one here that stands for it: the same if the
-    caller is in it, else one of theirs that is called so, else a new one.
+    caller is in it, the one that was made for it before, else one of theirs that is called so, else a new one. Two of
+    one name stay two: `before` has those that were brought over already.
     """
     user_id = require_user(principal)
-    found: dict[str, str] = {}
+    found = dict(before or {})
     for project_id, name in named.items():
-        title = name.strip()[:255] or f"Imported {project_id[-6:]}"
-        known = await store.get(conn, project_id, user_id) or await store.called(conn, title, user_id)
-        found[project_id] = (known or await make(conn, principal, new_id("proj"), title)).id
+        title, own = name.strip()[:255] or f"Imported {project_id[-6:]}", derived_id("proj", user_id, project_id)
+        known = await store.get(conn, project_id, user_id) or await store.get(conn, own, user_id)
+        called = known or await store.called(conn, title, user_id)
+        here = called if called is not None and called.id not in found.values() else None
+        found[project_id] = (here or await make(conn, principal, own, title)).id
     return found
 
 
