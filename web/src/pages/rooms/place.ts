@@ -29,6 +29,13 @@ export const agentsQuery = queryOptions({
 })
 
 /** The latest page first, so that earlier ones can be loaded; what is shown is turned round. */
+/** Rooms that one is asked to join; somebody else sends them. */
+export const invitationsQuery = queryOptions({
+  queryKey: ['rooms', 'invitations'],
+  queryFn: () => ok(api.GET('/v1/invitations', { params: { query: { limit: 200 } } })),
+  refetchInterval: 30_000,
+})
+
 export const messagesQuery = (place: Place, thread: string | null) =>
   infiniteQueryOptions({
     queryKey: ['rooms', nameOf(place), 'messages', thread],
