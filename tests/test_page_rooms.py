@@ -85,6 +85,22 @@ async def test_an_example_room_answers_from_a_prompt_that_can_be_looked_at_layer
         await visitor.accessible()
 
 
+async def test_an_example_room_is_made_also_where_somebody_else_has_its_agent(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        visitor.allow("409")
+        page = visitor.page
+        visitor.api.post("/v1/users", json={"email": "leo@example.org", "name": "Leo", "password": PASSWORD})
+        make(visitor, "Pier", "harbour-guide")
+        await turn_into(visitor, "leo@example.org", "/dashboard/rooms")
+        for _ in range(2):
+            await page.get_by_role("button", name="Make an example room").click()
+            await expect(page.get_by_role("log")).to_contain_text("What do we still have to do")
+            await visitor.go("/dashboard/rooms")
+        places = page.get_by_role("navigation", name="Conversations")
+        await expect(places.get_by_role("button", name="Island trip")).to_have_count(2)
+        assert len(visitor.api.get("/v1/agents").json()["items"]) == 2
+
+
 async def test_agents_and_rooms_are_made_changed_and_deleted_and_come_back(chromium: Browser, server: Live) -> None:
     async with visiting(chromium, server) as visitor:
         page = visitor.page
