@@ -221,6 +221,78 @@ async def test_an_invitation_that_was_withdrawn_meanwhile_goes_from_the_list(chr
         await expect(accept).to_have_count(0)
 
 
+async def test_why_an_agent_said_something_is_what_it_was_given_then_and_not_a_prompt_of_now(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page, api = visitor.page, visitor.api
+        room = make(visitor, "Deck", "bosun")
+        api.post(f"/v1/rooms/{room}/messages", json={"text": "I am at the helm."})
+        api.post(f"/v1/rooms/{room}/messages", json={"text": "By itself.", "agent": "bosun"})
+        asked = api.post(f"/v1/rooms/{room}/messages", json={"text": "What is left to do?"}).json()["id"]
+        await visitor.go(f"/dashboard/rooms?room={room}")
+        await page.get_by_role("button", name="Let Bosun answer").click()
+        await expect(page.get_by_role("log").get_by_role("button", name="Why this answer?")).to_have_count(2)
+        said = api.get(f"/v1/rooms/{room}/working").json()["items"][-1]
+        assert said["text"] == ANSWER
+        trace = api.get(f"/v1/traces/{said['trace_id']}").json()
+        assert (trace["kind"], trace["question"]) == ("composition", "What is left to do?")
+
+        api.post(f"/v1/rooms/{room}/landmarks", json={"text": "We anchor at dusk."})
+        await page.get_by_role("button", name="Why this answer?").last.click()
+        sheet = page.get_by_role("dialog", name="What the agent reads")
+        await expect(sheet).to_contain_text("This is what the model was given for this answer")
+        await expect(sheet).to_contain_text("“What is left to do?”")
+        await sheet.get_by_role("button", name="Last messages").click()
+        await expect(sheet).to_contain_text("I am at the helm.")
+        await sheet.get_by_role("button", name="Landmarks").click()
+        await expect(sheet).to_contain_text("(nothing)")
+        await expect(sheet).not_to_contain_text("We anchor at dusk.")
+        await visitor.accessible()
+        await sheet.get_by_role("button", name="Close").click()
+
+        await page.get_by_role("button", name="Why this answer?").first.click()
+        await expect(sheet).to_contain_text("Composed now")
+        await sheet.get_by_role("button", name="Landmarks").click()
+        await expect(sheet).to_contain_text("We anchor at dusk.")
+
+        api.delete(f"/v1/rooms/{room}/messages/{asked}")
+        await visitor.go(f"/dashboard/rooms?room={room}&prompt=bosun&for={said['id']}")
+        await expect(sheet).to_contain_text("1 text is no longer shown")
+        await expect(sheet).to_contain_text("“[…]”")
+        await expect(sheet).not_to_contain_text("What is left to do?")
+
+
+async def test_who_may_not_speak_as_an_agent_is_told_so_and_keeps_the_text(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        visitor.allow("403")
+        page = visitor.page
+        visitor.api.post("/v1/users", json={"email": "pia@example.org", "name": "Pia", "password": PASSWORD})
+        room = make(visitor, "Temple", "oracle")
+        visitor.api.post(f"/v1/rooms/{room}/participants", json={"user": "pia@example.org"})
+        visitor.api.post(f"/v1/rooms/{room}/messages", json={"text": "What will be?"})
+        await turn_into(visitor, "pia@example.org", "/dashboard/rooms")
+        await page.get_by_role("button", name="Accept: Temple").click()
+        told = page.get_by_text("Only whoever made Oracle, or an owner of the account, speaks as Oracle.")
+        await page.get_by_role("combobox", name="Who says it").click()
+        await page.get_by_role("option", name="As Oracle").click()
+        await page.get_by_label("Say something").fill("It will rain.")
+        await page.get_by_role("button", name="Send").click()
+        await expect(told).to_be_visible()
+        await expect(page.get_by_label("Say something")).to_have_value("It will rain.")
+
+        await page.get_by_role("button", name="Let Oracle answer").click()
+        log = page.get_by_role("log")
+        await expect(log.get_by_role("alert")).to_contain_text("This answer was not posted")
+        await expect(log.get_by_role("alert").locator(told)).to_be_visible()
+        await expect(log).to_contain_text(ANSWER)
+        await visitor.accessible()
+        await log.get_by_role("button", name="Discard").click()
+        await expect(log).not_to_contain_text(ANSWER)
+        said = visitor.api.get(f"/v1/rooms/{room}/messages").json()["items"]
+        assert [one["text"] for one in said] == ["What will be?"]
+
+
 async def test_what_was_said_is_read_back_to_its_beginning_and_threads_and_capsules_go_with_it(
     chromium: Browser, server: Live
 ) -> None:

@@ -10,6 +10,7 @@ export type Utterance = {
   text: string
   agent?: string
   thread_id?: string
+  trace_id?: string
   attachments?: Record<string, unknown>[]
 }
 
@@ -28,7 +29,6 @@ export const agentsQuery = queryOptions({
   queryFn: () => ok(api.GET('/v1/agents', { params: { query: { limit: 200 } } })),
 })
 
-/** The latest page first, so that earlier ones can be loaded; what is shown is turned round. */
 /** Rooms that one is asked to join; somebody else sends them. */
 export const invitationsQuery = queryOptions({
   queryKey: ['rooms', 'invitations'],
@@ -36,6 +36,7 @@ export const invitationsQuery = queryOptions({
   refetchInterval: 30_000,
 })
 
+/** The latest page first, so that earlier ones can be loaded; what is shown is turned round. */
 export const messagesQuery = (place: Place, thread: string | null) =>
   infiniteQueryOptions({
     queryKey: ['rooms', nameOf(place), 'messages', thread],
