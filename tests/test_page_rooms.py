@@ -10,6 +10,7 @@ from live import Live
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, streamed, whole
 
 ANSWER = "You still have to book the restaurant."
+PASSWORD = "correct horse battery staple"
 
 
 @pytest.fixture
@@ -35,6 +36,16 @@ def make(visitor: Visitor, name: str, slug: str, **more: Any) -> str:
     """A room with one agent."""
     visitor.api.post("/v1/agents", json={"slug": slug, "name": slug.capitalize(), **more})
     return visitor.api.post("/v1/rooms", json={"name": name, "agents": [slug]}).json()["id"]
+
+
+async def turn_into(visitor: Visitor, email: str, path: str) -> None:
+    """Another of the account comes to this window, who is no owner of it; `api` stays its owner's."""
+    await visitor.context.clear_cookies()
+    signed_in = await visitor.context.request.post(
+        f"{visitor.server.url}/auth/login", data={"email": email, "password": PASSWORD}
+    )
+    assert signed_in.ok, await signed_in.text()
+    await visitor.go(path)
 
 
 async def test_an_example_room_answers_from_a_prompt_that_can_be_looked_at_layer_by_layer(
@@ -74,6 +85,22 @@ async def test_an_example_room_answers_from_a_prompt_that_can_be_looked_at_layer
         await visitor.accessible()
 
 
+async def test_an_example_room_is_made_also_where_somebody_else_has_its_agent(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        visitor.allow("409")
+        page = visitor.page
+        visitor.api.post("/v1/users", json={"email": "leo@example.org", "name": "Leo", "password": PASSWORD})
+        make(visitor, "Pier", "harbour-guide")
+        await turn_into(visitor, "leo@example.org", "/dashboard/rooms")
+        for _ in range(2):
+            await page.get_by_role("button", name="Make an example room").click()
+            await expect(page.get_by_role("log")).to_contain_text("What do we still have to do")
+            await visitor.go("/dashboard/rooms")
+        places = page.get_by_role("navigation", name="Conversations")
+        await expect(places.get_by_role("button", name="Island trip")).to_have_count(2)
+        assert len(visitor.api.get("/v1/agents").json()["items"]) == 2
+
+
 async def test_agents_and_rooms_are_made_changed_and_deleted_and_come_back(chromium: Browser, server: Live) -> None:
     async with visiting(chromium, server) as visitor:
         page = visitor.page
@@ -107,8 +134,8 @@ async def test_agents_and_rooms_are_made_changed_and_deleted_and_come_back(chrom
         await expect(page.get_by_role("heading", name="Cellar")).to_be_visible()
         await page.get_by_role("button", name="Who is in Cellar").click()
         people = page.get_by_role("dialog", name="Who is in Cellar")
-        await people.get_by_label("Let somebody in").fill("mia@example.org")
-        await people.get_by_role("button", name="Add").click()
+        await people.get_by_label("Invite somebody").fill("mia@example.org")
+        await people.get_by_role("button", name="Invite").click()
         await expect(people.get_by_role("button", name="Send Mia away")).to_be_visible()
         await visitor.accessible()
         await people.get_by_role("button", name="Send Mia away").click()
@@ -137,6 +164,133 @@ async def test_agents_and_rooms_are_made_changed_and_deleted_and_come_back(chrom
         await expect(places.get_by_role("button", name="Night Scribe")).to_be_hidden()
         await page.get_by_role("button", name="Undo").click()
         await expect(page.get_by_role("log")).to_contain_text("Only for you.")
+
+
+async def test_who_is_invited_to_a_room_sees_who_asks_and_accepts_or_declines(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page = visitor.page
+        visitor.api.post("/v1/users", json={"email": "ida@example.org", "name": "Ida", "password": PASSWORD})
+        room = make(visitor, "Sauna", "stoker")
+        visitor.api.post("/v1/rooms", json={"name": "Choir", "participants": ["ida@example.org"]})
+        visitor.api.post(f"/v1/rooms/{room}/messages", json={"text": "It is hot on Sundays."})
+        await visitor.go(f"/dashboard/rooms?room={room}")
+        await page.get_by_role("button", name="Who is in Sauna: 2").click()
+        people = page.get_by_role("dialog", name="Who is in Sauna")
+        await expect(people.get_by_text("invited", exact=True)).to_have_count(0)
+        await people.get_by_label("Invite somebody").fill("ida@example.org")
+        await people.get_by_role("button", name="Invite").click()
+        await expect(people.get_by_text("invited", exact=True)).to_be_visible()
+        await visitor.accessible()
+        await people.get_by_role("button", name="Close").click()
+        await expect(page.get_by_role("button", name="Who is in Sauna: 2")).to_be_visible()
+
+        await turn_into(visitor, "ida@example.org", "/dashboard/rooms")
+        invitations = page.get_by_role("list", name="Invitations")
+        await expect(invitations.get_by_role("listitem")).to_have_count(2)
+        await expect(invitations.get_by_role("listitem").filter(has_text="Sauna")).to_contain_text("Owner invites you.")
+        await expect(page.get_by_text("None yet. + makes one.")).to_be_visible()
+        await visitor.accessible()
+        await invitations.get_by_role("button", name="Decline: Choir").click()
+        await expect(invitations.get_by_role("listitem")).to_have_count(1)
+        await invitations.get_by_role("button", name="Accept: Sauna").click()
+        await expect(page.get_by_role("heading", name="Sauna")).to_be_visible()
+        await expect(page.get_by_role("log")).to_contain_text("It is hot on Sundays.")
+        await expect(invitations).to_have_count(0)
+        await page.get_by_role("button", name="Who is in Sauna: 3").click()
+        await expect(page.get_by_role("dialog").get_by_text("Ida", exact=True)).to_be_visible()
+        await expect(page.get_by_role("dialog").get_by_text("invited", exact=True)).to_have_count(0)
+        rooms = {one["name"]: one["participants"] for one in visitor.api.get("/v1/rooms").json()["items"]}
+        assert {name: [one["status"] for one in within] for name, within in rooms.items()} == {
+            "Sauna": ["joined", "joined"], "Choir": ["joined"],
+        }  # fmt: skip
+
+
+async def test_an_invitation_that_was_withdrawn_meanwhile_goes_from_the_list(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        visitor.allow("404")
+        page = visitor.page
+        visitor.api.post("/v1/users", json={"email": "udo@example.org", "name": "Udo", "password": PASSWORD})
+        visitor.api.post("/v1/rooms", json={"name": "Crypt", "participants": ["udo@example.org"]})
+        await turn_into(visitor, "udo@example.org", "/dashboard/rooms")
+        accept = page.get_by_role("button", name="Accept: Crypt")
+        await expect(accept).to_be_visible()
+        [sent] = visitor.api.get("/v1/invitations", params={"sent": True}).json()["items"]
+        visitor.api.delete(f"/v1/invitations/{sent['id']}")
+        await accept.click()
+        await expect(page.get_by_text("There is no such invitation.")).to_be_visible()
+        await expect(accept).to_have_count(0)
+
+
+async def test_why_an_agent_said_something_is_what_it_was_given_then_and_not_a_prompt_of_now(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page, api = visitor.page, visitor.api
+        room = make(visitor, "Deck", "bosun")
+        api.post(f"/v1/rooms/{room}/messages", json={"text": "I am at the helm."})
+        api.post(f"/v1/rooms/{room}/messages", json={"text": "By itself.", "agent": "bosun"})
+        asked = api.post(f"/v1/rooms/{room}/messages", json={"text": "What is left to do?"}).json()["id"]
+        await visitor.go(f"/dashboard/rooms?room={room}")
+        await page.get_by_role("button", name="Let Bosun answer").click()
+        await expect(page.get_by_role("log").get_by_role("button", name="Why this answer?")).to_have_count(2)
+        said = api.get(f"/v1/rooms/{room}/working").json()["items"][-1]
+        assert said["text"] == ANSWER
+        trace = api.get(f"/v1/traces/{said['trace_id']}").json()
+        assert (trace["kind"], trace["question"]) == ("composition", "What is left to do?")
+
+        api.post(f"/v1/rooms/{room}/landmarks", json={"text": "We anchor at dusk."})
+        await page.get_by_role("button", name="Why this answer?").last.click()
+        sheet = page.get_by_role("dialog", name="What the agent reads")
+        await expect(sheet).to_contain_text("This is what the model was given for this answer")
+        await expect(sheet).to_contain_text("“What is left to do?”")
+        await sheet.get_by_role("button", name="Last messages").click()
+        await expect(sheet).to_contain_text("I am at the helm.")
+        await sheet.get_by_role("button", name="Landmarks").click()
+        await expect(sheet).to_contain_text("(nothing)")
+        await expect(sheet).not_to_contain_text("We anchor at dusk.")
+        await visitor.accessible()
+        await sheet.get_by_role("button", name="Close").click()
+
+        await page.get_by_role("button", name="Why this answer?").first.click()
+        await expect(sheet).to_contain_text("Composed now")
+        await sheet.get_by_role("button", name="Landmarks").click()
+        await expect(sheet).to_contain_text("We anchor at dusk.")
+
+        api.delete(f"/v1/rooms/{room}/messages/{asked}")
+        await visitor.go(f"/dashboard/rooms?room={room}&prompt=bosun&for={said['id']}")
+        await expect(sheet).to_contain_text("1 text is no longer shown")
+        await expect(sheet).to_contain_text("“[…]”")
+        await expect(sheet).not_to_contain_text("What is left to do?")
+
+
+async def test_who_may_not_speak_as_an_agent_is_told_so_and_keeps_the_text(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        visitor.allow("403")
+        page = visitor.page
+        visitor.api.post("/v1/users", json={"email": "pia@example.org", "name": "Pia", "password": PASSWORD})
+        room = make(visitor, "Temple", "oracle")
+        visitor.api.post(f"/v1/rooms/{room}/participants", json={"user": "pia@example.org"})
+        visitor.api.post(f"/v1/rooms/{room}/messages", json={"text": "What will be?"})
+        await turn_into(visitor, "pia@example.org", "/dashboard/rooms")
+        await page.get_by_role("button", name="Accept: Temple").click()
+        told = page.get_by_text("Only whoever made Oracle, or an owner of the account, speaks as Oracle.")
+        await page.get_by_role("combobox", name="Who says it").click()
+        await page.get_by_role("option", name="As Oracle").click()
+        await page.get_by_label("Say something").fill("It will rain.")
+        await page.get_by_role("button", name="Send").click()
+        await expect(told).to_be_visible()
+        await expect(page.get_by_label("Say something")).to_have_value("It will rain.")
+
+        await page.get_by_role("button", name="Let Oracle answer").click()
+        log = page.get_by_role("log")
+        await expect(log.get_by_role("alert")).to_contain_text("This answer was not posted")
+        await expect(log.get_by_role("alert").locator(told)).to_be_visible()
+        await expect(log).to_contain_text(ANSWER)
+        await visitor.accessible()
+        await log.get_by_role("button", name="Discard").click()
+        await expect(log).not_to_contain_text(ANSWER)
+        said = visitor.api.get(f"/v1/rooms/{room}/messages").json()["items"]
+        assert [one["text"] for one in said] == ["What will be?"]
 
 
 async def test_what_was_said_is_read_back_to_its_beginning_and_threads_and_capsules_go_with_it(

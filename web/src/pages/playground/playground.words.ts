@@ -81,7 +81,8 @@ export const usePlaygroundWords = defineWords('playground', {
     source_elsewhere: 'From {{source}}',
     more: 'Show more',
     upload: 'Upload files',
-    dropHere: 'Drop files here, or choose them. Text, Markdown, HTML, PDF, Word, Excel, CSV, PowerPoint, EPUB and e-mail.',
+    dropHere:
+      'Drop files here, or choose them. Text, Markdown, HTML, PDF, Word, Excel, CSV, PowerPoint, EPUB and e-mail.',
     dropNow: 'Let go to upload',
     uploading: 'Uploading and reading…',
     dismiss: 'Dismiss',
@@ -182,7 +183,8 @@ export const usePlaygroundWords = defineWords('playground', {
     source_elsewhere: '来自 {{source}}',
     more: '显示更多',
     upload: '上传文件',
-    dropHere: '把文件拖到这里，或点击选择。支持文本、Markdown、HTML、PDF、Word、Excel、CSV、PowerPoint、EPUB 和电子邮件。',
+    dropHere:
+      '把文件拖到这里，或点击选择。支持文本、Markdown、HTML、PDF、Word、Excel、CSV、PowerPoint、EPUB 和电子邮件。',
     dropNow: '松开即可上传',
     uploading: '正在上传并读取……',
     dismiss: '知道了',

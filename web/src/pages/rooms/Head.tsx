@@ -62,7 +62,9 @@ export function Head({
       offerUndo(words('roomDeleted', { name: gone.name }), words('undo'), () => restore.mutate(gone.id))
     },
   })
-  const count = room ? room.participants.length + room.agents.length : 0
+  const count = room
+    ? room.participants.filter((one) => one.status === 'joined').length + room.agents.length
+    : 0
   return (
     <header className={classes.head}>
       {onBack && (

@@ -1,4 +1,4 @@
-import { Center, Group, Loader, Text } from '@mantine/core'
+import { Alert, Button, Center, Group, Loader, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
@@ -9,25 +9,31 @@ import { Message } from './Message'
 import type { Place, Said } from './place'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
-import type { Answering } from './useAnswer'
+import type { Answering, Unsaid } from './useAnswer'
+import { useRefusal } from './useRefusal'
 
 const CLOSE = 5 * 60_000 // milliseconds between two messages of one speaker that stand under one name
 
-/** What was said, the oldest first; what an agent is about to say at the end. */
+/** What was said, the oldest first; what an agent is about to say, or could not, at the end. */
 export function Messages({
   place,
   messages,
   answering,
+  unsaid,
+  onDiscard,
   agents,
   earlier,
 }: {
   place: Place
   messages: Said[]
   answering: Answering | undefined
+  unsaid: Unsaid | undefined
+  onDiscard: () => void
   agents: Schema<'AgentOut'>[]
   earlier: ReactNode
 }) {
   const words = useRoomsWords()
+  const refusal = useRefusal()
   const format = useFormat()
   const [params] = useAddress()
   const shown = params.get('show')
@@ -36,7 +42,7 @@ export function Messages({
     <div className={classes.log} role="log" aria-label={words('conversation')} tabIndex={0}>
       <div>
         <Center>{earlier}</Center>
-        {messages.length === 0 && !answering && (
+        {messages.length === 0 && !answering && !unsaid && (
           <Text c="dimmed" ta="center" py="xl" px="md">
             {words(place.kind === 'room' ? 'silent' : 'silentDirect')}
           </Text>
@@ -58,6 +64,25 @@ export function Messages({
             </div>
           )
         })}
+        {unsaid && (
+          <div className={`${classes.message} ${classes.first}`}>
+            <Face agent name={unsaid.agent} />
+            <div>
+              <Text size="sm" fw={600}>
+                {titled(unsaid.agent)}
+              </Text>
+              <div className={classes.text}>
+                <Markdown text={unsaid.text} />
+              </div>
+              <Alert variant="default" role="alert" title={words('unsaid')}>
+                <Text size="sm">{refusal(unsaid.fault, titled(unsaid.agent))}</Text>
+                <Button mt="xs" size="compact-xs" variant="default" onClick={onDiscard}>
+                  {words('discard')}
+                </Button>
+              </Alert>
+            </div>
+          </div>
+        )}
         {answering && (
           <div className={`${classes.message} ${classes.first}`} aria-live="polite">
             <Face agent name={answering.agent} />

@@ -1,5 +1,6 @@
 import {
   ActionIcon,
+  Badge,
   Button,
   Group,
   Modal,
@@ -20,7 +21,7 @@ import { Face } from './Face'
 import { useRefresh } from './place'
 import { useRoomsWords } from './rooms.words'
 
-/** Who is in a room: people and agents; let them in, send them away. */
+/** Who is in a room: people, those who are only invited among them, and agents; ask them in, send them away. */
 export function People({
   room,
   agents,
@@ -38,7 +39,7 @@ export function People({
   const refresh = useRefresh()
   const [email, setEmail] = useState('')
   const path = { room_id: room.id }
-  const join = useMutation({
+  const invite = useMutation({
     mutationFn: (user: string) =>
       ok(api.POST('/v1/rooms/{room_id}/participants', { params: { path }, body: { user } })),
     onSuccess: () => {
@@ -67,7 +68,7 @@ export function People({
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    join.mutate(email.trim())
+    invite.mutate(email.trim())
   }
   const nameOfAgent = (slug: string) => agents.find((one) => one.slug === slug)?.name ?? slug
   const outside = agents.filter((one) => !room.agents.includes(one.slug))
@@ -96,6 +97,11 @@ export function People({
                       {one.email}
                     </Text>
                   </div>
+                  {one.status === 'invited' && (
+                    <Badge variant="default" tt="none" fw={500} flex="none">
+                      {words('invited')}
+                    </Badge>
+                  )}
                 </Group>
                 {one.user_id !== me?.user?.id && (
                   <Leave name={one.name || one.email} onClick={() => leave.mutate(one.user_id)} />
@@ -107,13 +113,14 @@ export function People({
             <Group mt="sm" gap="xs" align="flex-end" wrap="nowrap">
               <TextInput
                 flex={1}
-                label={words('letIn')}
+                label={words('inviteByEmail')}
+                description={words('inviteHint')}
                 placeholder="max@example.org"
                 value={email}
                 onChange={(event) => setEmail(event.currentTarget.value)}
               />
-              <Button type="submit" variant="default" loading={join.isPending} disabled={!email.trim()}>
-                {words('add')}
+              <Button type="submit" variant="default" loading={invite.isPending} disabled={!email.trim()}>
+                {words('invite')}
               </Button>
             </Group>
           </form>

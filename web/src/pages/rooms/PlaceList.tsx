@@ -3,18 +3,21 @@ import { useDisclosure } from '@mantine/hooks'
 import { IconHash, IconPlus, IconRobot } from '@tabler/icons-react'
 import type { Schema } from '@/api/client'
 import { AgentForm } from './AgentForm'
+import { Invitations } from './Invitations'
 import type { Place } from './place'
 import { RoomForm } from './RoomForm'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
 
-/** Where one can talk: rooms, and with each agent alone. */
+/** Where one can talk: rooms, those one is invited to first, and with each agent alone. */
 export function PlaceList({
+  invitations,
   rooms,
   agents,
   place,
   onChoose,
 }: {
+  invitations: Schema<'InvitationOut'>[]
   rooms: Schema<'RoomOut'>[]
   agents: Schema<'AgentOut'>[]
   place: Place | undefined
@@ -25,6 +28,9 @@ export function PlaceList({
   const [shaping, agent] = useDisclosure()
   return (
     <nav className={classes.list} aria-label={words('places')}>
+      {invitations.length > 0 && (
+        <Invitations invitations={invitations} onAccepted={(id) => onChoose({ kind: 'room', id })} />
+      )}
       <div className={classes.heading}>
         <Title order={2} size="h6">
           {words('rooms')}

@@ -1,11 +1,10 @@
 import { Accordion, Alert, Anchor, Code, Group, Stack, Text, Title, Tooltip } from '@mantine/core'
-import type { Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
 import { useAddress } from '@/parts/address'
 import { LAYERS, type Layer, textOf } from './layers'
-import type { Said } from './place'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
+import type { Shown } from './why'
 
 const SHADES: Record<Layer, string> = {
   instructions: '#7b83c4',
@@ -18,14 +17,13 @@ const SHADES: Record<Layer, string> = {
 }
 
 /** A composed prompt: how much of the window each layer takes, what it says, where it is from. */
-export function Prompt({ composed, asked }: { composed: Schema<'ComposedOut'>; asked: Said }) {
+export function Prompt({ shown }: { shown: Shown }) {
   const words = useRoomsWords()
   const format = useFormat()
   const [, change] = useAddress()
-  const { prompt, window, ratio } = composed.tokens
-  const sections = composed.sections.filter(
-    (one): one is typeof one & { layer: Layer } => one.layer in LAYERS,
-  )
+  const { filter, trace } = shown
+  const { prompt, window, ratio } = shown.tokens
+  const sections = shown.sections.filter((one): one is typeof one & { layer: Layer } => one.layer in LAYERS)
   const share = (part: number) =>
     part > 0 && part < 0.005 ? `< ${format.percent(0.01)}` : format.percent(part)
   const open = (id: string, layer: Layer) =>
@@ -36,7 +34,7 @@ export function Prompt({ composed, asked }: { composed: Schema<'ComposedOut'>; a
         <Text size="sm" c="dimmed">
           {words('promptFor')}
         </Text>
-        <Text lineClamp={3}>“{asked.text}”</Text>
+        <Text lineClamp={3}>“{shown.asked}”</Text>
       </div>
       <div>
         <Group justify="space-between" mb={6}>
@@ -67,7 +65,7 @@ export function Prompt({ composed, asked }: { composed: Schema<'ComposedOut'>; a
           <span className={classes.markLabel}>{words('compactsAt')}</span>
         </div>
       </div>
-      {composed.compacted && <Alert variant="default">{words('compacted')}</Alert>}
+      {shown.compacted && <Alert variant="default">{words('compacted')}</Alert>}
       <Accordion className={classes.layers} multiple variant="separated" chevronPosition="left" order={3}>
         {sections.map((one) => (
           <Accordion.Item key={one.layer} value={one.layer}>
@@ -89,7 +87,7 @@ export function Prompt({ composed, asked }: { composed: Schema<'ComposedOut'>; a
                   {words(`${one.layer}About`)}
                 </Text>
                 <Code block className={classes.prompt} tabIndex={0}>
-                  {textOf(one.layer, composed) || words('layerEmpty')}
+                  {textOf(one.layer, shown) || words('layerEmpty')}
                 </Code>
                 {one.ids.length > 0 && one.layer !== 'instructions' && (
                   <Group gap={8} aria-label={words('sources')} role="group">
@@ -113,15 +111,27 @@ export function Prompt({ composed, asked }: { composed: Schema<'ComposedOut'>; a
           </Accordion.Item>
         ))}
       </Accordion>
+      {filter && (
+        <Text size="xs" c="dimmed">
+          {words('readable', {
+            visibility: filter.visibility.join(', '),
+            runs: filter.run_ids.join(', '),
+          })}
+        </Text>
+      )}
       <Text size="xs" c="dimmed">
-        {words('readable', {
-          visibility: composed.filter.visibility.join(', '),
-          runs: composed.filter.run_ids.join(', '),
-        })}
+        {trace ? words('composedThen', { at: format.minute(trace.at) }) : words('composedNow')}
       </Text>
-      <Text size="xs" c="dimmed">
-        {words('composedNow')}
-      </Text>
+      {trace && trace.withheld > 0 && (
+        <Text size="xs" c="dimmed">
+          {words('withheld', { count: trace.withheld })}
+        </Text>
+      )}
+      {trace?.cut && (
+        <Text size="xs" c="dimmed">
+          {words('cut')}
+        </Text>
+      )}
     </Stack>
   )
 }

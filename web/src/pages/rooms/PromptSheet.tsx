@@ -3,39 +3,42 @@ import { useQuery } from '@tanstack/react-query'
 import { useFrameWords } from '@/app/frame.words'
 import { Failed } from '@/parts/Failed'
 import { Waiting } from '@/parts/Waiting'
-import { askedIn } from './capsules'
 import { Prompt } from './Prompt'
-import { compose, nameOf, type Place, type Said } from './place'
+import { nameOf, type Place, type Said } from './place'
 import { useRoomsWords } from './rooms.words'
+import { why } from './why'
 
-/** What an agent reads to answer a message, layer by layer. */
+/** What an agent reads to answer a message, layer by layer; `trace`: what it read when it did. */
 export function PromptSheet({
   place,
   agent,
   asked,
+  trace,
   loading,
   onClose,
 }: {
   place: Place
   agent: string | null
   asked: Said | undefined
+  trace: string | null
   loading: boolean
   onClose: () => void
 }) {
   const words = useRoomsWords()
   const frame = useFrameWords()
   const size = useMatches({ base: '100%', sm: 620 })
+  const known = asked !== undefined || trace !== null
   const found = useQuery({
-    queryKey: ['rooms', nameOf(place), 'prompt', agent, asked?.id],
-    queryFn: async () => compose(place, agent as string, await askedIn(asked as Said)),
-    enabled: agent !== null && asked !== undefined,
+    queryKey: ['rooms', nameOf(place), 'prompt', agent, asked?.id, trace],
+    queryFn: () => why(place, agent as string, asked, trace),
+    enabled: agent !== null && known,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   })
   return (
     <Drawer
       closeButtonProps={{ 'aria-label': frame('close') }}
-      opened={agent !== null && (loading || asked !== undefined)}
+      opened={agent !== null && (loading || known)}
       onClose={onClose}
       position="right"
       size={size}
@@ -44,7 +47,7 @@ export function PromptSheet({
     >
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
       {found.isPending && <Waiting />}
-      {found.data && asked && <Prompt composed={found.data} asked={asked} />}
+      {found.data && <Prompt shown={found.data} />}
     </Drawer>
   )
 }

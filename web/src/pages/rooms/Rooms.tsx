@@ -10,7 +10,7 @@ import { Page } from '@/parts/Page'
 import { Waiting } from '@/parts/Waiting'
 import { makeExample } from './example'
 import { PlaceList } from './PlaceList'
-import { agentsQuery, nameOf, type Place, roomsQuery, useRefresh } from './place'
+import { agentsQuery, invitationsQuery, nameOf, type Place, roomsQuery, useRefresh } from './place'
 import { Remembered } from './Remembered'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
@@ -25,6 +25,7 @@ export default function Rooms() {
   const wide = useMediaQuery('(min-width: 78em)', undefined, { getInitialValueInEffect: false })
   const rooms = useQuery(roomsQuery)
   const agents = useQuery(agentsQuery)
+  const invitations = useQuery(invitationsQuery)
   const refresh = useRefresh()
   const example = useMutation({
     mutationFn: () => makeExample(spoken()),
@@ -33,8 +34,8 @@ export default function Rooms() {
       change({ room: id, dm: null })
     },
   })
-  if (rooms.isPending || agents.isPending) return <Waiting />
-  const failed = rooms.error ?? agents.error
+  if (rooms.isPending || agents.isPending || invitations.isPending) return <Waiting />
+  const failed = rooms.error ?? agents.error ?? invitations.error
   if (failed) return <Failed error={failed} retry={() => void refresh()} />
   const room = rooms.data?.items.find((one) => one.id === params.get('room'))
   const agent = agents.data?.items.find((one) => one.slug === params.get('dm'))
@@ -46,6 +47,7 @@ export default function Rooms() {
   const beside = wide && panel !== 'none'
   const list = (
     <PlaceList
+      invitations={invitations.data?.items ?? []}
       rooms={rooms.data?.items ?? []}
       agents={agents.data?.items ?? []}
       place={place}

@@ -39,10 +39,11 @@ export function Talk({
     () => (found.data?.pages.flatMap((page) => page.items) ?? []).toReversed(),
     [found.data],
   )
-  const { answering, answer, stop } = useAnswer(here, thread)
+  const { answering, unsaid, answer, stop, discard } = useAnswer(here, thread)
   const within = room ? agents.filter((one) => room.agents.includes(one.slug)) : agent ? [agent] : []
   const asking = params.get('prompt')
   const asked = askedFor(messages, params.get('for'), asking)
+  const answered = messages.find((one) => one.id === params.get('for'))
   return (
     <section className={classes.card} aria-label={room?.name ?? agent?.name}>
       <Head room={room} agent={agent} agents={agents} thread={thread} onBack={onBack} onPanel={onPanel} />
@@ -53,6 +54,8 @@ export function Talk({
           place={here}
           messages={messages}
           answering={answering}
+          unsaid={unsaid}
+          onDiscard={discard}
           agents={agents}
           earlier={
             found.hasNextPage && (
@@ -81,6 +84,7 @@ export function Talk({
         place={here}
         agent={asking}
         asked={asked}
+        trace={answered?.trace_id ?? null}
         loading={found.isPending}
         onClose={() => change({ prompt: null, for: null })}
       />

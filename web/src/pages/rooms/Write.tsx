@@ -1,5 +1,6 @@
 import { ActionIcon, Button, Group, Menu, Select, Stack, Textarea, Tooltip } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
+import { notifications } from '@mantine/notifications'
 import { IconPaperclip, IconPlayerStop, IconSend2, IconSparkles } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { type KeyboardEvent, useState } from 'react'
@@ -14,6 +15,7 @@ import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
 import type { Answering } from './useAnswer'
 import { useModel } from './useModel'
+import { useRefusal } from './useRefusal'
 
 const MOST = 20 // attachments of a message
 
@@ -36,6 +38,7 @@ export function Write({
   onStop: () => void
 }) {
   const words = useRoomsWords()
+  const refusal = useRefusal()
   const refresh = useRefresh()
   const model = useModel()
   const [, change] = useAddress()
@@ -57,6 +60,11 @@ export function Write({
       setCapsules([])
       await refresh()
     },
+    onError: (fault) => {
+      const name = agents.find((one) => one.slug === speaker)?.name
+      notifications.show({ color: 'red', message: refusal(fault, name), autoClose: 8000 })
+    },
+    meta: { quiet: true },
   })
   const submit = () => {
     if (text.trim() && !send.isPending) send.mutate()

@@ -40,19 +40,28 @@ const TEXTS: Record<
 /** An agent, a room and a few lines, said through the API: real, and deleted like any others. */
 export async function makeExample(language: Language): Promise<string> {
   const { agent, told, room, lines, landmark } = TEXTS[language]
-  try {
-    await ok(
-      api.POST('/v1/agents', {
-        body: { slug: SLUG, name: agent, context_window: 8000, instructions: told },
-      }),
-    )
-  } catch (fault) {
-    if (!(fault instanceof ApiError) || fault.status !== 409) throw fault // from an example before
-  }
-  const made = await ok(api.POST('/v1/rooms', { body: { name: room, participants: [], agents: [SLUG] } }))
+  const slug = await makeAgent(agent, told)
+  const made = await ok(api.POST('/v1/rooms', { body: { name: room, participants: [], agents: [slug] } }))
   const place = { kind: 'room', id: made.id } as const
-  for (const [byAgent, text] of lines) await say(place, { text, ...(byAgent && { agent: SLUG }) })
+  for (const [byAgent, text] of lines) await say(place, { text, ...(byAgent && { agent: slug }) })
   await pin(place, landmark, [])
   await putFact({ kind: 'room', id: made.id }, 'ferry', '"07:30"', false)
   return made.id
+}
+
+/** One's own, perhaps from an example before: as somebody else's one may not speak. */
+async function makeAgent(name: string, instructions: string): Promise<string> {
+  const { user } = await ok(api.GET('/v1/me'))
+  const own = `${SLUG}-${user?.id.slice(-8)}`
+  for (const slug of [SLUG, own]) {
+    try {
+      await ok(api.POST('/v1/agents', { body: { slug, name, context_window: 8000, instructions } }))
+      return slug
+    } catch (fault) {
+      if (!(fault instanceof ApiError) || fault.status !== 409) throw fault
+      const { data } = await api.GET('/v1/agents/{slug}', { params: { path: { slug } } })
+      if (data && data.created_by === user?.id) return slug
+    }
+  }
+  return own
 }

@@ -1,4 +1,4 @@
-import type { Schema } from '@/api/client'
+import type { Shown } from './why'
 
 export type Layer =
   | 'instructions'
@@ -28,7 +28,7 @@ const TITLES = {
 }
 
 /** What a layer says in the prompt. The system message holds the instructions and, by their titles, four layers. */
-export function textOf(layer: Layer, composed: Schema<'ComposedOut'>): string {
+export function textOf(layer: Layer, composed: Pick<Shown, 'messages'>): string {
   const [system, ...said] = composed.messages
   if (layer === 'message') return said.at(-1)?.content ?? ''
   if (layer === 'working') {

@@ -10,6 +10,7 @@ export type Utterance = {
   text: string
   agent?: string
   thread_id?: string
+  trace_id?: string
   attachments?: Record<string, unknown>[]
 }
 
@@ -26,6 +27,13 @@ export const roomsQuery = queryOptions({
 export const agentsQuery = queryOptions({
   queryKey: ['rooms', 'agents'],
   queryFn: () => ok(api.GET('/v1/agents', { params: { query: { limit: 200 } } })),
+})
+
+/** Rooms that one is asked to join; somebody else sends them. */
+export const invitationsQuery = queryOptions({
+  queryKey: ['rooms', 'invitations'],
+  queryFn: () => ok(api.GET('/v1/invitations', { params: { query: { limit: 200 } } })),
+  refetchInterval: 30_000,
 })
 
 /** The latest page first, so that earlier ones can be loaded; what is shown is turned round. */

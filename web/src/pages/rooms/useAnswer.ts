@@ -6,11 +6,15 @@ import { compose, type Place, type Said, say, useRefresh } from './place'
 
 export type Answering = { agent: string; text: string }
 
+/** An answer that could not be said in the agent's name: it is kept here, and why. */
+export type Unsaid = Answering & { fault: Error }
+
 type Chunk = { choices?: { delta?: { content?: string | null } }[]; error?: { message?: string } }
 
 /** Lets an agent answer: composes its prompt, asks the model, says in the room what came. */
 export function useAnswer(place: Place, thread: string | null) {
   const [answering, setAnswering] = useState<Answering>()
+  const [unsaid, setUnsaid] = useState<Unsaid>()
   const stopping = useRef<AbortController>(null)
   const refresh = useRefresh()
   useEffect(() => () => stopping.current?.abort(), [])
@@ -19,9 +23,10 @@ export function useAnswer(place: Place, thread: string | null) {
     async (agent: string, said: Said) => {
       const control = new AbortController()
       stopping.current = control
+      setUnsaid(undefined)
       setAnswering({ agent, text: '' })
       try {
-        const { messages } = await compose(place, agent, await askedIn(said))
+        const { messages, trace_id } = await compose(place, agent, await askedIn(said))
         let text = ''
         // Memory is in the prompt already: the proxy is to add nothing of its own.
         const off = { 'x-keepstone-memory': 'off' }
@@ -37,7 +42,10 @@ export function useAnswer(place: Place, thread: string | null) {
           text += chunk.choices?.[0]?.delta?.content ?? ''
           setAnswering({ agent, text })
         }
-        if (text.trim()) await say(place, { text, agent, ...(thread && { thread_id: thread }) })
+        const more = { ...(thread && { thread_id: thread }), ...(trace_id && { trace_id }) }
+        if (text.trim()) {
+          await say(place, { text, agent, ...more }).catch((fault) => setUnsaid({ agent, text, fault }))
+        }
         await refresh()
       } catch (fault) {
         if (!control.signal.aborted) {
@@ -50,5 +58,6 @@ export function useAnswer(place: Place, thread: string | null) {
     [place, thread, refresh],
   )
   const stop = () => stopping.current?.abort()
-  return { answering, answer, stop }
+  const discard = () => setUnsaid(undefined)
+  return { answering, unsaid, answer, stop, discard }
 }

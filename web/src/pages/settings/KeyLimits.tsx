@@ -16,6 +16,7 @@ export const SURFACES = [
   'scopes',
   'stores',
   'mem0',
+  'traces',
   'account',
 ] as const satisfies readonly Surface[]
 

@@ -23,6 +23,7 @@ export const useSafetyWords = defineWords('safety', {
     openai: 'OpenAI-compatible proxy',
     facts: 'Facts',
     mem0: 'mem0',
+    traces: 'Traces',
     account: 'People, keys and usage',
     places_one: '{{count}} place',
     places_other: '{{count}} places',
@@ -73,6 +74,7 @@ export const useSafetyWords = defineWords('safety', {
     openai: 'OpenAI 兼容代理',
     facts: '事实',
     mem0: 'mem0',
+    traces: '追踪记录',
     account: '成员、密钥和用量',
     places_other: '{{count}} 个位置',
 
