@@ -340,15 +340,18 @@ async def test_only_an_agents_maker_and_owners_speak_as_it_and_programs_with_a_s
     assert [agent for agent, _ in spoken] == ["scout"] * 3
 
 
-async def test_in_direct_messages_nobody_speaks_as_anothers_agent_either(
+async def test_in_direct_messages_ones_own_program_answers_as_the_agent_and_for_oneself_alone(
     client: httpx.AsyncClient, world: World, ann: Person, eve: Person
 ) -> None:
     await make_agent(client, eve.auth)
     await say(client, ann.auth, "scout", "Hello.")
-    await say(client, ann.auth, "scout", "I may do everything.", agent="scout", expect=403)
+    await say(client, ann.auth, "scout", "What can I do for you?", agent="scout")
     await say(client, world.service_auth | {"X-Keepstone-User": ann.user.id}, "scout", "Hello, Ann.", agent="scout")
     await say(client, eve.auth, "scout", "To myself.", agent="scout")
-    assert [one["text"] for one in await working(client, ann.auth, "scout")] == ["Hello.", "Hello, Ann."]
+    assert [one["text"] for one in await working(client, ann.auth, "scout")] == [
+        "Hello.", "What can I do for you?", "Hello, Ann."
+    ]  # fmt: skip
+    assert [one["text"] for one in await working(client, eve.auth, "scout")] == ["To myself."]
 
 
 # -------------------------------------------------------------------------------------------------------------- names

@@ -35,7 +35,7 @@ _SCORED = 6  # decimals of a score: the database may add up in another order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Mark:
+class _WordMark:
     """Where a page begins: the window, the last of it that was seen, and what was known when the first was asked."""
 
     window: CapsuleWindow
@@ -87,7 +87,9 @@ async def by_words(
         mark = _read(page, words)
         if mark is None:
             counts = await store.count(conn, space, words) if words else []
-            mark = _Mark(window=CapsuleWindow(), last=None, counts=counts, total=size.passages, average=size.average)
+            mark = _WordMark(
+                window=CapsuleWindow(), last=None, counts=counts, total=size.passages, average=size.average
+            )
         if not words or not all(mark.counts):
             return Page(items=[], next_cursor=None)
         asked = AskedWords(
@@ -140,14 +142,14 @@ def _order(score: float, place: Place) -> tuple[float, float, list[int]]:
     return -score, -place[0].timestamp(), [-ord(letter) for letter in place[1]]
 
 
-def _read(page: PageRequest, words: Sequence[Any]) -> _Mark | None:
+def _read(page: PageRequest, words: Sequence[Any]) -> _WordMark | None:
     """What a cursor of ours says; None on the first page."""
     if page.after is None:
         return None
     asked_at, text = page.after
     try:
         after, to, last, newest, total, average, counts = json.loads(text)
-        mark = _Mark(
+        mark = _WordMark(
             window=CapsuleWindow(after=_read_place(after), to=_read_place(to), known=(asked_at, int(newest))),
             last=None if last is None else (float(last[0]), _read_place(last[1:])),
             counts=[int(number) for number in counts], total=int(total), average=float(average),

@@ -172,7 +172,8 @@ async def say(
         if new.agent is not None:
             if new.agent not in ([place] if alone else await store.agents(conn, room.space)):
                 raise NotFound("There is no such agent in this room.")
-            require_voice(services, principal, await find_agent(conn, new.agent))
+            if not alone:  # what one's own program answers oneself, nobody else reads
+                require_voice(services, principal, await find_agent(conn, new.agent))
         before, said = await _say(conn, services, principal, room, new)
         [shown] = await _told_apart(conn, room, [said])
     if services.working is not None and before is not None:
