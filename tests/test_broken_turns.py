@@ -207,7 +207,7 @@ def test_the_next_turn_on_the_dashboard_is_answered_with_the_kept_part_before_it
     told = talk.ask()
     last = json.loads(told.strip().rpartition("data: ")[2])
     assert last["error"]["message"]
-    assert (last["message"]["content"], last["message"]["metadata"]) == ("At nine from ", {"incomplete": "model"})
+    assert (last["message"]["content"], last["message"]["metadata"]["incomplete"]) == ("At nine from ", "model")
     talk.ask()
     assert [one["content"] for one in upstream.bodies[1]["messages"][1:]] == [ASKED], "what is asked again"
     upstream.script(talk.whole("From the pier."))

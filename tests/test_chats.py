@@ -113,7 +113,7 @@ async def test_what_was_said_comes_in_order_with_who_said_it(
         "assistant", "At nine.", None, "some-model",
     )  # fmt: skip
     assert asked["id"] == turn.message_id
-    assert answered["metadata"] == {"tools": ["x_recall_memory"]}
+    assert answered["metadata"] == {"tools": ["x_recall_memory"], "trace_id": turn.trace_id}
     assert (await call(client, auth, "GET", f"/chats/{chat}"))["updated_at"] == answered["created_at"]
 
 

@@ -32,6 +32,7 @@ from rooms import (
     at_work,
     compose,
     landmarks,
+    let_in,
     make_agent,
     make_room,
     memories,
@@ -176,8 +177,9 @@ async def test_what_an_agent_said_is_corrected_by_who_had_it_say_so_or_made_it(
     client: httpx.AsyncClient, services: Services, world: World, room: str
 ) -> None:
     eve = await make_person(services, "eve@example.org", account=world.owner.user.account)
-    await call(client, world.owner.auth, "POST", f"/rooms/{room}/participants", json={"user": eve.user.id})
-    said = await say(client, world.member.auth, room, "The ferry leaves at nine.", agent="scout")
+    await let_in(client, world.owner.auth, eve, room)
+    for_max = world.service_auth | {"X-Keepstone-User": world.member.user.id}
+    said = await say(client, for_max, room, "The ferry leaves at nine.", agent="scout")
     await call(client, eve.auth, "PATCH", of(room, said), json={"text": "x"}, expect=403)
     for who in (world.member, world.owner):
         changed = await call(client, who.auth, "PATCH", of(room, said), json={"text": f"At ten, {who.user.id}."})

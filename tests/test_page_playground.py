@@ -347,7 +347,7 @@ async def test_files_are_uploaded_read_and_deleted_and_artifacts_keep_their_vers
         program: FilePayload = {"name": "program.exe", "mimeType": "application/octet-stream", "buffer": b"MZ\x90\x00"}
         await page.locator("input[type=file]").set_input_files([text, program])
         await expect(side.get_by_text("1 part can be found")).to_be_visible()
-        await expect(side.get_by_text("Keepstone reads txt, md, html, pdf and docx")).to_be_visible()
+        await expect(side.get_by_text("Keepstone reads txt, md, html, pdf, docx, xlsx")).to_be_visible()
         await visitor.accessible()
         async with page.expect_download() as download:
             await side.get_by_role("link", name="Download timetable.md").click()

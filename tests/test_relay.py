@@ -414,19 +414,21 @@ async def test_a_conversation_tells_what_the_model_says_and_what_was_kept(
         ([completion("late", late=5)], "upstream_timeout"),
     ],
 )
-async def test_a_conversation_that_fails_keeps_nothing(
+async def test_a_conversation_that_fails_says_so_and_keeps_what_was_answered_until_then(
     services: Services, world: World, upstream: ScriptedUpstream, direct: OpenAIUpstream, hasty: OpenAIUpstream,
     answers: list[Answer], code: str,
 ) -> None:  # fmt: skip
     live = replace(services, upstream=hasty if code == "upstream_timeout" else direct)
     upstream.script(*answers)
     turn, events = await conversation(live, world, "Hello?")
-    told: list[str | Finished] = []
-    with pytest.raises(UpstreamError) as fault:
-        told += [event async for event in events]
-    assert fault.value.code == code
-    assert not any(isinstance(event, Finished) for event in told)
-    assert [content for _, content in await said_in(live, world, turn.chat_id)] == ["Hello?"]
+    *told, finished = [event async for event in events]
+    assert isinstance(finished, Finished)
+    assert isinstance(finished.fault, UpstreamError)
+    assert finished.fault.code == code
+    until_then = "".join(map(str, told))
+    assert bool(until_then) == (finished.message_id is not None) == (code == "upstream_cut_off")
+    kept = [content for _, content in await said_in(live, world, turn.chat_id)]
+    assert kept == ["Hello?", *([until_then] if until_then else [])]
     await until(lambda: upstream.open == 0)
 
 

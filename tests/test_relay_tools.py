@@ -129,8 +129,8 @@ def test_the_tools_are_described_as_the_document_names_them() -> None:
     assert [tool.name for tool in TOOLS] == ["x_save_memory", "x_recall_memory", "x_workspace_search"]
     save, recall, search = (tool.parameters for tool in TOOLS)
     assert (set(save["properties"]), save["required"]) == ({"content", "category"}, ["content"])
-    for one in (recall, search):
-        assert (set(one["properties"]), one["required"]) == ({"query", "offset", "limit"}, ["query"])
+    for one, more in ((recall, set[str]()), (search, {"type"})):
+        assert (set(one["properties"]), one["required"]) == ({"query", "offset", "limit"} | more, ["query"])
         assert one["properties"]["limit"]["maximum"] == 20
 
 

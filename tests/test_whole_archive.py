@@ -182,10 +182,11 @@ async def test_an_archive_has_what_one_may_see_and_others_words_under_their_name
     await bring(client, services, world.stranger, packed(archive))
     [hall] = (await get(client, world.stranger.auth, "/v1/rooms"))["items"]
     assert [one["user_id"] for one in hall["participants"]] == [world.stranger.user.id]
-    [said] = (await get(client, world.stranger.auth, f"/v1/rooms/{hall['id']}/messages"))["items"]
+    said, came = (await get(client, world.stranger.auth, f"/v1/rooms/{hall['id']}/messages"))["items"]
     assert (said["text"], said["user"]) == ("Said in the hall.", None)
+    assert came["text"] == "I come."
     theirs = await exported(client, world.stranger)
-    [message] = [one for one in records(theirs, "rooms.jsonl") if one["record"] == "message"]
+    message, _ = [one for one in records(theirs, "rooms.jsonl") if one["record"] == "message"]
     assert message["speaker"] == "olga"
 
 

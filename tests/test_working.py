@@ -104,6 +104,7 @@ async def test_whatever_is_said_in_whatever_order_the_answers_are_the_same(
     assert [one["ts"] for one in found] == sorted(one["ts"] for one in found)
     assert store.llen(next(iter(store.scan_iter("keepstone:working:*}")))) == 50
     composed = [await compose(each, world.owner.auth, room, "And now?") for each in (client, redis_client)]
+    assert len({one.pop("trace_id") for one in composed}) == 2
     assert composed[0] == composed[1]
 
 

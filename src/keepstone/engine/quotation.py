@@ -83,7 +83,7 @@ _UNSEEN = (
 # What templates of models begin and end a turn with, or call a tool. Some tokenizers read it out of any text, and then
 # a memory speaks as the system. DeepSeek's have wide bars.
 _CONTROL = re.compile(
-    r"[<\uff1c\ufe64](?=[|\uff5c][^|\uff5c<>\n]{1,64}[|\uff5c]>"
+    r"[<\uff1c\ufe64](?=[|\uff5c][^|\uff5c<>\s]{1,64}[|\uff5c]>"
     r"|/?(?:start_of_turn|end_of_turn|s|bos|eos|pad|unk|mask|sop|eop|tool_call|tool_response|im_start|im_end)>"
     r"|</?SYS>>)"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|gMASK|sMASK)\])",

@@ -131,3 +131,9 @@ def _named(body: bytes, sent: dict[str, Any]) -> str | None:
     places = {name: re.search(rf"\b{name}\b".encode(), body) for name in sent}
     named = {name: place.start() for name, place in places.items() if place is not None}
     return min(named, key=lambda name: named[name]) if named else None
+
+
+def away(model: object, settings: object) -> None:
+    """The provider of these settings could not be reached: a model of it is not asked either, until it answers."""
+    if isinstance(model, ChatModel) and model.settings == settings:
+        model.breaker.failed("could not be reached")

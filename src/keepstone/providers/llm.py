@@ -20,6 +20,10 @@ class LanguageModel(Protocol):
     async def close(self) -> None: ...
 
 
+def name_of(asked: LanguageModel | None) -> str | None:
+    return None if asked is None else asked.name
+
+
 def outage_of(asked: object) -> Outage | None:
     """Why this model or embedder is not asked at the moment; None where it is, and where that is never known."""
     return getattr(asked, "outage", None)

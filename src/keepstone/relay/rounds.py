@@ -15,7 +15,7 @@ from keepstone.engine.pack import tokens
 from keepstone.errors import KeepstoneError, Unavailable, UpstreamError
 from keepstone.model.principal import Principal
 from keepstone.observe.logs import describe
-from keepstone.providers.chat_model import ChatModel
+from keepstone.providers.chat_model import away
 from keepstone.providers.upstream import UNREACHABLE, Upstream, UpstreamAnswer, cut_off
 from keepstone.relay.calls import AnsweredCall, Call
 from keepstone.relay.dialects.exchange import Exchange, Piece
@@ -92,9 +92,8 @@ class Rounds:
 
     def _note_away(self, fault: UpstreamError) -> None:
         """What Keepstone would ask the same provider by itself, it does without from now on."""
-        own = self.services.llm
-        if fault.code == UNREACHABLE and isinstance(own, ChatModel) and own.settings == self.upstream.settings:
-            own.breaker.failed("could not be reached")
+        if fault.code == UNREACHABLE:
+            away(self.services.llm, self.upstream.settings)
 
     async def _send(self, payload: bytes) -> UpstreamAnswer:
         """While the model is asked, what the user said may still be on its way to the disk. If it does not get there,

@@ -42,14 +42,14 @@ COLUMNS: Mapping[LiteralString, LiteralString] = {
 }  # fmt: skip
 LEFT_BEHIND: Mapping[LiteralString, LiteralString] = {
     "memories": "account, space, address, content_hash, size_bytes, version_bytes, kept_bytes",
-    "messages": "account, space, sent_by",
+    "messages": "account, space, sent_by, version, edited_at, reread",  # the wording that it has now
     "threads": "account, space, named_by",
-    "chats": "account, space, named_by",
+    "chats": "account, space, named_by, unfound, found_up_to",
     "documents": "account, space, size_bytes, sha256",
     "facts": "account, space, scope_id",
     "edges": "account, space",
     "summaries": "account, space",
-    "statements": "account, space",
+    "statements": "account, space, id, version, deleted_at, purged",
 }
 # In the order in which they are told; what orders the rows of each, as a text or a number.
 _ORDER: Mapping[LiteralString, LiteralString] = {
@@ -124,9 +124,10 @@ async def page(conn: Connection, table: LiteralString, space: int, after: Any) -
     kind: LiteralString = "bigint" if table == "messages" else "text"
     columns = COLUMNS[table].replace("value,", "value::text AS value,") if table == "facts" else COLUMNS[table]
     limit = 1 if table in _LARGE else _PAGE
+    there: LiteralString = "AND deleted_at IS NULL" if table == "statements" else ""
     query: LiteralString = f"""
         SELECT {columns}, {order} AS place FROM {table}
-         WHERE account = %(account)s AND space = %(space)s
+         WHERE account = %(account)s AND space = %(space)s {there}
            AND (%(after)s::{kind} IS NULL OR {order} > %(after)s::{kind})
          ORDER BY {order} LIMIT %(limit)s
     """

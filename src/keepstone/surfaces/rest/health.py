@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from keepstone import __version__
 from keepstone.model.provider import Outage
 from keepstone.observe.metrics import render
-from keepstone.providers.llm import outage_of
+from keepstone.providers.llm import name_of, outage_of
 from keepstone.services import Services
 from keepstone.store import health
 from keepstone.surfaces.http.caller import Used, from_loopback, is_operator, measured
@@ -132,11 +132,11 @@ async def readiness(services: Services) -> Ready:
             "filling": [asdict(model) for model in state.filling],
         },
     )
-    llm, fault = services.llm, outage_of(services.llm)
+    llm, fault = name_of(services.llm), outage_of(services.llm)
     language_model = Part(
         ok=fault is None,
         status="none" if llm is None else "ok" if fault is None else f"not asked: it {_told(fault)}",
-        details={} if llm is None else {"model": llm.name},
+        details={} if llm is None else {"model": llm},
     )
     space = services.disk.look()
     state_of_disk = "the database's own" if space is None else space.state
