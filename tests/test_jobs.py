@@ -200,7 +200,7 @@ async def test_the_worker_survives_the_loss_of_its_connections(services: Service
     await until(working)
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
         await conn.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     async with services.db.transaction(account_scope(world.owner.principal.account)) as conn:
