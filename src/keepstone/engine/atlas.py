@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keepstone.engine.clusters import clusters, renumbered
-from keepstone.engine.layout import layout
+from keepstone.engine.clusters import clusters
+from keepstone.engine.layout import layout, neighbours, parted
 from keepstone.errors import UpstreamError
 
-MIN_CLUSTER = 5
+MIN_CLUSTER = 3
 _STEP_BACK = 10  # niceness
 
 
@@ -55,11 +55,11 @@ def make(
 ) -> Chart:
     """In this process. `old` are the numbers of those that were on the last map, with their points and labels there."""
     before = {int(index): (float(x), float(y)) for index, (x, y) in zip(old, points, strict=True)}
-    placed = layout(vectors, before=before or None)
-    numbers = clusters(placed, min_size=max(MIN_CLUSTER, len(vectors) // 50))
-    if len(old):
-        numbers = renumbered(numbers, {int(index): int(label) for index, label in zip(old, labels, strict=True)})
-    return Chart(points=placed, labels=numbers)
+    graph = neighbours(vectors)
+    edges = list(zip(graph.head.tolist(), graph.tail.tolist(), graph.weight[:, 0].tolist(), strict=True))
+    numbered = {int(index): int(label) for index, label in zip(old, labels, strict=True)}
+    numbers = clusters(len(vectors), edges, min_size=max(MIN_CLUSTER, len(vectors) // 100), before=numbered or None)
+    return Chart(points=layout(vectors, before=before or None, graph=parted(graph, numbers)), labels=numbers)
 
 
 def main() -> None:

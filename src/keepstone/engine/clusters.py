@@ -1,84 +1,44 @@
-"""Clusters: which points lie together, and which lie alone.
+"""Clusters: which points belong together by who is near to whom, and the numbers that clusters keep.
 
-Owns HDBSCAN as Campello, Moulavi and Sander describe it, and the numbers that clusters keep from one run to the next.
-It must not know what the points are or how they got their places. How many clusters there are is for the points to say;
-the order in which they come makes no difference.
+Owns Louvain's method as Blondel and others describe it, on the graph of neighbours (`layout.py`), and what makes it
+stand still: a new run begins with the clusters of the last one, a point leaves its cluster only for one that holds it
+clearly more, and another division takes its place only when it is clearly better. It must not know what the points are.
 """
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import fsum
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
-# Two points, and how far they are apart.
 Edge = tuple[int, int, float]
+# For each point its neighbours and how surely they are.
+Links = list[dict[int, float]]
 
 NOISE = -1
-# So many distances at a time, that they fit into the processor's cache.
-BLOCK = 1 << 18
-# No points are nearer than this part of the largest distance: density is one over it, and has to end somewhere.
-NEAREST = 1e-6
+# Above 1 clusters are more and smaller than modularity alone would have them.
+RESOLUTION = 1.3
+# A point leaves its cluster when another holds so much more of its links, as a part of all of them.
+LEAVES = 0.25
+# Another division takes the place of the last one when its modularity is so much higher.
+BETTER = 0.08
+_ROUNDS = 50
+_EPSILON = 1e-9
 
 
-@dataclass(slots=True)
-class Tree:
-    """Single linkage: what grows together, at which distance. The first nodes are the points, the last is the root."""
-
-    children: list[tuple[int, ...]]
-    size: list[int]
-    height: list[float]
-
-    def parts(self, node: int) -> list[int]:
-        """What a node falls into. All that happens at one distance is one step, as its order would be arbitrary."""
-        children, same = list[int](), [node]
-        while same:
-            for child in self.children[same.pop()]:
-                (same if self.height[child] == self.height[node] else children).append(child)
-        return children
-
-    def points(self, node: int) -> list[int]:
-        leaves, rest = list[int](), [node]
-        while rest:
-            node = rest.pop()
-            rest.extend(self.children[node])
-            if not self.children[node]:
-                leaves.append(node)
-        return leaves
-
-
-@dataclass(slots=True)
-class Branch:
-    """A cluster that may be chosen: from the density at which it parts from others to that at which it is gone.
-
-    `mass` is how long its points stay in it, summed up; the excess of mass.
-    """
-
-    node: int
-    birth: float
-    mass: float = 0.0
-    inner: "list[Branch]" = field(default_factory=list["Branch"])
-
-
-def clusters(points: npt.ArrayLike, *, min_size: int, min_samples: int = 5) -> Labels:
+def clusters(points: int, edges: Sequence[Edge], *, min_size: int, before: Mapping[int, int] | None = None) -> Labels:
     """The number of each point's cluster, from 0 for the largest; -1 for a point that belongs to none.
 
-    Points are dense where the `min_samples`-th other is near; more of it calls more points noise. All points together
-    are never a cluster: where nothing parts, everything is noise.
+    `before` has the numbers of the last run, by row. What was there then keeps its number (`renumbered`).
     """
-    columns = np.ascontiguousarray(np.asarray(points, dtype=np.float64).T)
-    labels = np.full(columns.shape[-1], NOISE, dtype=np.int64)
-    if len(labels) < max(2, min_size):
-        return labels
-    tree = _tree(_spanning(columns, _core(columns, min(min_samples, len(labels) - 1))), len(labels))
-    members = [tree.points(branch.node) for branch in _chosen(_condensed(tree, max(2, min_size)))]
-    for number, rows in enumerate(sorted(members, key=lambda rows: (-len(rows), min(rows)))):
-        labels[rows] = number
-    return labels
+    links = _links(points, edges)
+    fresh = _gathered(links, _louvain(links, list(range(points))), min_size)
+    if not before or len(set(before.values()) - {NOISE}) < 2:
+        return _by_size(fresh) if not before else renumbered(_by_size(fresh), before)
+    held = _gathered(links, _resumed(links, before), min_size)
+    best = fresh if _modularity(links, fresh) > _modularity(links, held) + BETTER else held
+    return renumbered(_by_size(best), before)
 
 
 def renumbered(labels: Labels, before: Mapping[int, int]) -> Labels:
@@ -98,99 +58,119 @@ def renumbered(labels: Labels, before: Mapping[int, int]) -> Labels:
     return np.array([given[label] for label in labels.tolist()], dtype=np.int64)
 
 
-def _core(columns: Floats, k: int) -> Floats:
-    """The squared distance of each point to its k-th other."""
-    points = columns.shape[1]
-    core = np.empty(points, dtype=np.float64)
-    step = max(1, BLOCK // points)
-    for start in range(0, points, step):
-        # A point is its own nearest, so that the k-th other is at place k.
-        core[start : start + step] = np.partition(_squares(columns, columns[:, start : start + step]), k, axis=1)[:, k]
-    return core
+def _links(points: int, edges: Sequence[Edge]) -> Links:
+    links: Links = [{} for _ in range(points)]
+    for one, other, weight in edges:
+        if one != other and weight > 0:
+            links[one][other] = links[one].get(other, 0.0) + weight
+            links[other][one] = links[other].get(one, 0.0) + weight
+    return links
 
 
-def _squares(columns: Floats, some: Floats) -> Floats:
-    """The squared distances of some points to all; the difference itself is exact where points are close."""
-    total = np.zeros((some.shape[1], columns.shape[1]), dtype=np.float64)
-    for column, values in zip(columns, some, strict=True):
-        gap = column - values[:, None]
-        total += np.square(gap, out=gap)
-    return total
+def _louvain(links: Links, labels: list[int]) -> list[int]:
+    """Points move to where they are held most; then clusters do, as points, until nothing moves."""
+    labels = _moved(links, labels, own=[0.0] * len(links), stays=0.0)
+    while True:
+        names = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+        labels = [names[label] for label in labels]
+        folded: Links = [{} for _ in names]
+        own = [0.0] * len(names)
+        for point, near in enumerate(links):
+            for other, weight in near.items():
+                here, there = labels[point], labels[other]
+                if here == there:
+                    own[here] += weight
+                else:
+                    folded[here][there] = folded[here].get(there, 0.0) + weight
+        joined = _moved(folded, list(range(len(names))), own=own, stays=0.0)
+        if len(set(joined)) == len(names):
+            return labels
+        labels = [joined[label] for label in labels]
 
 
-def _spanning(columns: Floats, core: Floats) -> list[Edge]:
-    """The minimum spanning tree by mutual reachability: the distance, or what either needs to be dense, if more.
+def _resumed(links: Links, before: Mapping[int, int]) -> list[int]:
+    """The clusters of the last run with what is new in them. What is new and belongs to none of them forms its own."""
+    alone = max(before.values()) + 1
+    labels = [before.get(point, NOISE) for point in range(len(links))]
+    free = [point for point, label in enumerate(labels) if label == NOISE]
+    for number, point in enumerate(free):
+        labels[point] = alone + number
+    return _moved(links, labels, own=[0.0] * len(links), stays=LEAVES, loose=frozenset(free))
 
-    Prim's way: the tree takes in the nearest point, and looks from there. It never holds more than one row of the
-    distances. The first `left` places of each array are the points that are still outside.
+
+def _moved(
+    links: Links, labels: list[int], *, own: list[float], stays: float, loose: frozenset[int] = frozenset()
+) -> list[int]:
+    """Local moves, in the order of the points, until none is worth it. `own` are the links of a point to itself; only
+    those that are `loose` move for the smallest gain when there is a least one.
     """
-    columns, core, rows = columns.copy(), core.copy(), np.arange(len(core))
-    near, via = np.full(len(core), np.inf), np.zeros(len(core), dtype=np.int64)
-    edges: list[Edge] = []
-    nearest = 0
-    for left in range(len(core) - 1, 0, -1):
-        newest, place, dense = rows[nearest], columns[:, nearest : nearest + 1].copy(), core[nearest]
-        for array in (columns.T, core, rows, near, via):
-            array[nearest] = array[left]
-        reach = np.maximum(_squares(columns[:, :left], place)[0], np.maximum(core[:left], dense))
-        closer = reach < near[:left]
-        np.copyto(near[:left], reach, where=closer)
-        np.copyto(via[:left], newest, where=closer)
-        nearest = int(near[:left].argmin())
-        edges.append((int(via[nearest]), int(rows[nearest]), float(near[nearest]) ** 0.5))
-    return edges
+    labels = list(labels)
+    degree = [sum(near.values()) + own[point] for point, near in enumerate(links)]
+    whole = sum(degree) or 1.0
+    total: defaultdict[int, float] = defaultdict(float)
+    for point, label in enumerate(labels):
+        total[label] += degree[point]
+    for _ in range(_ROUNDS):
+        moved = False
+        for point, near in enumerate(links):
+            if not near:
+                continue
+            here = labels[point]
+            held: defaultdict[int, float] = defaultdict(float)
+            for other, weight in near.items():
+                held[labels[other]] += weight
+            total[here] -= degree[point]
+            gains = {label: held[label] - RESOLUTION * degree[point] * total[label] / whole for label in (here, *held)}
+            best = max(gains, key=lambda label: (gains[label], -label))
+            least = 0.0 if point in loose else stays * degree[point]
+            if best != here and gains[best] > gains[here] + least + _EPSILON:
+                labels[point] = best
+                moved = True
+            total[labels[point]] += degree[point]
+        if not moved:
+            break
+    return labels
 
 
-def _tree(edges: list[Edge], points: int) -> Tree:
-    """Single linkage: the edges from the shortest on, each joining the two nodes that hold its ends."""
-    tree = Tree([()] * points, [1] * points, [0.0] * points)
-    above = list(range(2 * points - 1))
-
-    def top(node: int) -> int:
-        while above[node] != node:
-            above[node] = above[above[node]]
-            node = above[node]
-        return node
-
-    edges = sorted(edges, key=lambda edge: edge[2])
-    least = edges[-1][2] * NEAREST or 1.0
-    for node, (left, other, distance) in enumerate(edges, points):
-        pair = top(left), top(other)
-        above[pair[0]] = above[pair[1]] = node
-        tree.children.append(pair)
-        tree.size.append(tree.size[pair[0]] + tree.size[pair[1]])
-        tree.height.append(max(distance, least))
-    return tree
+def _gathered(links: Links, labels: list[int], min_size: int) -> list[int]:
+    """Clusters below the least size go, point by point, to the one that holds most of their links; or to none."""
+    sizes = Counter(labels)
+    large = {label for label, size in sizes.items() if size >= min_size}
+    found = [label if label in large else NOISE for label in labels]
+    for _ in range(2):  # a point may hang on one that hung on a cluster
+        settled = list(found)
+        for point, near in enumerate(links):
+            if found[point] == NOISE:
+                held: defaultdict[int, float] = defaultdict(float)
+                for other, weight in near.items():
+                    held[found[other]] += weight
+                best = max(held, key=lambda label: (held[label], -label), default=NOISE)
+                if best != NOISE:
+                    settled[point] = best
+        found = settled
+    return found
 
 
-def _condensed(tree: Tree, min_size: int) -> list[Branch]:
-    """The branches of the tree, an outer one before its inner ones. A part below the least size is not a branch: its
-    points drop out of the one they were in.
-    """
-    branches = [Branch(len(tree.children) - 1, 0.0)]
-    rest = [(branches[0].node, branches[0])]
-    while rest:
-        node, branch = rest.pop()
-        density = 1 / tree.height[node]
-        large = [part for part in tree.parts(node) if tree.size[part] >= min_size]
-        staying = tree.size[large[0]] if len(large) == 1 else 0
-        branch.mass += (tree.size[node] - staying) * (density - branch.birth)
-        if staying:
-            rest.append((large[0], branch))
-            continue
-        branch.inner = [Branch(part, density) for part in large]
-        branches += branch.inner
-        rest += [(inner.node, inner) for inner in branch.inner]
-    return branches
+def _modularity(links: Links, labels: Sequence[int]) -> float:
+    """How much more of the links lies within clusters than by chance. What is in none counts as alone."""
+    inner, degrees = 0.0, defaultdict[int, float](float)
+    whole = 0.0
+    for point, near in enumerate(links):
+        label = labels[point]
+        mine = sum(near.values())
+        whole += mine
+        degrees[label if label != NOISE else -2 - point] += mine
+        if label != NOISE:
+            inner += sum(weight for other, weight in near.items() if labels[other] == label)
+    if not whole:
+        return 0.0
+    return inner / whole - RESOLUTION * sum((degree / whole) ** 2 for degree in degrees.values())
 
 
-def _chosen(branches: list[Branch]) -> list[Branch]:
-    """The branches that together have the most mass, none within another, and not the root."""
-    best: dict[int, list[Branch]] = {}
-    mass: dict[int, float] = {}
-    for branch in reversed(branches):
-        inner = fsum(mass[child.node] for child in branch.inner)
-        whole = branch is not branches[0] and branch.mass >= inner
-        mass[branch.node] = branch.mass if whole else inner
-        best[branch.node] = [branch] if whole else [chosen for child in branch.inner for chosen in best[child.node]]
-    return best[branches[0].node]
+def _by_size(labels: Sequence[int]) -> Labels:
+    """Numbered from the largest; of equal ones the first that comes."""
+    sizes = Counter(label for label in labels if label != NOISE)
+    first = {label: place for place, label in reversed(list(enumerate(labels)))}
+    order = sorted(sizes, key=lambda label: (-sizes[label], first[label]))
+    numbers = {label: number for number, label in enumerate(order)} | {NOISE: NOISE}
+    return np.array([numbers[label] for label in labels], dtype=np.int64)

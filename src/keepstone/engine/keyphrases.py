@@ -75,6 +75,25 @@ def names(groups: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
     return named
 
 
+def phrases_apart(groups: Sequence[Sequence[str]], limit: int = 12) -> list[list[str]]:
+    """For each group of texts the phrases that set it apart, best first: those that several texts share before those
+    that one alone has.
+    """
+    read = [[tuple(_phrases(text[:READ])) for text in texts] for texts in groups]
+    scored = [_scores(phrases) for phrases in read]
+    everywhere: Counter[Key] = Counter()
+    for scores, _ in scored:
+        everywhere.update(scores)
+    average = sum(everywhere.values()) / max(len(groups), 1)
+    found: list[list[str]] = []
+    for texts, (scores, forms) in zip(read, scored, strict=True):
+        holders = Counter(key for phrases in texts for key in {phrase.key for phrase in phrases})
+        apart = {key: score * math.log1p(average / everywhere[key]) for key, score in scores.items()}
+        order = sorted(apart, key=lambda key: (-min(holders[key], 1 + 0.2 * len(texts)) * apart[key], key))
+        found.append([forms[key] for key in order[:limit]])
+    return found
+
+
 def _names(
     titles: Sequence[str], read: Sequence[Iterable[_Phrase]], scores: Mapping[Key, float], forms: Mapping[Key, str],
     limit: int,

@@ -18,10 +18,18 @@ Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
 NEIGHBOURS = 15
+FEWEST = 5
 EPOCHS = 500
 # How far a step follows the forces at the start; less where most points have their places already.
 RATE = 2.0
 RESUMED_RATE = 0.2
+# Up to this part of new points the old ones are not moved at all.
+HELD = 0.2
+# How far a new point keeps from others, in parts of what each has; and how often a place is looked for.
+ROOM = 0.12
+TRIES = 24
+# What is left of the pull between points of different groups.
+ACROSS = np.float32(0.15)
 # 1 / (1 + A d^2B) says how near two points are on the map; fitted to a least distance of 0.1 and a spread of 1.
 A, B = np.float32(1.576943), np.float32(0.895061)
 # In each epoch a point is pushed by so many others at random, who stand for all.
@@ -61,23 +69,58 @@ class NeighbourGraph:
         return np.stack(sums, axis=1).astype(np.float32)
 
 
-def layout(vectors: Floats, *, before: Mapping[int, tuple[float, float]] | None = None, seed: int = 0) -> Floats:
+def neighbours(vectors: Floats) -> NeighbourGraph:
+    """Who is near to whom. Of few points each has few neighbours, or everybody would be everybody's."""
+    unit = _unit(vectors)
+    return _graph(*_nearest(unit, min(NEIGHBOURS, max(FEWEST, len(unit) // 8), len(unit) - 1)))
+
+
+def layout(
+    vectors: Floats,
+    *,
+    before: Mapping[int, tuple[float, float]] | None = None,
+    graph: NeighbourGraph | None = None,
+    seed: int = 0,
+) -> Floats:
     """A position for each vector, in a frame of about -1 to 1.
 
-    `before` has the positions of the last map, by row, for those that were on it. They stay about where they were.
+    `before` has the positions of the last map, by row, for those that were on it. They stay about where they were; and
+    exactly there, where little is new. `graph` is who is near to whom, if that is known already.
     """
     if len(vectors) < 2:
         return np.zeros((len(vectors), 2), dtype=np.float32)
     unit = _unit(vectors)
-    graph = _graph(*_nearest(unit, min(NEIGHBOURS, len(unit) - 1)))
+    graph = graph or neighbours(vectors)
     random = np.random.default_rng(seed)
     if not before:
         return _framed(_settled(graph, _jittered(_principal(unit), random), RATE, random))
     rows = np.fromiter(before.keys(), dtype=np.int64, count=len(before))
     old = np.array(list(before.values()), dtype=np.float32)
+    if len(unit) - len(rows) <= HELD * len(unit) and np.ptp(old, axis=0).max() > 0:
+        return _added(graph, unit, rows, old, random)
     start = _jittered(_resumed(graph, unit, rows, old), random)
     rate = max(RESUMED_RATE, RATE * (1 - len(rows) / len(unit)))
     return _aligned(_settled(graph, _balanced(graph, start, random), rate, random), rows, old)
+
+
+def parted(graph: NeighbourGraph, labels: npt.NDArray[np.int64]) -> NeighbourGraph:
+    """The same neighbours, with less pull between those of different groups, so that groups lie apart."""
+    same = (labels[graph.head] == labels[graph.tail])[:, None]
+    return NeighbourGraph(graph.points, graph.head, graph.tail, np.where(same, graph.weight, ACROSS * graph.weight))
+
+
+def _added(graph: NeighbourGraph, unit: Floats, rows: Rows, old: Floats, random: np.random.Generator) -> Floats:
+    """The last map with new points amid their neighbours; nothing else moves, but none lies upon another."""
+    places = _resumed(graph, unit, rows, old)
+    gap = np.float32(ROOM / len(unit) ** 0.5)
+    for row in np.setdiff1d(np.arange(len(unit)), rows).tolist():
+        middle, others = places[row].copy(), np.delete(places, row, axis=0)
+        for turn in range(TRIES):
+            if ((others - places[row]) ** 2).sum(axis=1).min() >= gap**2:
+                break
+            angle, far = random.uniform(0, 2 * np.pi), gap * (1 + turn / 4)
+            places[row] = middle + far * np.array((np.cos(angle), np.sin(angle)), dtype=np.float32)
+    return places
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -14,6 +14,7 @@ from keepstone.access.plans import room_of
 from keepstone.access.principals import principal_of
 from keepstone.access.readscope import account_scope, inside, space_scope
 from keepstone.access.require import require_found, require_user
+from keepstone.engine import topics as topic_names
 from keepstone.engine.atlas import Chart, chart
 from keepstone.engine.keyphrases import names
 from keepstone.errors import Conflict
@@ -62,9 +63,12 @@ class TimelineSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constellation:
+    """`newer` counts the capsules that are not on it yet."""
+
     made_at: datetime | None
     points: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
+    newer: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +132,10 @@ async def timeline(services: Services, principal: Principal, bucket: Bucket) -> 
 
 
 async def constellation(
-    services: Services, principal: Principal, render: Callable[[Constellation], bytes]
+    services: Services, principal: Principal, render: Callable[[Constellation], bytes], *, anew: bool = False
 ) -> tuple[bytes, str]:
     """The map as it is shown, and a text that is another when it is. A job makes the map, anew when it is looked at and
-    something has changed since; for the first one the caller waits a little.
+    something has changed since, or when that is asked for; for the first one the caller waits a little.
     """
     nothing = Constellation(made_at=None, points=[], clusters=[])
     deadline = asyncio.get_running_loop().time() + _WAIT_FOR_MAP
@@ -144,7 +148,7 @@ async def constellation(
             if made is None and not await map_store.any_vectors(conn, vault.space):
                 return render(nothing), "none"  # there is nothing to make it from yet
             old = made is not None and services.clock() - made.made_at >= MAP_STAYS
-            if not asked and (made is None or (old and made.size != vault.memory_count)):
+            if not asked and (made is None or anew or (old and made.size != vault.memory_count)):
                 asked = True
                 await schedule_map(conn, services, principal.account, vault.space, FIRST)
         if made is not None:
@@ -160,19 +164,29 @@ async def _draw(
     services: Services, scope: ReadScope, space: int, render: Callable[[Constellation], bytes]
 ) -> bytes:  # fmt: skip
     async with services.db.transaction(scope) as conn:
-        drawn, titles = await map_store.get(conn, space), await store.titles(conn, space)
+        drawn, shown = await map_store.get(conn, space), await map_store.shown(conn, space)
     # In a thread: tens of thousands of points are shown.
-    return await asyncio.to_thread(lambda: render(_drawn(drawn, titles)))
+    return await asyncio.to_thread(lambda: render(_drawn(drawn, shown)))
 
 
-def _drawn(drawn: map_store.Map | None, titles: Mapping[str, str]) -> Constellation:
+def _drawn(drawn: map_store.Map | None, shown: Mapping[str, tuple[str, str, list[str], datetime]]) -> Constellation:
     """With what is still there, as it is called now."""
     if drawn is None:
         return Constellation(made_at=None, points=[], clusters=[])
-    points = [{**point, "title": titles[point["id"]]} for point in drawn.points if point["id"] in titles]
+    points: list[dict[str, Any]] = []
+    for point in drawn.points:
+        if point["id"] in shown:
+            title, kind, tags, created_at = shown[point["id"]]
+            points.append({**point, "title": title, "kind": kind, "tags": tags, "created_at": created_at})
     sizes = Counter(point["cluster"] for point in points)
-    counted = [{**cluster, "count": sizes[cluster["cluster"]]} for cluster in drawn.clusters]
-    return Constellation(made_at=drawn.made_at, points=points, clusters=[each for each in counted if each["count"]])
+    counted = [
+        {name: cluster[name] for name in ("cluster", "label", "x", "y")} | {"count": sizes[cluster["cluster"]]}
+        for cluster in drawn.clusters
+    ]
+    return Constellation(
+        made_at=drawn.made_at, points=points, clusters=[each for each in counted if each["count"]],
+        newer=len(shown) - len(points),
+    )  # fmt: skip
 
 
 async def schedule_map(conn: Connection, services: Services, account: int, space: int, lane: Lane) -> None:
@@ -198,14 +212,34 @@ async def make_map(services: Services, scope: ReadScope, space: int) -> None:
         before = await map_store.get(conn, space)
     if len(placed) < MAP_FROM:
         return
-    old = {point["id"]: (point["x"], point["y"], point["cluster"]) for point in (before.points if before else [])}
-    made = await chart(np.stack([capsule.vector for capsule in placed]), [old.get(capsule.id) for capsule in placed])
-    titles: defaultdict[int, list[str]] = defaultdict(list)
+    old: dict[str, tuple[float, float, int]] = {}
+    if before is not None:
+        # What was changed since is looked at as if it were new.
+        changed = {capsule.id for capsule in placed if capsule.changed_at > before.made_at}
+        old = {
+            point["id"]: (point["x"], point["y"], point["cluster"])
+            for point in before.points
+            if point["id"] not in changed
+        }
+    vectors = topic_names.with_tags(
+        np.stack([capsule.vector for capsule in placed]), [capsule.tags for capsule in placed]
+    )
+    made = await chart(vectors, [old.get(capsule.id) for capsule in placed])
+    within: defaultdict[int, list[map_store.Placed]] = defaultdict(list)
     for capsule, label in zip(placed, made.labels.tolist(), strict=True):
-        titles[label].append(capsule.title)
-    numbers = sorted(titles.keys() - {-1})
-    named = await _names(services, [titles[number] for number in numbers], 1)
-    points, clusters = await asyncio.to_thread(_mapped, placed, made, dict(zip(numbers, named, strict=True)))
+        within[label].append(capsule)
+    within.pop(-1, None)
+    texts = {
+        number: [topic_names.Text(each.title, each.beginning, each.tags) for each in capsules]
+        for number, capsules in within.items()
+    }
+    known = _still_called(before, within)
+    size = sum(len(text.beginning) for group in texts.values() for text in group)
+    called = await services.offload.run(size, topic_names.names, texts, {number: of[0] for number, of in known.items()})
+    points, clusters = await asyncio.to_thread(_mapped, placed, made, called)
+    for cluster in clusters:
+        number = cluster["cluster"]
+        cluster["named_of"] = known[number][1] if number in known else len(within[number])
     async with services.db.transaction(scope) as conn:
         await map_store.put(conn, space, points, clusters)
 
@@ -263,8 +297,25 @@ def _mail_text(week: Digest, base_url: str) -> str:
     return "\n".join([*lines, "", f"{base_url}/dashboard/recall", ""])
 
 
+def _still_called(
+    before: map_store.Map | None, within: Mapping[int, Sequence[map_store.Placed]]
+) -> dict[int, tuple[str, int]]:
+    """The names that stay, each with how many it was given to: where a cluster is mostly the one it was then."""
+    old: defaultdict[int, set[str]] = defaultdict(set)
+    for point in before.points if before else []:
+        old[point["cluster"]].add(point["id"])
+    known: dict[int, tuple[str, int]] = {}
+    for cluster in before.clusters if before else []:
+        number, named_of = cluster["cluster"], cluster.get("named_of")
+        now = {capsule.id for capsule in within.get(number, ())}
+        # Of a map of earlier there is no such number: its names were titles.
+        if named_of and cluster["label"] and len(now & old[number]) * 2 >= len(now) and len(now) <= 3 * named_of:
+            known[number] = (cluster["label"], named_of)
+    return known
+
+
 def _mapped(
-    placed: Sequence[map_store.Placed], made: Chart, named: Mapping[int, list[str]]
+    placed: Sequence[map_store.Placed], made: Chart, called: Mapping[int, str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Where each lies, and the clusters with what they are called."""
     points: list[dict[str, Any]] = []
@@ -272,13 +323,14 @@ def _mapped(
     for capsule, (x, y), label in zip(placed, made.points.tolist(), made.labels.tolist(), strict=True):
         points.append({"id": capsule.id, "x": round(x, 4), "y": round(y, 4), "cluster": label})
         within[label].append(points[-1])
-    return points, [_cluster(number, about, within[number]) for number, about in named.items()]
+    within.pop(-1, None)
+    return points, [_cluster(number, called.get(number, ""), within[number]) for number in sorted(within)]
 
 
-def _cluster(number: int, about: list[str], points: list[dict[str, Any]]) -> dict[str, Any]:
+def _cluster(number: int, name: str, points: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "cluster": number,
-        "label": ", ".join(about),
+        "label": name,
         "x": round(sum(point["x"] for point in points) / len(points), 4),
         "y": round(sum(point["y"] for point in points) / len(points), 4),
         "count": len(points),

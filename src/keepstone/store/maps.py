@@ -30,6 +30,9 @@ class Map(MapState):
 class Placed:
     id: str
     title: str
+    beginning: str
+    tags: tuple[str, ...]
+    changed_at: datetime
     vector: NDArray[np.float32]
 
 
@@ -43,6 +46,20 @@ async def get(conn: Connection, space: int) -> Map | None:
         """,
         {"space": space},
     )
+
+
+async def shown(conn: Connection, space: int) -> dict[str, tuple[str, str, list[str], datetime]]:
+    """Title, kind, tags and date of every capsule that is there, by its id."""
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT m.id, m.title, m.type, m.tags, m.created_at FROM memories m
+         WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' AND m.deleted_at IS NULL
+           AND m.cold_at IS NULL
+        """,
+        {"space": space},
+    )
+    return {row[0]: row[1:] for row in rows}
 
 
 async def state(conn: Connection, space: int) -> MapState | None:
@@ -100,7 +117,7 @@ async def vectors(conn: Connection, space: int) -> list[Placed]:
             SELECT v.vector_set FROM vectors v JOIN vector_sets s USING (account, vector_set)
              WHERE v.account = %(account)s AND v.space = %(space)s AND s.state = 'serving'
              GROUP BY v.vector_set ORDER BY count(*) DESC, v.vector_set LIMIT 1)
-        SELECT m.id, coalesce(m.title, ''), halfvec_send(v.embedding)
+        SELECT m.id, coalesce(m.title, ''), left(m.content, 400), m.tags, m.updated_at, halfvec_send(v.embedding)
           FROM memories m
           JOIN passages p ON p.account = m.account AND p.source_kind = 'memory' AND p.source_id = m.id AND p.part = 0
           JOIN vectors v ON v.account = p.account AND v.space = p.space AND v.passage = p.passage
@@ -114,6 +131,6 @@ async def vectors(conn: Connection, space: int) -> list[Placed]:
     )
     # As bytes, which begin with the number of dimensions: millions of numbers would keep the event loop for seconds.
     return [
-        Placed(row[0], row[1], np.frombuffer(row[2], ">f2", offset=4).astype(np.float32))
-        for row in await rows.fetchall()
+        Placed(name, title, text, tuple(tags), changed, np.frombuffer(vector, ">f2", offset=4).astype(np.float32))
+        for name, title, text, tags, changed, vector in await rows.fetchall()
     ]
