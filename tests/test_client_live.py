@@ -326,6 +326,8 @@ def test_a_room_and_its_agents(keepstone: Keepstone) -> None:
     keepstone.rooms.say(room.id, "Noted.", agent="pilot", ts=said.ts + timedelta(seconds=1))
     assert [one.text for one in keepstone.rooms.working(room.id)] == [FERRY, "Noted."]
     assert [one.id for one in keepstone.rooms.messages(room.id, thread_id=thread.id)] == [said.id]
+    keepstone.rooms.mark_read(room.id, said.id)
+    assert next(one.unread for one in keepstone.rooms.list() if one.id == room.id) == 0
     assert keepstone.rooms.close_thread(room.id, thread.id).closed_at is not None
     assert [one.title for one in keepstone.rooms.threads(room.id)] == ["Departure"]
     mark = keepstone.rooms.add_landmark(room.id, "Departure is always at nine.")

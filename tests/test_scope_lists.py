@@ -145,3 +145,28 @@ async def test_what_was_said_can_only_be_added_to(
     async with await psycopg.AsyncConnection.connect(database) as conn:
         left = await (await conn.execute("SELECT count(*) FROM keepstone.messages")).fetchall()
     assert left == [(0,)], "but whoever is erased takes what they kept with them"
+
+
+async def test_a_transcript_is_read_both_ways_from_a_message_and_scopes_are_found_by_a_part_of_their_name(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    turns = [{"speaker": "Ida", "text": f"line {n}", "ts": f"2026-01-01T00:0{n}:00Z"} for n in range(6)]
+    await ingest(client, auth, turns, "Harbour talk")
+    await ingest(client, auth, said(), "garden")
+    path = address("Harbour talk")
+
+    async def lines(**params: Any) -> list[str]:
+        return [one["text"] for one in (await get(client, auth, path, **params))["items"]]
+
+    middle = (await get(client, auth, path))["items"][3]["message_id"]
+    assert await lines(at_message=middle) == ["line 3", "line 4", "line 5"]
+    assert await lines(at_message=middle, latest_first=True) == ["line 2", "line 1", "line 0"]
+    first = await get(client, auth, path, at_message=middle, latest_first=True, limit=2)
+    assert await lines(at_message=middle, latest_first=True, cursor=first["next_cursor"]) == ["line 0"]
+    assert (await lines(latest_first=True))[0] == "line 5"
+    assert await lines(at_message="msg_nobody") == []
+    assert [one["scope_id"] for one in (await get(client, auth, "/v1/scopes", q="HARB"))["items"]] == ["Harbour talk"]
+    assert await get(client, world.member.auth, path, at_message=middle) == {
+        "items": [], "next_cursor": None, "has_more": False,
+    }  # fmt: skip

@@ -29,6 +29,7 @@ from keepstone.surfaces.openai import endpoint as openai
 from keepstone.surfaces.rest import (
     agents,
     auth,
+    capsule_batches,
     capsules,
     console,
     exports,
@@ -75,6 +76,7 @@ def _routes() -> list[BaseRoute]:
         keys,
         scopes,
         people,
+        capsule_batches,
         capsules,
         projects,
         agents,

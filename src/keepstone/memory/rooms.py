@@ -25,10 +25,10 @@ from keepstone.model.memory import restorable_since
 from keepstone.model.message import check_said
 from keepstone.model.page import Page, PageRequest, cut_page, number_in
 from keepstone.model.principal import Principal
-from keepstone.model.room import WORKING, Agent, Room, Thread, Utterance
+from keepstone.model.room import WORKING, Agent, Room, RoomActivity, Thread, Utterance
 from keepstone.services import Services
 from keepstone.store import participants as participant_store
-from keepstone.store import room_messages, spaces, users
+from keepstone.store import room_messages, room_reads, spaces, users
 from keepstone.store import rooms as store
 from keepstone.store import workspaces as member_store
 from keepstone.store.db import Connection, enter
@@ -57,12 +57,15 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """A room with who is in it or invited. `invitation_id` is the caller's own, until they accept it."""
+    """A room with who is in it or invited. `invitation_id` is the caller's own, until they accept it; `activity` what
+    is new there for them, in a list of rooms.
+    """
 
     room: Room
     participants: Sequence[Participant]
     agents: Sequence[str]
     invitation_id: str | None = None
+    activity: RoomActivity | None = None
 
 
 # --------------------------------------------------------------------------------------------------- the places
@@ -101,7 +104,13 @@ async def list_rooms(
     async with services.db.transaction(account_scope(principal)) as conn:
         since = restorable_since(services.clock()) if deleted else None
         rooms = await store.page(conn, user_id, page, since=since)
-        return Page(items=[await described(conn, room) for room in rooms.items], next_cursor=rooms.next_cursor)
+        shown = [await described(conn, room) for room in rooms.items]
+        if not deleted:
+            here = [room.space for room in rooms.items]
+            await enter(conn, space_scope(principal, *here))
+            active = await room_reads.activity(conn, here, user_id)
+            shown = [replace(one, activity=active.get(one.room.space)) for one in shown]
+        return Page(items=shown, next_cursor=rooms.next_cursor)
 
 
 async def get(services: Services, principal: Principal, room_id: str) -> Described:

@@ -13,12 +13,14 @@ from keepstone.store import messages, spaces
 from keepstone.store.db import enter
 
 
-async def list_scopes(services: Services, principal: Principal, page: PageRequest) -> Page[Scope]:
-    """The caller's, the newest first."""
+async def list_scopes(
+    services: Services, principal: Principal, page: PageRequest, *, q: str | None = None
+) -> Page[Scope]:
+    """The caller's, the newest first; with `q`, those whose name has it in it."""
     number = number_in(page)
     after = (page.after[0], number) if page.after and number is not None else None
     async with services.db.transaction(account_scope(principal)) as conn:
-        rows = await spaces.scopes(conn, principal.user_id, after=after, limit=page.limit + 1)
+        rows = await spaces.scopes(conn, principal.user_id, after=after, limit=page.limit + 1, named=q)
         await enter(conn, space_scope(principal, *(scope.space for scope in rows)))
         last = await messages.last_times(conn, [scope.space for scope in rows])
     found = [replace(scope, last_at=last.get(scope.space)) for scope in rows]
@@ -27,10 +29,11 @@ async def list_scopes(services: Services, principal: Principal, page: PageReques
 
 async def list_messages(
     services: Services, principal: Principal, scope_id: str, page: PageRequest, *, speaker: str | None = None,
-    since: datetime | None = None, until: datetime | None = None,
+    since: datetime | None = None, until: datetime | None = None, at_message: str | None = None,
+    latest_first: bool = False,
 ) -> Page[KeptMessage]:  # fmt: skip
-    """In the order in which they were said; of the same moment, in which they came. Of a scope in which nobody has said
-    anything there are none.
+    """In the order in which they were said, or backwards; of the same moment, in which they came. Of a scope in which
+    nobody has said anything there are none. `at_message`: it and what follows, or backwards what was before it.
     """
     number = number_in(page)
     after = (page.after[0], number) if page.after and number is not None else None
@@ -40,6 +43,7 @@ async def list_messages(
             return Page(items=[], next_cursor=None)
         await enter(conn, space_scope(principal, space))
         said = await messages.page(
-            conn, space, after=after, limit=page.limit + 1, speaker=speaker, since=since, until=until
-        )
+            conn, space, after=after, limit=page.limit + 1, speaker=speaker, since=since, until=until,
+            start=at_message, latest_first=latest_first,
+        )  # fmt: skip
     return cut_page(said, page, lambda message: (message.at, str(message.seq)))

@@ -72,6 +72,21 @@ class Utterance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoomActivity:
+    """What was said last in a room, its beginning, and how much of what is there somebody has not read yet."""
+
+    space: int
+    message_id: str
+    user: str | None
+    agent: str | None
+    name: str
+    text: str
+    ts: datetime
+    unread: int
+    first_unread: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrashedUtterance(Utterance):
     """One that was deleted. `revived` are memories that held again when those of this message went, `revived_from` what
     each of them had been superseded by.

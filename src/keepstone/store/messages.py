@@ -137,26 +137,32 @@ async def with_preceding(conn: Connection, ids: Sequence[str], dependent: Sequen
 
 async def page(
     conn: Connection, space: int, *, after: tuple[datetime, int] | None, limit: int, speaker: str | None = None,
-    since: datetime | None = None, until: datetime | None = None,
+    since: datetime | None = None, until: datetime | None = None, start: str | None = None, latest_first: bool = False,
 ) -> list[KeptMessage]:  # fmt: skip
-    """In the order in which they were said, what comes behind `after`: of one speaker, from a time on, before another,
-    or all.
+    """In the order in which they were said or backwards, what comes behind `after`: of one speaker, from a time on,
+    before another, or all. `start` is a message: it and what follows it, or backwards what was said before it.
     """
     at, last = after or (None, None)
+    beyond, order = ("<", "at DESC, seq DESC") if latest_first else (">", "at, seq")
+    reached = "<" if latest_first else ">="
     return await fetch_all(
         conn,
         KeptMessage,
-        """
+        f"""
         SELECT id, seq, client_id, speaker, text, at, reply_to, metadata FROM messages
          WHERE account = %(account)s AND space = %(space)s
-           AND (%(at)s::timestamptz IS NULL OR (at, seq) > (%(at)s, %(last)s::bigint))
+           AND (%(at)s::timestamptz IS NULL OR (at, seq) {beyond} (%(at)s, %(last)s::bigint))
+           AND (%(start)s::text IS NULL
+                OR (at, seq) {reached} (SELECT s.at, s.seq FROM messages s
+                                         WHERE s.account = %(account)s AND s.space = %(space)s AND s.id = %(start)s))
            AND (%(speaker)s::text IS NULL OR speaker = %(speaker)s)
            AND (%(since)s::timestamptz IS NULL OR at >= %(since)s)
            AND (%(until)s::timestamptz IS NULL OR at < %(until)s)
-         ORDER BY at, seq LIMIT %(limit)s
+         ORDER BY {order} LIMIT %(limit)s
         """,
         {
             "space": space, "at": at, "last": last, "limit": limit, "speaker": speaker, "since": since, "until": until,
+            "start": start,
         },
     )  # fmt: skip
 

@@ -23,9 +23,9 @@ async def find(conn: Connection, *, kind: str, name: str, owner: str | None) -> 
 
 
 async def scopes(
-    conn: Connection, owner: str | None, *, after: tuple[datetime, int] | None, limit: int
+    conn: Connection, owner: str | None, *, after: tuple[datetime, int] | None, limit: int, named: str | None = None
 ) -> list[Scope]:  # fmt: skip
-    """Of one user, or the account's own; the newest first."""
+    """Of one user, or the account's own, the newest first; with `named`, those whose name has it in it."""
     at, last = after or (None, None)
     return await fetch_all(
         conn,
@@ -34,9 +34,10 @@ async def scopes(
         SELECT space, name AS scope_id, message_count AS messages, size_bytes, created_at FROM spaces
          WHERE account = %(account)s AND kind = 'scope' AND owner IS NOT DISTINCT FROM %(owner)s
            AND (%(at)s::timestamptz IS NULL OR (created_at, space) < (%(at)s, %(last)s::bigint))
+           AND (%(named)s::text IS NULL OR strpos(lower(name), lower(%(named)s)) > 0)
          ORDER BY created_at DESC, space DESC LIMIT %(limit)s
         """,
-        {"owner": owner, "at": at, "last": last, "limit": limit},
+        {"owner": owner, "at": at, "last": last, "limit": limit, "named": named},
     )
 
 

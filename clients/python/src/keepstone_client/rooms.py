@@ -37,6 +37,16 @@ class Participant:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LastMessage:
+    message_id: str
+    user: str | None
+    agent: str | None
+    name: str
+    text: str  # its beginning
+    ts: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class Room:
     id: str
     name: str
@@ -46,6 +56,9 @@ class Room:
     created_at: datetime
     last_at: datetime | None
     invitation_id: str | None = None  # yours, as long as you have not accepted it
+    last_message: LastMessage | None = None  # in a list, as are these two
+    unread: int | None = None  # how many others' you have not read, at most 100
+    first_unread: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,6 +325,11 @@ class Rooms(Resource[D]):
     @operation
     def restore(self, room_id: str) -> Request[Room]:
         return Request(method="POST", path=f"{_room(room_id)}/restore", parse=into(Room))
+
+    @operation
+    def mark_read(self, room_id: str, message_id: str) -> Request[None]:
+        """You have read it up to this message."""
+        return Request(method="PUT", path=f"{_room(room_id)}/read", parse=nothing, json={"message_id": message_id})
 
     @operation
     def add_participant(self, room_id: str, user: str) -> Request[Room]:

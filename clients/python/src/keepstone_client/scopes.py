@@ -126,9 +126,9 @@ class StatementVersion:
 
 class Scopes(Resource[D]):
     @paged
-    def list(self, *, page_size: int | None = None) -> Request[Page[Scope]]:
-        """Yours, the newest first."""
-        return Request(method="GET", path="/v1/scopes", parse=page_of(Scope), params=filled(limit=page_size))
+    def list(self, *, q: str | None = None, page_size: int | None = None) -> Request[Page[Scope]]:
+        """Yours, the newest first; with `q`, those whose name has it in it."""
+        return Request(method="GET", path="/v1/scopes", parse=page_of(Scope), params=filled(q=q, limit=page_size))
 
     @paged
     def messages(
@@ -138,10 +138,17 @@ class Scopes(Resource[D]):
         speaker: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        at_message: str | None = None,
+        latest_first: bool = False,
         page_size: int | None = None,
     ) -> Request[Page[ScopeMessage]]:
-        """What was said in it, in order: of one speaker, from a time on, before another, or all."""
-        params = filled(speaker=speaker, limit=page_size, **{"from": since, "to": until})
+        """What was said in it, in order or backwards: of one speaker, from a time on, before another, or all; with
+        `at_message`, from that message on, backwards what was said before it.
+        """
+        params = filled(
+            speaker=speaker, limit=page_size, at_message=at_message, latest_first=latest_first or None,
+            **{"from": since, "to": until},
+        )  # fmt: skip
         return Request(method="GET", path=f"{_of(scope_id)}/messages", parse=page_of(ScopeMessage), params=params)
 
     @paged

@@ -72,7 +72,7 @@ DECLARE
         'imports', in_account, 'import_parts', in_account, 'import_arrivals', in_account,
         -- the places: needed to work out a read scope
         'spaces', part_reached, 'members', reached, 'invitations', reached, 'agents', in_account, 'rooms', reached,
-        'room_agents', reached, 'entities', reached,
+        'room_agents', reached, 'room_reads', reached, 'entities', reached,
         -- what is kept in a place
         'messages', in_sight, 'message_versions', in_sight, 'trashed_messages', in_sight,
         'memories', in_sight, 'memory_versions', in_sight, 'facts', in_sight, 'summaries', in_sight,

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from keepstone.memory import room_messages
+from keepstone.memory import room_messages, room_reads
 from keepstone.memory.room_corrections import MEMORIES, OF_PROFILE, OF_PROJECT, PINNED, Remembered
 from keepstone.model.room import MessageVersion, Trashed
+from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Shown, Time, Wire, fields_of
@@ -40,6 +41,10 @@ class RoomMemoryChange(Wire):
     )
 
 
+class ReadIn(Wire):
+    message_id: Annotated[str, Field(min_length=1, max_length=255)]
+
+
 class LandmarkChange(Wire):
     text: Text | None = None
 
@@ -60,6 +65,11 @@ class RememberedVersionOut(Shown):
 class TrashedOut(fields_of(Trashed, "kind id text user_id agent created_at deleted_at deleted_by")):
     kind: str = Field(description="`message`, `memory` or `landmark`.")
     user_id: str | None = Field(description="Who said it.")
+
+
+@router.put(f"{ROOM}/read", status_code=204, summary="You have read a room up to a message; nobody else sees it")
+async def mark_room_read(services: Used, principal: Caller, room_id: str, body: ReadIn) -> None:
+    await room_reads.mark(services, principal, room_id, body.message_id)
 
 
 _messages = Routes(router, UtteranceOut, read_id=plain)

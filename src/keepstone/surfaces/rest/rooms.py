@@ -14,7 +14,7 @@ from keepstone.memory.superseding import SupersedeWish
 from keepstone.model.ids import pattern
 from keepstone.model.invitation import Participant
 from keepstone.model.principal import Principal
-from keepstone.model.room import Landmark, RoomMemory, Summary, Thread, Tier, Utterance
+from keepstone.model.room import Landmark, RoomActivity, RoomMemory, Summary, Thread, Tier, Utterance
 from keepstone.services import Services
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import InTrash, Operation, Routes, Superseded
@@ -63,6 +63,10 @@ class ParticipantOut(fields_of(Participant, "user_id name email role status join
     invited_by: str | None = Field(description="Of whoever is invited: by whom.")
 
 
+class LastMessageOut(fields_of(RoomActivity, "message_id user agent name text ts")):
+    text: str = Field(description="Its first 200 characters.")
+
+
 class RoomOut(Shown):
     id: str
     name: str
@@ -72,6 +76,9 @@ class RoomOut(Shown):
     created_at: Time
     last_at: Time | None
     invitation_id: str | None = Field(default=None, description="Yours, as long as you have not accepted it.")
+    last_message: LastMessageOut | None = Field(default=None, description="In a list: what was said last.")
+    unread: int | None = Field(default=None, description="In a list: how many others' you have not read, at most 100.")
+    first_unread: str | None = Field(default=None, description="In a list: the oldest of these.")
 
 
 class UtteranceIn(Wire):
@@ -213,7 +220,9 @@ class ComposedOut(Shown):
 def shown_room(described: Described) -> RoomOut:
     return RoomOut.of(
         described.room, agents=described.agents, participants=described.participants,
-        invitation_id=described.invitation_id,
+        invitation_id=described.invitation_id, last_message=described.activity,
+        unread=described.activity and described.activity.unread,
+        first_unread=described.activity and described.activity.first_unread,
     )  # fmt: skip
 
 

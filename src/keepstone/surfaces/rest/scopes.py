@@ -114,7 +114,10 @@ class ScopeMessageOut(fields_of(KeptMessage, "speaker text reply_to metadata")):
 
 
 _scopes = Routes(router, ScopeOut)
-_scopes.page("/scopes", scope_lists.list_scopes, "list_scopes", "The caller's scopes, the newest first")
+_scopes.page(
+    "/scopes", scope_lists.list_scopes, "list_scopes", "The caller's scopes, the newest first",
+    q=(Annotated[str | None, Query(max_length=255, description="Only those whose name has this in it.")], None),
+)  # fmt: skip
 
 
 @router.get("/scopes/{scope_id:scope}/messages", summary="What was said in a scope, in order")
@@ -126,10 +129,16 @@ async def list_scope_messages(
     speaker: Annotated[str | None, Query(max_length=255, description="Only what they said.")] = None,
     since: Annotated[Time | None, Query(alias="from", description="Said at this time or later.")] = None,
     until: Annotated[Time | None, Query(alias="to", description="Said before this time.")] = None,
+    at_message: Annotated[
+        str | None, Query(max_length=255, description="This message and what follows; backwards, what was before it.")
+    ] = None,
+    latest_first: Annotated[bool, Query(description="Backwards: the latest first.")] = False,
 ) -> PageOut[ScopeMessageOut]:
     refuse("speaker", speaker)
+    refuse("at_message", at_message)
     said = await scope_lists.list_messages(
-        services, principal, scope_id, page, speaker=speaker, since=since, until=until
+        services, principal, scope_id, page, speaker=speaker, since=since, until=until, at_message=at_message,
+        latest_first=latest_first,
     )  # fmt: skip
     return show_page(said, ScopeMessageOut.of)
 
