@@ -287,7 +287,7 @@ async def test_the_map_needs_thirty_capsules_then_has_points_clusters_and_labels
     assert {point["id"] for point in first["points"]} == set(made)
     assert first["made_at"].endswith("Z")
     for point in first["points"]:
-        assert set(point) == {"id", "title", "x", "y", "cluster"}
+        assert set(point) == {"id", "title", "x", "y", "cluster", "kind", "tags", "created_at"}
         assert abs(point["x"]) < 1000
         assert abs(point["y"]) < 1000
     assert 2 <= len(first["clusters"]) <= 10

@@ -11,7 +11,7 @@ from capsules import rows
 from conftest import World
 from fakes import FakeEmbedder
 from keepstone.errors import Conflict, Invalid, Malformed, NotFound
-from keepstone.memory import capsules, chat_memories, entity_memories, graphs, stores
+from keepstone.memory import capsule_merging, capsules, chat_memories, entity_memories, graphs, stores
 from keepstone.memory.chat_memories import NewMemory
 from keepstone.memory.entity_memories import Change, NewMemories
 from keepstone.model.capsule import OVERHEAD, NewCapsule
@@ -51,7 +51,7 @@ async def capsule_text(services: Services, me: Principal, name: str) -> str:
 
 
 async def capsule_history(services: Services, me: Principal, name: str) -> list[str]:
-    return [version.change for version in await capsules.history(services, me, name)]
+    return [version.change for version in await capsule_merging.history(services, me, name)]
 
 
 async def keep_chat_memory(services: Services, me: Principal, text: str) -> str:

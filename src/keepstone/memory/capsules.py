@@ -39,7 +39,7 @@ from keepstone.model.capsule import (
     Similar,
     size_of,
 )
-from keepstone.model.memory import Version, json_bytes, restorable_since
+from keepstone.model.memory import json_bytes, restorable_since
 from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal
 from keepstone.services import Services
@@ -98,19 +98,24 @@ async def create(services: Services, principal: Principal, new: NewCapsule) -> C
 
 async def get(services: Services, principal: Principal, capsule_id: str) -> Capsule:
     async with services.db.transaction(account_scope(principal)) as conn:
-        [kept] = await _finder(principal, capsule_id)(conn)
+        [kept] = await finder(principal, capsule_id)(conn)
         capsule = CAPSULES.live(kept)
         await memories.touch(conn, [capsule.id])
     return capsule
 
 
 async def list_capsules(
-    services: Services, principal: Principal, wanted: store.CapsuleFilter, page: PageRequest
+    services: Services, principal: Principal, wanted: store.CapsuleFilter, page: PageRequest, *, skip: int = 0
 ) -> Page[Capsule]:
-    """The newest first."""
+    """The newest first. Of the first page so many are skipped."""
     async with services.db.transaction(account_scope(principal)) as conn:
         wanted = await meant(conn, principal, wanted)
         vault = await look_into_vault(conn, principal)
+        if skip and page.after is None:
+            last = await store.place_of(conn, vault.space, wanted, skip)
+            if last is None:
+                return Page(items=[], next_cursor=None)
+            page = replace(page, after=last)
         return await store.page(conn, vault.space, wanted, page)
 
 
@@ -128,7 +133,7 @@ async def update(services: Services, principal: Principal, capsule_id: str, chan
         project = await require_project(conn, principal, changes.get("project_id"))
         if "project_id" in changes:
             named["project_name"] = project.name if project else None
-        return await _finder(principal, capsule_id)(conn)
+        return await finder(principal, capsule_id)(conn)
 
     return await shelf.change(
         services, principal, CAPSULES, find, lambda capsule: changed(replace(capsule, **named), changes),
@@ -138,7 +143,7 @@ async def update(services: Services, principal: Principal, capsule_id: str, chan
 
 async def delete(services: Services, principal: Principal, capsule_id: str) -> None:
     """Into the trash, where it stays for 30 days."""
-    await shelf.trash(services, principal, CAPSULES, _finder(principal, capsule_id))
+    await shelf.trash(services, principal, CAPSULES, finder(principal, capsule_id))
 
 
 async def delete_all(services: Services, principal: Principal) -> int:
@@ -154,8 +159,8 @@ async def delete_all(services: Services, principal: Principal) -> int:
 
 async def restore(services: Services, principal: Principal, capsule_id: str) -> Capsule:
     """Back out of the trash, if there is room for it."""
-    find = _finder(principal, capsule_id)
-    return await shelf.restore(services, principal, CAPSULES, find, edit=_brought_back(services.clock()))
+    find = finder(principal, capsule_id)
+    return await shelf.restore(services, principal, CAPSULES, find, edit=brought_back(services.clock()))
 
 
 async def recover(services: Services, principal: Principal, capsule_id: str) -> Capsule:
@@ -163,16 +168,10 @@ async def recover(services: Services, principal: Principal, capsule_id: str) -> 
     trash is in the trash alone.
     """
     return await shelf.restore(
-        services, principal, CAPSULES, _finder(principal, capsule_id), change="recovered",
+        services, principal, CAPSULES, finder(principal, capsule_id), change="recovered",
         away_since=lambda capsule: capsule.cold_at if capsule.deleted_at is None else None,
-        edit=_brought_back(services.clock()),
+        edit=brought_back(services.clock()),
     )  # fmt: skip
-
-
-async def history(services: Services, principal: Principal, capsule_id: str) -> list[Version]:
-    """Every version, the latest first; also of what is in the trash."""
-    _, versions = await shelf.history(services, principal, _finder(principal, capsule_id))
-    return versions
 
 
 async def make_title(services: Services, principal: Principal, content_md: str) -> str:
@@ -288,7 +287,7 @@ async def _make_room(
     raise quota_exceeded(services.settings, room, more)
 
 
-def _finder(principal: Principal, capsule_id: str) -> Finder[Capsule]:
+def finder(principal: Principal, capsule_id: str) -> Finder[Capsule]:
     async def find(conn: Connection) -> Sequence[Capsule]:
         await look_into_vault(conn, principal)
         capsule = await memories.get(conn, store.SHAPE, capsule_id)
@@ -299,7 +298,7 @@ def _finder(principal: Principal, capsule_id: str) -> Finder[Capsule]:
     return find
 
 
-def _brought_back(now: datetime) -> shelf.Edit[Capsule]:
+def brought_back(now: datetime) -> shelf.Edit[Capsule]:
     return lambda capsule: replace(capsule, deleted_at=None, cold_at=None, superseded_by=None, accessed_at=now)
 
 
@@ -320,7 +319,7 @@ def _distinct(tags: Sequence[str]) -> list[str]:
 
 CAPSULES = Kind(
     shape=store.SHAPE, noun="capsule", prefix="cap", missing="There is no such capsule.", text_field="content_md",
-    largest=LARGEST_CONTENT, verbs={"deleted": "deleted", "restored": "restored"},
+    largest=LARGEST_CONTENT, verbs={"deleted": "deleted", "restored": "restored", "unmerged": "unmerge"},
     indexed=lambda capsule: [found_by(capsule.title, capsule.content)], content_hash=_content_hash,
     size=lambda capsule: size_of(capsule.title, capsule.content), make_room=_make_room, included=OVERHEAD,
 )  # fmt: skip

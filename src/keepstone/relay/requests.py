@@ -146,24 +146,26 @@ async def list_models(services: Services, upstream: Upstream) -> Relayed:
     if body is None:
         return listed
     models = [
-        model
+        {**model, "default": True} if model.get("id") == upstream.model else model
         for model in objects_in(body.get("data"))
         if may_name(services, as_text(model.get("id")) or "", upstream.model)
     ]
     known = {as_text(model.get("id")) for model in models}
-    models += [described(name) for name in named_here(services) if name not in known]
+    models += [described(name, owner) for name, owner in named_here(services).items() if name not in known]
     return replace(listed, body=dumped({**body, "data": models}))
 
 
-def named_here(services: Services) -> list[str]:
-    """Models that clients may name whatever the upstream lists: of further providers, and for embeddings."""
-    further = [name for one in services.further for name in one.models if "*" not in name]
-    return list(dict.fromkeys([*further, *embeddings.models(services)]))
+def named_here(services: Services) -> dict[str, str]:
+    """Models that clients may name whatever the upstream lists, with who has them: further providers by their names,
+    and Keepstone for embeddings.
+    """
+    found = {name: one.name for one in reversed(services.further) for name in one.models if "*" not in name}
+    return found | {name: "keepstone" for name in embeddings.models(services) if name not in found}
 
 
-def described(model: str) -> Json:
+def described(model: str, owner: str) -> Json:
     """As OpenAI describes one."""
-    return {"id": model, "object": "model", "created": 0, "owned_by": "keepstone"}
+    return {"id": model, "object": "model", "created": 0, "owned_by": owner}
 
 
 async def speaker(services: Services, principal: Principal, user: Any) -> Principal:

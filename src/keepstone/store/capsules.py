@@ -1,12 +1,12 @@
 """What is asked of capsules alone: by tag, kind, project and date; their vault, tags and timeline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any, Literal, LiteralString
 
 from keepstone.model.capsule import Capsule
-from keepstone.model.page import Page, PageRequest
+from keepstone.model.page import Page, PageRequest, Position
 from keepstone.store import leftovers, memories
 from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_one, fetch_rows
 
@@ -19,16 +19,30 @@ SHAPE = memories.Shape(
               AND EXISTS (SELECT 1 FROM members i
                            WHERE i.account = %(account)s AND i.space = project.space AND i.user_id = s.owner)""",
 )  # fmt: skip
+CountedBy = Literal["month", "kind", "project", "tag"]
+_COUNTED = 5_000  # months, kinds, projects or tags
 _LIVE: LiteralString = f"""
     m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' {memories.LIVE}
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapsuleFilter:
-    """Which capsules: all conditions hold together. `outside` are projects whose capsules are not meant."""
+class Merged:
+    """One that went into another at that moment."""
 
-    tag: str | None = None
+    id: str
+    title: str
+    at: datetime
+    deleted_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapsuleFilter:
+    """Which capsules: all conditions hold together, and all tags are on each. `outside` are projects whose capsules are
+    not meant.
+    """
+
+    tags: tuple[str, ...] = ()
     kind: str | None = None
     project_id: str | None = None
     outside: tuple[str, ...] = ()
@@ -41,7 +55,7 @@ class CapsuleFilter:
 
 
 WANTED: LiteralString = """
-    AND (%(tag)s::text IS NULL OR m.tags @> ARRAY[%(tag)s::text])
+    AND (cardinality(%(tags)s::text[]) = 0 OR m.tags @> %(tags)s::text[])
     AND (%(kind)s::text IS NULL OR m.type = %(kind)s)
     AND (%(project_id)s::text IS NULL OR m.project_id = %(project_id)s)
     AND (m.project_id IS NULL OR NOT m.project_id = ANY (%(outside)s::text[]))
@@ -51,7 +65,7 @@ WANTED: LiteralString = """
 
 
 def params_of(wanted: CapsuleFilter) -> dict[str, Any]:
-    return asdict(wanted) | {"outside": list(wanted.outside)}
+    return asdict(wanted) | {"tags": list(wanted.tags), "outside": list(wanted.outside)}
 
 
 _MEANT: LiteralString = f"AND m.space = %(space)s {memories.LIVE} {WANTED}"
@@ -64,6 +78,17 @@ async def page(
     where: LiteralString = f"{memories.LIVE} {WANTED} AND (%(ids)s::text[] IS NULL OR m.id = ANY(%(ids)s))"
     params = params_of(wanted) | {"ids": None if ids is None else list(ids)}
     return await memories.page(conn, SHAPE, [space], page, where=where, params=params)
+
+
+async def place_of(conn: Connection, space: int, wanted: CapsuleFilter, number: int) -> Position | None:
+    """Where the so-manyth of them stands, the newest first; None when there are fewer."""
+    # Of the index alone: what is skipped is not read.
+    query: LiteralString = f"""
+        SELECT m.created_at, m.id FROM memories m WHERE {_LIVE} {WANTED}
+         ORDER BY m.created_at DESC, m.id DESC OFFSET %(before)s LIMIT 1
+    """
+    found = await fetch_rows(conn, query, {**params_of(wanted), "space": space, "before": number - 1})
+    return found[0] if found else None
 
 
 async def passages_of(conn: Connection, space: int, wanted: CapsuleFilter, *, most: int) -> tuple[int, ...] | None:
@@ -79,7 +104,10 @@ async def which_pass(conn: Connection, space: int, wanted: CapsuleFilter, passag
 
 
 async def ids_of(conn: Connection, space: int, wanted: CapsuleFilter) -> list[str]:
-    query: LiteralString = f"SELECT m.id FROM memories m WHERE {_LIVE} {WANTED}"
+    """The newest first."""
+    query: LiteralString = f"""
+        SELECT m.id FROM memories m WHERE {_LIVE} {WANTED} ORDER BY m.created_at DESC, m.id DESC
+    """
     return await fetch_column(conn, query, {**params_of(wanted), "space": space})
 
 
@@ -117,6 +145,48 @@ async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
          GROUP BY tag ORDER BY count(*) DESC, tag
         """,
         {"space": space},
+    )
+
+
+_GROUPS: Mapping[CountedBy, LiteralString] = {
+    "month": "SELECT to_char(m.created_at AT TIME ZONE %(zone)s, 'YYYY-MM') AS value FROM memories m",
+    "kind": "SELECT m.type AS value FROM memories m",
+    "project": "SELECT coalesce(m.project_id, '') AS value FROM memories m",
+    "tag": "SELECT unnest(m.tags) AS value FROM memories m",
+}
+
+
+async def count_by(
+    conn: Connection, space: int, wanted: CapsuleFilter, by: CountedBy, *, zone: str
+) -> list[tuple[str, int]]:
+    """How many of them are of each month in this time zone, the latest first; or of each kind, in each project ('' is
+    none), under each tag, the most first.
+    """
+    order: LiteralString = "value DESC" if by == "month" else "count(*) DESC, value"
+    return await fetch_rows(
+        conn,
+        f"""
+        SELECT value, count(*) FROM ({_GROUPS[by]} WHERE {_LIVE} {WANTED}) AS grouped
+         GROUP BY value ORDER BY {order} LIMIT %(most)s
+        """,
+        {**params_of(wanted), "space": space, "zone": zone, "most": _COUNTED},
+    )
+
+
+async def merges(conn: Connection, space: int, capsule_id: str) -> list[Merged]:
+    """What was merged into it and is still in the trash for that, with the moment at which it was."""
+    return await fetch_all(
+        conn,
+        Merged,
+        """
+        SELECT m.id, m.title, v.changed_at AS at, m.deleted_at
+          FROM memories m
+          JOIN memory_versions v ON v.account = m.account AND v.memory_id = m.id AND v.version = m.version
+         WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' AND m.superseded_by = %(id)s
+           AND m.deleted_at IS NOT NULL AND v.change = 'merged'
+         ORDER BY m.created_at, m.id
+        """,
+        {"space": space, "id": capsule_id},
     )
 
 

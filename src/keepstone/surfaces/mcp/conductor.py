@@ -25,7 +25,6 @@ from keepstone.surfaces.mcp.arguments import ConductorArguments, read_arguments
 from keepstone.surfaces.mcp.tool import CAPSULE_FIELDS, NAMED_FIELDS
 
 READS = frozenset({"search_memory", "get_memory"})
-_LOOKED_THROUGH = 100  # when more than one tag is wanted: the search itself knows one
 _ADVICE = {
     "conflict": "With forget_memory you can remove one of two that are the same.",
     "quota_exceeded": "Tell the user. forget_memory makes room.",
@@ -107,12 +106,12 @@ async def _save(services: Services, principal: Principal, asked: ConductorArgume
 
 async def _search(services: Services, principal: Principal, asked: ConductorArguments) -> tuple[str, dict[str, Any]]:
     tags = asked.tags or []
-    wanted = CapsuleFilter(tag=tags[0] if tags else None, kind=asked.kind, project_id=asked.project_id)
-    page = PageRequest(limit=asked.limit if len(tags) < 2 else _LOOKED_THROUGH)
+    wanted = CapsuleFilter(tags=tuple(tags), kind=asked.kind, project_id=asked.project_id)
+    page = PageRequest(limit=asked.limit)
     results = await capsule_search.find(
         services, principal, asked.query or "", "hybrid", wanted, page, asked.min_relevance
     )
-    hits = [hit for hit in results.page.items if set(tags) <= set(hit.capsule.tags)][: asked.limit]
+    hits = results.page.items
     structured: dict[str, Any] = {"hits": [_hit(hit) for hit in hits]}
     if results.degraded:
         structured["degraded"] = results.degraded

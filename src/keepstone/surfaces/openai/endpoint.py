@@ -107,15 +107,15 @@ async def responses(request: Request, asked: Asked, services: Used, principal: C
 async def models(request: Request, services: Used, principal: Caller) -> Response:  # noqa: ARG001
     if services.upstream is not None:
         return await while_there(request, list_models(services, services.upstream))
-    return JSONResponse({"object": "list", "data": [described(name) for name in named_here(services)]})
+    return JSONResponse({"object": "list", "data": [described(*one) for one in named_here(services).items()]})
 
 
 @router.get("/models/{model:path}", summary="One of them", responses=_answers())
 async def model(request: Request, services: Used, principal: Caller, model: str) -> Response:  # noqa: ARG001
     # A path that climbs would reach what else the operator's key opens.
     upstream = services.upstream
-    if model in named_here(services):
-        return JSONResponse(described(model))
+    if owner := named_here(services).get(model):
+        return JSONResponse(described(model, owner))
     climbs = {"", ".", ".."} & set(model.split("/"))
     if upstream is not None and not climbs and may_name(services, model, upstream.model):
         path = f"/models/{quote(model, safe='/:@')}"

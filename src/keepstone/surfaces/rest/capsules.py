@@ -9,29 +9,31 @@ from pydantic import BaseModel, Field
 
 from keepstone.engine.curate import Segment
 from keepstone.engine.segments import SpokenMessage
-from keepstone.memory import capsule_archive, capsule_search, capsule_views, capsules
+from keepstone.memory import capsule_archive, capsule_merging, capsule_search, capsule_views, capsules
 from keepstone.memory.capsule_views import Digest, TimelineSpan, VaultUsage
-from keepstone.model.capsule import Capsule, FoundCapsule, NewCapsule, Similar
+from keepstone.model.capsule import FoundCapsule, NewCapsule
 from keepstone.model.page import Page
-from keepstone.store.capsules import CapsuleFilter
+from keepstone.store.capsules import Merged
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.routes import Routes
 from keepstone.surfaces.http.wire import Added, Existing, Paging, Shown, Time, Wire, fields_of, refuse, show_page
+from keepstone.surfaces.rest.capsule_wire import (
+    MOVED,
+    CapsuleOut,
+    Kind,
+    ProjectId,
+    SimilarOut,
+    Tags,
+    Title,
+    VersionNumber,
+    Wanted,
+    WantedProject,
+)
 
 router = Router(prefix="/v1/memory", tags=["capsules"])
 
-Tag = Annotated[str, Field(min_length=1, max_length=100)]
-Tags = Annotated[list[Tag], Field(max_length=50)]
-Kind = Annotated[str, Field(min_length=1, max_length=50)]
-Title = Annotated[str, Field(min_length=1, max_length=500)]
-ProjectId = Annotated[str, Field(pattern=r"^proj_[a-z0-9]{24}$")]
-WantedProject = Annotated[
-    str | None,
-    Query(pattern=r"^(proj_[a-z0-9]{24}|none)$", description="Only what is in this project; `none`: in no project."),
-]
 Text = Annotated[str, Field(min_length=1)]
-VersionNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Asked = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
@@ -59,40 +61,8 @@ class CapsuleChange(Wire):
     metadata: dict[str, Any] | None = None
 
 
-class SourceOut(BaseModel):
-    chat_id: str | None
-    message_id: str | None
-
-
-_MOVED = "Capsules that were moved to the cold tier to make room for this."
-
-
-class ProjectNamed(BaseModel):
-    id: str
-    name: str
-
-
-class CapsuleOut(
-    fields_of(
-        Capsule,
-        "id title content_md kind tags project_id project source metadata size_bytes version created_at updated_at "
-        "accessed_at deleted_at",
-    )
-):
-    project_id: str | None = Field(validation_alias="in_project")
-    project: ProjectNamed | None = Field(description="The project that it is in; none while that is in the trash.")
-    source: SourceOut | None
-    size_bytes: int = Field(description="What it counts for: title, text and 8 KiB.")
-    deleted_at: Time | None = Field(description="In the trash since.")
-    moved_to_cold: list[str] = Field(default_factory=list[str], description=_MOVED, exclude_if=lambda moved: not moved)
-
-
-class SimilarOut(fields_of(Similar, "id title similarity")):
-    pass
-
-
 class CreatedOut(CapsuleOut):
-    moved_to_cold: list[str] = Field(default_factory=list[str], description=_MOVED)
+    moved_to_cold: list[str] = Field(default_factory=list[str], description=MOVED)
     similar: list[SimilarOut] = Field(description="Kept in the last week and nearly the same: merge them?")
     existing: Existing = False
     added: Added = None
@@ -110,6 +80,10 @@ class CapsulePage(Shown):
     degraded: str | None = Field(default=None, description="`literal`: nothing could be found by meaning just now.")
 
 
+class MergedOut(fields_of(Merged, "id title")):
+    pass
+
+
 class VersionOut(Shown):
     version: int
     change: str
@@ -121,6 +95,9 @@ class VersionOut(Shown):
     metadata: dict[str, Any]
     changed_by: str | None
     changed_at: Time
+    merged: list[MergedOut] = Field(
+        default_factory=list[MergedOut], description="What this version took in: `unmerge` takes it out again."
+    )
 
 
 class DeleteAllIn(Wire):
@@ -199,6 +176,7 @@ class ConstellationOut(Shown):
     made_at: Time | None = Field(description="null: it is still being made.")
     points: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
+    newer: int = Field(default=0, description="Capsules that are not on it yet.")
 
 
 class RelatedList(BaseModel):
@@ -299,20 +277,15 @@ async def list_capsules(
     services: Used,
     principal: Caller,
     page: Paging,
+    wanted: Wanted,
     q: Annotated[str | None, Query(max_length=2_000, description="Search for this.")] = None,
     mode: Annotated[capsule_search.Mode, Query(description="By words, by meaning, or both.")] = "literal",
-    tag: Annotated[str | None, Query(max_length=100)] = None,
-    kind: Annotated[str | None, Query(max_length=50)] = None,
-    project_id: WantedProject = None,
-    since: Annotated[Time | None, Query(alias="from", description="Made at this time or later.")] = None,
-    until: Annotated[Time | None, Query(alias="to", description="Made before this time.")] = None,
+    skip: Annotated[int, Query(ge=0, le=10_000_000, description="Leave out so many, without `q` or a cursor.")] = 0,
     min_relevance: Annotated[float | None, Query(ge=0, le=1, description=_LEAST)] = None,
 ) -> CapsulePage:
-    for name, value in (("q", q), ("tag", tag), ("kind", kind)):
-        refuse(name, value)
-    wanted = CapsuleFilter(tag=tag, kind=kind, project_id=project_id, since=since, until=until)
+    refuse("q", q)
     if q is None or not q.strip():
-        return _page(await capsules.list_capsules(services, principal, wanted, page))
+        return _page(await capsules.list_capsules(services, principal, wanted, page, skip=skip))
     results = await capsule_search.find(services, principal, q, mode, wanted, page, min_relevance)
     return _page(results.page, _hit, degraded=results.degraded)
 
@@ -330,8 +303,13 @@ async def timeline(services: Used, principal: Caller, bucket: capsule_views.Buck
 
 
 @router.get("/capsules/constellation", summary="The map, from 30 capsules on", response_model=ConstellationOut)
-async def constellation(services: Used, principal: Caller, request: Request) -> Response:
-    body, version = await capsule_views.constellation(services, principal, _map_bytes)
+async def constellation(
+    services: Used,
+    principal: Caller,
+    request: Request,
+    anew: Annotated[bool, Query(description="Have it made anew; it is there a few seconds later.")] = False,
+) -> Response:
+    body, version = await capsule_views.constellation(services, principal, _map_bytes, anew=anew)
     headers = {"ETag": f'"{version}"'}
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
@@ -391,7 +369,7 @@ _capsules.one(
 _capsules.remove(_CAPSULE, capsules.delete, "delete_capsule", "Into the trash, for 30 days")
 _capsules.one("POST", f"{_CAPSULE}/restore", capsules.restore, "restore_capsule", "Out of the trash")
 _capsules.one("POST", f"{_CAPSULE}/recover", capsules.recover, "recover_capsule", "Out of the cold tier")
-_versions.all(f"{_CAPSULE}/history", capsules.history, "get_history", "Every version, the latest first")
+_versions.all(f"{_CAPSULE}/history", capsule_merging.history, "get_history", "Every version, the latest first")
 
 
 @router.get("/trash", summary="What was deleted in the last 30 days")
