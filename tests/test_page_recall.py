@@ -139,9 +139,11 @@ async def test_what_is_nearly_the_same_can_be_merged_and_what_does_not_fit_is_sa
         await visitor.go("/dashboard/recall")
         sheet = await write(visitor, text + " (second)", title="Ferry to the island")
         await sheet.get_by_role("button", name="Save capsule").click()
-        await expect(sheet.get_by_text("You kept something very similar")).to_be_visible()
+        await expect(sheet.get_by_text("Looks like one you have")).to_be_visible()
+        await expect(sheet.get_by_role("button", name="Save anyway")).to_be_visible()
+        assert len(visitor.api.get(CAPSULES).json()["items"]) == 1, "it is said before anything is saved"
         await visitor.accessible()
-        await sheet.get_by_role("button", name="Merge into this one").click()
+        await sheet.get_by_role("button", name="Add to “Ferry to the island”").click()
         await expect(page.get_by_text("Merged into “Ferry to the island”.")).to_be_visible()
         [kept] = visitor.api.get(CAPSULES).json()["items"]
         assert kept["id"] == old["id"]

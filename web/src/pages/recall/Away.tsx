@@ -132,7 +132,7 @@ export function Away({ cold }: { cold: boolean }) {
                 loading={found.isFetchingNextPage}
                 onClick={() => found.fetchNextPage()}
               >
-                {words('more')}
+                {words('showMore')}
               </Button>
             </Group>
           )}

@@ -1,17 +1,20 @@
-import { Box, Button, SegmentedControl } from '@mantine/core'
-import { IconPlus, IconSnowflake, IconTrash } from '@tabler/icons-react'
+import { Box, Button, Menu, SegmentedControl } from '@mantine/core'
+import { IconChevronDown, IconMessages, IconPlus, IconSnowflake, IconTrash } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
 import { Link } from 'react-router'
 import { useFormat } from '@/app/session'
+import { CuratorDialog } from '@/parts/capsules/Curator'
 import { usageQuery } from '@/parts/capsules/queries'
 import { type CapsuleDraft, SaveSheet } from '@/parts/capsules/SaveSheet'
 import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
-import { Waiting } from '@/parts/Waiting'
+import { Skeletons } from '@/parts/Skeletons'
 import { Away } from './Away'
 import { List } from './list/List'
+import { ChoosingProvider } from './list/select/choosing'
 import { Newcomer } from './Newcomer'
+import { OrderProvider } from './order'
 import { usePlace, type View } from './place'
 import classes from './Recall.module.css'
 import { Room } from './Room'
@@ -25,19 +28,33 @@ const ICON = { size: 16, stroke: 1.6, 'aria-hidden': true } as const
 
 /** What one has kept: the list, the timeline, the map, the trash. */
 export default function Recall() {
+  return (
+    <OrderProvider>
+      <ChoosingProvider>
+        <RecallPage />
+      </ChoosingProvider>
+    </OrderProvider>
+  )
+}
+
+function RecallPage() {
   const words = useRecallWords()
   const format = useFormat()
   const place = usePlace()
   const usage = useQuery(usageQuery)
   const [draft, setDraft] = useState<CapsuleDraft | null>(null)
-  const add = () => setDraft({ content_md: '', project_id: place.filters.project || undefined })
+  const [curating, setCurating] = useState(false)
+  const { project } = place.filters
+  const add = () =>
+    setDraft({ content_md: '', project_id: project.startsWith('proj_') ? project : undefined })
   const { count = 0, bytes_used = 0, quota_bytes = null, in_trash = 0, in_cold = 0 } = usage.data ?? {}
   const numbers = { count, number: format.number(count), used: format.bytes(bytes_used) }
   const away = place.view === 'trash' || place.view === 'cold'
+  // The list does not wait to be told how much there is.
+  const newcomer = usage.data !== undefined && count === 0
   return (
     <Page
       title={words('title')}
-      width={place.view === 'constellation' ? 1500 : undefined}
       about={
         count === 0
           ? undefined
@@ -48,77 +65,96 @@ export default function Recall() {
       actions={
         <>
           {usage.data && <Room used={bytes_used} quota={quota_bytes} />}
-          <Button leftSection={<IconPlus {...ICON} />} onClick={add}>
-            {words('add')}
-          </Button>
+          <Button.Group>
+            <Button leftSection={<IconPlus {...ICON} />} onClick={add}>
+              {words('add')}
+            </Button>
+            <Menu position="bottom-end" width={260}>
+              <Menu.Target>
+                <Button className={classes.ways} aria-label={words('otherWays')}>
+                  <IconChevronDown {...ICON} />
+                </Button>
+              </Menu.Target>
+              <Menu.Dropdown>
+                <Menu.Item leftSection={<IconMessages {...ICON} />} onClick={() => setCurating(true)}>
+                  {words('fromChat')}
+                </Menu.Item>
+              </Menu.Dropdown>
+            </Menu>
+          </Button.Group>
         </>
       }
+      aside={<Sheet />}
     >
-      {usage.isPending && <Waiting />}
-      {usage.error && <Failed error={usage.error} retry={usage.refetch} />}
-      {usage.data && (
-        <>
-          {!away && (count > 0 || in_trash > 0 || in_cold > 0) && (
-            <Box className={classes.bar}>
-              {count > 0 ? (
-                <SegmentedControl
-                  aria-label={words('view')}
-                  value={place.view}
-                  onChange={(view) => place.set({ view: view === 'list' ? null : view })}
-                  data={(['list', 'timeline', 'constellation'] satisfies View[]).map((view) => ({
-                    value: view,
-                    label: words(view),
-                  }))}
-                />
-              ) : (
-                <span />
-              )}
-              <div className={classes.away}>
-                {in_cold > 0 && (
-                  <Button
-                    component={Link}
-                    to={place.with({ view: 'cold' })}
-                    variant="subtle"
-                    color="gray"
-                    size="compact-sm"
-                    leftSection={<IconSnowflake {...ICON} />}
-                  >
-                    <span className={classes.word}>{words('cold')}</span> {format.number(in_cold)}
-                  </Button>
-                )}
-                {in_trash > 0 && (
-                  <Button
-                    component={Link}
-                    to={place.with({ view: 'trash' })}
-                    variant="subtle"
-                    color="gray"
-                    size="compact-sm"
-                    leftSection={<IconTrash {...ICON} />}
-                  >
-                    <span className={classes.word}>{words('trash')}</span> {format.number(in_trash)}
-                  </Button>
-                )}
-              </div>
-            </Box>
+      {!away && (!newcomer || in_trash > 0 || in_cold > 0) && (
+        <Box className={classes.bar}>
+          {!newcomer ? (
+            <SegmentedControl
+              aria-label={words('view')}
+              value={place.view}
+              onChange={(view) => place.set({ view: view === 'list' ? null : view })}
+              data={(['list', 'timeline', 'constellation'] satisfies View[]).map((view) => ({
+                value: view,
+                label: words(view),
+              }))}
+            />
+          ) : (
+            <span />
           )}
-          <Suspense fallback={<Waiting />}>
-            {away ? (
-              <Away key={place.view} cold={place.view === 'cold'} />
-            ) : count === 0 ? (
-              <Newcomer onNew={add} />
-            ) : place.view === 'constellation' ? (
-              <Constellation count={count} />
-            ) : (
-              <>
-                {place.view === 'timeline' && <Timeline />}
-                <List />
-              </>
+          <div className={classes.away}>
+            {in_cold > 0 && (
+              <Button
+                component={Link}
+                to={place.with({ view: 'cold' })}
+                variant="subtle"
+                color="gray"
+                size="compact-sm"
+                leftSection={<IconSnowflake {...ICON} />}
+              >
+                <span className={classes.word}>{words('cold')}</span> {format.number(in_cold)}
+              </Button>
             )}
+            {in_trash > 0 && (
+              <Button
+                component={Link}
+                to={place.with({ view: 'trash' })}
+                variant="subtle"
+                color="gray"
+                size="compact-sm"
+                leftSection={<IconTrash {...ICON} />}
+              >
+                <span className={classes.word}>{words('trash')}</span> {format.number(in_trash)}
+              </Button>
+            )}
+          </div>
+        </Box>
+      )}
+      {away ? (
+        <Away key={place.view} cold={place.view === 'cold'} />
+      ) : newcomer ? (
+        <Newcomer onNew={add} />
+      ) : place.view === 'constellation' ? (
+        usage.data ? (
+          <Suspense fallback={<Skeletons lines={1} height={480} />}>
+            <Constellation count={count} />
           </Suspense>
+        ) : usage.error ? (
+          <Failed error={usage.error} retry={usage.refetch} />
+        ) : (
+          <Skeletons lines={1} height={480} />
+        )
+      ) : (
+        <>
+          {place.view === 'timeline' && (
+            <Suspense fallback={<div className={classes.timeline} />}>
+              <Timeline />
+            </Suspense>
+          )}
+          <List />
         </>
       )}
-      <Sheet />
       <SaveSheet draft={draft} onClose={() => setDraft(null)} />
+      <CuratorDialog opened={curating} onClose={() => setCurating(false)} />
     </Page>
   )
 }

@@ -4,9 +4,16 @@ import type { ReactNode } from 'react'
 import { useCapsuleWords } from './capsules.words'
 import { KindIcon } from './KindIcon'
 import { useKinds } from './kinds'
-import { tagsQuery } from './queries'
+import { ProjectField } from './ProjectField'
+import { kindsQuery, tagsQuery } from './queries'
 
-export type Written = { title: string; content_md: string; kind: string; tags: string[] }
+export type Written = {
+  title: string
+  content_md: string
+  kind: string
+  tags: string[]
+  project_id: string | null
+}
 
 /** What a capsule is written in, new or not. */
 export function Fields({
@@ -15,6 +22,7 @@ export function Fields({
   naming = false,
   titleAside,
   known = false,
+  suggested,
 }: {
   value: Written
   onChange: (value: Written) => void
@@ -22,10 +30,13 @@ export function Fields({
   titleAside?: ReactNode
   /** Of what is there already: it keeps a title. */
   known?: boolean
+  /** Below the tags. */
+  suggested?: ReactNode
 }) {
   const words = useCapsuleWords()
   const kinds = useKinds()
   const tags = useQuery(tagsQuery).data?.items ?? []
+  const own = useQuery(kindsQuery).data?.items ?? []
   return (
     <>
       <TextInput
@@ -69,13 +80,15 @@ export function Fields({
           label={words('kind')}
           value={kinds.label(value.kind)}
           onChange={(typed) => onChange({ ...value, kind: kinds.kind(typed) })}
-          data={kinds.labels}
+          data={kinds.offered(own.map((one) => one.value))}
           filter={({ options }) => options}
           leftSection={<KindIcon kind={value.kind} />}
           maxLength={50}
           flex="1 1 140px"
         />
       </Group>
+      {suggested}
+      <ProjectField value={value.project_id} onChange={(project_id) => onChange({ ...value, project_id })} />
     </>
   )
 }

@@ -13,7 +13,8 @@ export function useKinds() {
   return {
     known: KNOWN as readonly string[],
     label,
-    labels: KNOWN.map(label),
+    /** What to choose from: ours, and those that somebody has made up already. */
+    offered: (own: readonly string[]) => [...new Set([...KNOWN, ...own])].map(label),
     kind: (typed: string) => KNOWN.find((kind) => label(kind) === typed.trim()) ?? typed.trim(),
   }
 }

@@ -10,46 +10,41 @@ export const usageQuery = queryOptions({
   queryFn: () => ok(api.GET('/v1/memory/usage')),
 })
 
+/** The kinds that there are, with their numbers. */
+export const kindsQuery = queryOptions({
+  queryKey: [...CAPSULES, 'kinds'],
+  queryFn: () => ok(api.GET('/v1/memory/capsules/counts', { params: { query: { by: 'kind' } } })),
+})
+
 export const tagsQuery = queryOptions({
   queryKey: [...CAPSULES, 'tags'],
   queryFn: () => ok(api.GET('/v1/memory/capsules/tags')),
 })
 
-type Lists = InfiniteData<Schema<'CapsulePage'>>
+type Page = Schema<'HitOut'>[] | InfiniteData<Schema<'CapsulePage'>> | undefined
 
-/** After something was added: lists begin anew at their first page, for to ask again for hundreds would take long. */
+/** After something was added, changed or put away. How many there are is asked first: by that the pages are found. */
 export async function refresh(client: QueryClient): Promise<void> {
-  client.setQueriesData<Lists>({ queryKey: LISTS }, (list) =>
-    list ? { pages: list.pages.slice(0, 1), pageParams: list.pageParams.slice(0, 1) } : list,
-  )
-  await client.invalidateQueries({ queryKey: CAPSULES })
+  const isCount = (key: readonly unknown[]) => key[1] === 'list' && key[2] === 'months'
+  await client.invalidateQueries({ queryKey: CAPSULES, predicate: ({ queryKey }) => isCount(queryKey) })
+  await client.invalidateQueries({ queryKey: CAPSULES, predicate: ({ queryKey }) => !isCount(queryKey) })
 }
 
-/** After one was changed (or is gone: null): it is so in every list at once, wherever one has scrolled to. */
-export function replace(client: QueryClient, id: string, capsule: Schema<'CapsuleOut'> | null): void {
-  client.setQueriesData<Lists>({ queryKey: LISTS }, (list) =>
-    list
-      ? {
-          ...list,
-          pages: list.pages.map((page) => ({
-            ...page,
-            items: page.items.flatMap((one) =>
-              one.id !== id ? [one] : capsule ? [{ ...one, ...capsule, snippet: null }] : [],
-            ),
-          })),
-        }
-      : list,
-  )
-  const isList = (key: readonly unknown[]) => key[1] === 'list'
-  const isGone = (key: readonly unknown[]) => capsule === null && key.includes(id)
-  void client.invalidateQueries({
-    queryKey: CAPSULES,
-    predicate: ({ queryKey: key }) => !isList(key) && !isGone(key),
+/** After one was changed: it is so in every list at once. When it is gone (null), what is asked of it is not asked again. */
+export async function replace(
+  client: QueryClient,
+  id: string,
+  capsule: Schema<'CapsuleOut'> | null,
+): Promise<void> {
+  const renewed = (items: Schema<'HitOut'>[]) =>
+    items.map((one) => (one.id === id && capsule ? { ...one, ...capsule, snippet: null } : one))
+  client.setQueriesData<Page>({ queryKey: LISTS }, (list) => {
+    if (!list || !capsule) return list
+    if (Array.isArray(list)) return renewed(list)
+    if (!('pages' in list)) return list
+    return { ...list, pages: list.pages.map((page) => ({ ...page, items: renewed(page.items) })) }
   })
-  // What is gone may still be open for a moment: it is stale, and not asked for before it is opened again.
-  void client.invalidateQueries({
-    queryKey: CAPSULES,
-    predicate: ({ queryKey: key }) => isGone(key),
-    refetchType: 'none',
-  })
+  if (capsule === null)
+    client.removeQueries({ queryKey: CAPSULES, predicate: ({ queryKey }) => queryKey.includes(id) })
+  await refresh(client)
 }

@@ -2,7 +2,7 @@ import { Button, CloseButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useFormat } from '@/app/session'
 import { useKinds } from '@/parts/capsules/kinds'
-import { type Filters, NO_FILTERS, usePlace } from '../place'
+import { type Filters, NO_FILTERS, usePlace, writeTags } from '../place'
 import { projectsQuery } from '../projects'
 import { useRecallWords } from '../recall.words'
 import classes from './Chosen.module.css'
@@ -12,7 +12,7 @@ export function Chosen() {
   const words = useRecallWords()
   const format = useFormat()
   const kinds = useKinds()
-  const { filters, set } = usePlace()
+  const { filters, tags, set } = usePlace()
   const projects = useQuery({ ...projectsQuery, enabled: filters.project !== '' }).data?.items ?? []
   // Noon: the same date in (nearly) every time zone.
   const day = (date: string) => format.day(`${date}T12:00:00Z`)
@@ -24,11 +24,17 @@ export function Chosen() {
         ? words('since', { from: day(from) })
         : to && words('until', { to: day(to) })
   const on: { label: string; without: Partial<Filters> }[] = [
-    { label: filters.tag && `#${filters.tag}`, without: { tag: '' } },
+    ...tags.map((tag) => ({
+      label: `#${tag}`,
+      without: { tag: writeTags(tags.filter((one) => one !== tag)) },
+    })),
     { label: filters.kind && kinds.label(filters.kind), without: { kind: '' } },
     {
       label:
-        filters.project && (projects.find((one) => one.id === filters.project)?.name ?? words('project')),
+        filters.project &&
+        (filters.project === 'none'
+          ? words('inNone')
+          : (projects.find((one) => one.id === filters.project)?.name ?? words('project'))),
       without: { project: '' },
     },
     { label: period, without: { from: '', to: '' } },

@@ -1,115 +1,122 @@
 import { Alert, Button, Group, Text } from '@mantine/core'
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '@/api/client'
-import { useFormat, useMe } from '@/app/session'
-import { LISTS } from '@/parts/capsules/queries'
+import { useFormat } from '@/app/session'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
-import { addDays, startOfDay } from '../days'
+import { Skeletons } from '@/parts/Skeletons'
 import { NO_FILTERS, usePlace } from '../place'
 import { useRecallWords } from '../recall.words'
+import { useAsked } from './asked'
 import { Chosen } from './Chosen'
-import { Rows } from './Rows'
+import { Found } from './Found'
+import { useFound } from './found'
+import classes from './List.module.css'
 import { SearchBar } from './SearchBar'
+import { ChosenBar } from './select/Bar'
+import { useChoosing } from './select/choosing'
+import { Whole } from './Whole'
+import { monthsQuery } from './whole'
 
 /** Search, filters, and what they find. */
 export function List() {
   const words = useRecallWords()
   const format = useFormat()
-  const zone = useMe()?.user?.timezone ?? 'UTC'
   const place = usePlace()
-  const { filters, q, mode } = place
-  const [loose, setLoose] = useState('') // the question of which also less relevant results are wanted
-  const query = {
-    q: q || undefined,
-    mode: q ? mode : undefined,
-    tag: filters.tag || undefined,
-    kind: filters.kind || undefined,
-    project_id: filters.project || undefined,
-    from: filters.from ? startOfDay(filters.from, zone) : undefined,
-    to: filters.to ? startOfDay(addDays(filters.to, 1), zone) : undefined,
-    limit: 50,
-    min_relevance: q && mode !== 'literal' && loose === q ? 0 : undefined,
+  const { q, mode } = place
+  const { asked, zone, filtered } = useAsked()
+  const { choose } = useChoosing()
+  const found = useFound(asked)
+  const months = useQuery(monthsQuery(asked))
+  const [listed, setListed] = useState(q === '') // the whole list was the last that was shown
+  const searched = q !== '' && found.data !== undefined && !(listed && found.isPlaceholderData)
+  if (listed !== !searched && (q === '' || searched)) setListed(!searched)
+
+  const total = months.data?.items.reduce((sum, one) => sum + one.count, 0) ?? 0
+  const count = q ? found.items.length : total
+  const said = q
+    ? searched && !found.isPlaceholderData && count > 0
+      ? found.hasNextPage
+        ? words('foundFirst', { number: format.number(count) })
+        : words('found', { count, number: format.number(count) })
+      : ''
+    : filtered && months.data && total > 0
+      ? words('found', { count: total, number: format.number(total) })
+      : ''
+  const chooseAll = async () => {
+    if (q) choose(found.items.map((hit) => hit.id))
+    else choose((await ok(api.GET('/v1/memory/capsules/ids', { params: { query: asked } }))).ids)
   }
-  const found = useInfiniteQuery({
-    queryKey: [...LISTS, query],
-    queryFn: ({ pageParam, signal }) =>
-      ok(api.GET('/v1/memory/capsules', { params: { query: { ...query, cursor: pageParam } }, signal })),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (last) => last.next_cursor ?? undefined,
-    placeholderData: keepPreviousData,
-  })
-  const items = found.data?.pages.flatMap((page) => page.items) ?? []
-  const degraded = Boolean(q) && found.data?.pages[0]?.degraded === 'literal'
-  const ranked = q !== '' && mode !== 'literal' && !degraded
-  const filtered = Object.values(filters).some(Boolean)
-  const lessRelevant = ranked && loose !== q && found.data && items.length < query.limit && (
-    <Button variant="subtle" mt={items.length > 0 ? 'md' : 0} onClick={() => setLoose(q)}>
+  const less = searched && found.ranked && !found.loose && found.few && (
+    <Button variant="subtle" mt={count > 0 ? 'md' : 0} onClick={found.loosen}>
       {words('lessRelevant')}
     </Button>
   )
-  const number = format.number(items.length)
+  const nothing = (
+    <Empty
+      title={q ? words('nothingFor', { q: q.slice(0, 80) }) : words('nothing')}
+      action={
+        <Group gap="xs" justify="center">
+          {less}
+          {q && mode !== 'hybrid' && (
+            <Button variant="light" onClick={() => place.set({ mode: null })}>
+              {words(mode === 'literal' ? 'tryMeaning' : 'tryWords')}
+            </Button>
+          )}
+          {filtered && (
+            <Button variant="default" onClick={() => place.set({ ...NO_FILTERS })}>
+              {words('clearFilters')}
+            </Button>
+          )}
+          {q && (
+            <Button variant="default" onClick={() => place.set({ q: null, mode: null })}>
+              {words('searchClear')}
+            </Button>
+          )}
+        </Group>
+      }
+    >
+      {words(!q ? 'nothingFilter' : mode === 'literal' ? 'nothingWords' : 'nothingMeaning')}
+    </Empty>
+  )
   return (
     <>
       <SearchBar />
       <Chosen />
-      <Text size="sm" c="dimmed" role="status" mb={q || filtered ? 'xs' : 0}>
-        {(q || filtered) && found.data && !found.isPlaceholderData && items.length > 0
-          ? ranked && items.length >= query.limit
-            ? words('closest', { number })
-            : found.hasNextPage
-              ? words('foundMore', { number })
-              : words('found', { count: items.length, number })
-          : ''}
+      <Text size="sm" c="dimmed" role="status" className={classes.said} data-on={q || filtered || undefined}>
+        {said}
       </Text>
-      {degraded && (
+      {searched && found.degraded && (
         <Alert mb="md" p="sm">
           {words('degraded')}
         </Alert>
       )}
-      {(found.isPending || (found.isPlaceholderData && items.length === 0)) && <Waiting />}
-      {found.error && !found.data && <Failed error={found.error} retry={found.refetch} />}
-      {found.data && !found.isPlaceholderData && items.length === 0 && (
-        <Empty
-          title={words('nothing')}
-          action={
-            <Group gap="xs" justify="center">
-              {lessRelevant}
-              {q && mode !== 'hybrid' && (
-                <Button variant="light" onClick={() => place.set({ mode: null })}>
-                  {words(mode === 'literal' ? 'tryMeaning' : 'tryWords')}
-                </Button>
-              )}
-              {filtered && (
-                <Button variant="default" onClick={() => place.set({ ...NO_FILTERS })}>
-                  {words('clearFilters')}
-                </Button>
-              )}
-              {q && (
-                <Button variant="default" onClick={() => place.set({ q: null, mode: null })}>
-                  {words('searchClear')}
-                </Button>
-              )}
-            </Group>
-          }
-        >
-          {words(!q ? 'nothingFilter' : mode === 'literal' ? 'nothingWords' : 'nothingMeaning')}
-        </Empty>
+      {q && found.error && !found.data ? (
+        <Failed error={found.error} retry={found.refetch} />
+      ) : searched ? (
+        found.items.length > 0 ? (
+          <Found
+            items={found.items}
+            ranked={found.ranked}
+            old={found.isPlaceholderData}
+            more={found.hasNextPage}
+            loading={found.isFetchingNextPage}
+            failed={found.isFetchNextPageError ? found.error : null}
+            onMore={() => void found.fetchNextPage()}
+          />
+        ) : found.isPlaceholderData ? (
+          <Skeletons lines={6} height={96} />
+        ) : (
+          nothing
+        )
+      ) : q && !listed ? (
+        <Skeletons lines={6} height={96} />
+      ) : (
+        <Whole asked={asked} zone={zone} old={q !== ''} empty={nothing} />
       )}
-      {items.length > 0 && (
-        <Rows
-          items={items}
-          ranked={ranked}
-          old={found.isPlaceholderData}
-          more={found.hasNextPage}
-          loading={found.isFetchingNextPage}
-          failed={found.isFetchNextPageError ? found.error : null}
-          onMore={() => void found.fetchNextPage()}
-        />
-      )}
-      {items.length > 0 && lessRelevant}
+      {count > 0 && less}
+      <ChosenBar count={count} onAll={chooseAll} />
     </>
   )
 }

@@ -14,8 +14,8 @@ import { useRecallWords } from '../recall.words'
 export function Editing({ capsule, onDone }: { capsule: Schema<'CapsuleOut'>; onDone: () => void }) {
   const words = useRecallWords()
   const client = useQueryClient()
-  const { title, content_md, kind, tags } = capsule
-  const [was] = useState<Written>({ title, content_md, kind, tags })
+  const { title, content_md, kind, tags, project_id } = capsule
+  const [was] = useState<Written>({ title, content_md, kind, tags, project_id })
   const [written, setWritten] = useState(was)
   const [asking, setAsking] = useState(false)
   const changed = JSON.stringify(written) !== JSON.stringify(was)
@@ -29,8 +29,8 @@ export function Editing({ capsule, onDone }: { capsule: Schema<'CapsuleOut'>; on
       ),
     onSuccess: (after) => {
       client.setQueryData([...CAPSULES, 'one', capsule.id], after)
-      replace(client, capsule.id, after)
-      notifications.show({ message: words('saved'), closeButtonProps: { 'aria-label': words('close') } })
+      void replace(client, capsule.id, after)
+      notifications.show({ message: words('saved') })
       onDone()
     },
     meta: { quiet: true },

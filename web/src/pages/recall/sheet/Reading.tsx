@@ -7,7 +7,6 @@ import {
   IconPencil,
   IconTrash,
 } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'react-router'
 import type { Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
@@ -15,7 +14,6 @@ import { KindIcon } from '@/parts/capsules/KindIcon'
 import { useKinds } from '@/parts/capsules/kinds'
 import { Markdown } from '@/parts/Markdown'
 import { usePlace } from '../place'
-import { projectsQuery } from '../projects'
 import { useRecallWords } from '../recall.words'
 import { useDelete } from './deleting'
 import classes from './Reading.module.css'
@@ -36,8 +34,6 @@ export function Reading({
   const format = useFormat()
   const kinds = useKinds()
   const place = usePlace()
-  const projects = useQuery({ ...projectsQuery, enabled: capsule.project_id !== null }).data?.items ?? []
-  const project = projects.find((one) => one.id === capsule.project_id)
   const remove = useDelete(onGone)
   const chat = capsule.source?.chat_id
   return (
@@ -47,7 +43,7 @@ export function Reading({
         <Text size="sm">
           {[
             kinds.label(capsule.kind),
-            project?.name,
+            capsule.project?.name,
             words('keptOn', { when: format.minute(capsule.created_at) }),
             capsule.version > 1 && words('changedOn', { when: format.minute(capsule.updated_at) }),
             format.bytes(capsule.size_bytes),

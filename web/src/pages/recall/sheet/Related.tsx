@@ -1,13 +1,13 @@
 import { ActionIcon, Anchor, Button, Divider, Group, Modal, Text, Title, Tooltip } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { IconArrowMerge } from '@tabler/icons-react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'react-router'
 import { api, ok, type Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
-import { CAPSULES, replace } from '@/parts/capsules/queries'
+import { CAPSULES } from '@/parts/capsules/queries'
 import { plain } from '../list/excerpt'
+import { useMerging } from '../list/select/merging'
 import { usePlace } from '../place'
 import { useRecallWords } from '../recall.words'
 import classes from './Related.module.css'
@@ -20,24 +20,13 @@ export function Related({ capsule }: { capsule: Schema<'CapsuleOut'> }) {
   const words = useRecallWords()
   const format = useFormat()
   const place = usePlace()
-  const client = useQueryClient()
   const [other, setOther] = useState<Schema<'HitOut'> | null>(null)
   const text = `${capsule.title}\n${plain(capsule.content_md)}`.slice(0, READ)
   const found = useQuery({
     queryKey: [...CAPSULES, 'related', text],
     queryFn: () => ok(api.GET('/v1/memory/capsules/related', { params: { query: { text } } })),
   })
-  const merging = useMutation({
-    mutationFn: (id: string) =>
-      ok(api.POST('/v1/memory/capsules/merge', { body: { ids: [id], into: capsule.id } })),
-    onSuccess: (after, id) => {
-      client.setQueryData([...CAPSULES, 'one', capsule.id], after)
-      replace(client, id, null)
-      replace(client, capsule.id, after)
-      setOther(null)
-      notifications.show({ message: words('mergedIn'), closeButtonProps: { 'aria-label': words('close') } })
-    },
-  })
+  const merging = useMerging(() => setOther(null))
   // The capsule itself is one of the five that come.
   const others = (found.data?.items ?? []).filter((one) => one.id !== capsule.id).slice(0, SHOWN)
   if (others.length === 0) return null
@@ -87,7 +76,7 @@ export function Related({ capsule }: { capsule: Schema<'CapsuleOut'> }) {
           </Button>
           <Button
             loading={merging.isPending}
-            onClick={() => other && merging.mutate(other.id)}
+            onClick={() => other && merging.mutate({ ids: [other.id], into: capsule.id })}
             data-autofocus
           >
             {words('merge')}

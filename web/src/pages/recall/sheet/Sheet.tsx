@@ -1,19 +1,21 @@
-import { Button, Drawer, Tabs } from '@mantine/core'
+import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Link } from 'react-router'
 import { ApiError, api, ok } from '@/api/client'
+import { Aside } from '@/parts/Aside'
 import { CAPSULES } from '@/parts/capsules/queries'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
+import { Skeletons } from '@/parts/Skeletons'
 import { usePlace } from '../place'
 import { useRecallWords } from '../recall.words'
 import { Editing } from './Editing'
 import { History } from './History'
+import { Neighbours } from './Neighbours'
 import { Reading } from './Reading'
 
-/** One capsule, at the right: `?capsule=` opens it. */
+/** One capsule, beside the list: `?capsule=` opens it. */
 export function Sheet() {
   const words = useRecallWords()
   const place = usePlace()
@@ -25,6 +27,7 @@ export function Sheet() {
     setTab('read')
     setEditing(false)
   }
+  if (!place.capsule && editing) setEditing(false)
   const found = useQuery({
     queryKey: [...CAPSULES, 'one', shown],
     queryFn: ({ signal }) =>
@@ -34,20 +37,20 @@ export function Sheet() {
   const close = () => place.set({ capsule: null }, { replace: true })
   const capsule = found.data
   const gone = found.error instanceof ApiError && found.error.status === 404
+  // It was there and was deleted meanwhile, elsewhere: nothing is left to read.
+  const lost = gone && capsule !== undefined
+  const { set } = place
+  useEffect(() => {
+    if (lost) set({ capsule: null }, { replace: true })
+  }, [lost, set])
   return (
-    <Drawer
+    <Aside
       opened={place.capsule !== ''}
       onClose={close}
-      onExitTransitionEnd={() => setEditing(false)}
-      position="right"
-      size="min(680px, 100vw)"
       title={gone ? words('read') : (capsule?.title ?? words('read'))}
-      closeButtonProps={{ 'aria-label': words('close') }}
-      styles={{
-        title: { fontWeight: 600, fontSize: 'var(--mantine-font-size-lg)', overflowWrap: 'anywhere' },
-      }}
+      actions={!editing && <Neighbours />}
     >
-      {found.isPending && <Waiting />}
+      {found.isPending && <Skeletons lines={5} height={28} />}
       {gone && (
         <Empty
           title={words('gone')}
@@ -79,6 +82,6 @@ export function Sheet() {
             </Tabs.Panel>
           </Tabs>
         ))}
-    </Drawer>
+    </Aside>
   )
 }
