@@ -14,14 +14,17 @@ import { useAddress } from '@/parts/address'
 import { offerUndo } from '@/parts/offerUndo'
 import { AgentForm } from './AgentForm'
 import { People } from './People'
-import { useRefresh, useRefreshPlaces } from './place'
+import { type Place, useRefresh, useRefreshPlaces } from './place'
 import { RoomForm } from './RoomForm'
 import classes from './Rooms.module.css'
+import { RoomTrash } from './RoomTrash'
 import { useRoomsWords } from './rooms.words'
 import { Threads } from './Threads'
+import { useNames } from './useNames'
 
 /** Where one is, who is in it, and what can be done with it as a whole. */
 export function Head({
+  place,
   room,
   agent,
   agents,
@@ -29,6 +32,7 @@ export function Head({
   onBack,
   onPanel,
 }: {
+  place: Place
   room: Schema<'RoomOut'> | undefined
   agent: Schema<'AgentOut'> | undefined
   agents: Schema<'AgentOut'>[]
@@ -43,6 +47,8 @@ export function Head({
   const [peopled, people] = useDisclosure()
   const [naming, name] = useDisclosure()
   const [shaping, shape] = useDisclosure()
+  const [binned, trash] = useDisclosure()
+  const { person } = useNames()
   const leave = () => change({ room: null, dm: null, thread: null, panel: null })
   const restore = useMutation({
     mutationFn: (id: string) =>
@@ -112,6 +118,9 @@ export function Head({
           <IconLayoutSidebarRight size={17} aria-hidden />
         </ActionIcon>
       </Tooltip>
+      <ActionIcon variant="default" size={30} aria-label={words('openTrash')} onClick={trash.open}>
+        <IconTrash size={16} aria-hidden />
+      </ActionIcon>
       {room && (
         <Menu position="bottom-end">
           <Menu.Target>
@@ -129,6 +138,7 @@ export function Head({
           </Menu.Dropdown>
         </Menu>
       )}
+      <RoomTrash place={place} opened={binned} onClose={trash.close} nameOfUser={person} />
       {room && <People room={room} agents={agents} opened={peopled} onClose={people.close} />}
       {room && <RoomForm room={room} agents={agents} opened={naming} onClose={name.close} />}
       {agent && (

@@ -3,17 +3,19 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useFrameWords } from '@/app/frame.words'
 import { useFormat } from '@/app/session'
-import { Item } from './Item'
+import { baseOf } from './corrections'
 import { Items } from './Items'
-import { landmarksQuery, type Place, pin, reviveLandmark, useRefresh } from './place'
-import classes from './Rooms.module.css'
+import { Kept } from './Kept'
+import { landmarksQuery, type Place, pin, useRefresh } from './place'
 import { useRoomsWords } from './rooms.words'
+import { useNames } from './useNames'
 
 /** Decisions that stand in every prompt. */
 export function Landmarks({ place }: { place: Place }) {
   const words = useRoomsWords()
   const frame = useFrameWords()
   const format = useFormat()
+  const { person } = useNames()
   const refresh = useRefresh()
   const [past, setPast] = useState(false)
   const [text, setText] = useState('')
@@ -27,7 +29,6 @@ export function Landmarks({ place }: { place: Place }) {
       await refresh()
     },
   })
-  const revive = useMutation({ mutationFn: (id: string) => reviveLandmark(place, id), onSuccess: refresh })
   const submit = (event: FormEvent) => {
     event.preventDefault()
     keep.mutate()
@@ -67,40 +68,38 @@ export function Landmarks({ place }: { place: Place }) {
       />
       <Items found={found} count={items.length} empty={words('noLandmarks')} label={words('landmarks')}>
         {items.map((one) => (
-          <Item key={one.id} id={one.id} past={one.superseded_by !== null}>
-            <Text size="sm" className={classes.text}>
-              {one.text}
+          <Kept
+            key={one.id}
+            base={baseOf(place)}
+            kind="landmarks"
+            id={one.id}
+            text={one.text}
+            past={one.superseded_by !== null}
+            source={one.source_message_id}
+            onReplace={() => setReplaced(one.id)}
+          >
+            {one.superseded_at && (
+              <Badge size="xs" variant="outline" color="gray" tt="none">
+                {words('superseded')}
+              </Badge>
+            )}
+            {one.superseded_by && (
+              <Text size="xs" c="dimmed">
+                {words('supersededBy', {
+                  text: items.find((newer) => newer.id === one.superseded_by)?.text.slice(0, 80) ?? '…',
+                })}
+              </Text>
+            )}
+            <Text size="xs" c="dimmed">
+              {[
+                person(one.user_id),
+                format.minute(one.superseded_at ?? one.created_at),
+                words(one.source_type === 'user' ? 'pinned' : 'foundInMessage'),
+              ]
+                .filter(Boolean)
+                .join(' · ')}
             </Text>
-            <Group justify="space-between" mt={4} gap={6}>
-              <Group gap={6}>
-                {one.superseded_at && (
-                  <Badge size="xs" variant="outline" color="gray" tt="none">
-                    {words('superseded')}
-                  </Badge>
-                )}
-                {one.superseded_by && (
-                  <Text size="xs" c="dimmed">
-                    {words('supersededBy', {
-                      text: items.find((newer) => newer.id === one.superseded_by)?.text.slice(0, 80) ?? '…',
-                    })}
-                  </Text>
-                )}
-                <Text size="xs" c="dimmed">
-                  {format.minute(one.superseded_at ?? one.created_at)} ·{' '}
-                  {words(one.source_type === 'user' ? 'pinned' : 'foundInMessage')}
-                </Text>
-              </Group>
-              {one.superseded_by ? (
-                <Button size="compact-xs" variant="light" onClick={() => revive.mutate(one.id)}>
-                  {words('undo')}
-                </Button>
-              ) : (
-                <Button size="compact-xs" variant="subtle" onClick={() => setReplaced(one.id)}>
-                  {words('replace')}
-                </Button>
-              )}
-            </Group>
-          </Item>
+          </Kept>
         ))}
       </Items>
     </Stack>

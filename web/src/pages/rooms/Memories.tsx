@@ -1,14 +1,17 @@
-import { Badge, Button, Group, SegmentedControl, Select, Stack, Switch, Text } from '@mantine/core'
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { Badge, SegmentedControl, Select, Stack, Switch, Text } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Schema } from '@/api/client'
 import { useFormat, useMe } from '@/app/session'
-import { Item } from './Item'
+import { baseOf } from './corrections'
 import { Items } from './Items'
+import { Kept } from './Kept'
 import { ProfileForm } from './ProfileForm'
-import { memoriesQuery, type Place, profileQuery, reviveMemory, useRefresh } from './place'
-import classes from './Rooms.module.css'
+import { memoriesQuery, type Place, profileQuery } from './place'
 import { useRoomsWords } from './rooms.words'
+import { useNames } from './useNames'
+
+const TYPES = ['fact', 'decision', 'action_item'] as const
 
 /** What agents remember: of this conversation, and of oneself everywhere. */
 export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'> | undefined }) {
@@ -18,7 +21,7 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
   const [of, setOf] = useState('here')
   const [agent, setAgent] = useState('')
   const [past, setPast] = useState(false)
-  const refresh = useRefresh()
+  const { person, agent: agentCalled } = useNames()
   const here = useInfiniteQuery({
     ...memoriesQuery(place, agent || undefined, past),
     enabled: of === 'here',
@@ -27,16 +30,11 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
     ...profileQuery(me?.user?.id ?? '', past),
     enabled: of === 'you' && !!me?.user,
   })
-  const revive = useMutation({
-    mutationFn: (id: string) => reviveMemory(place, of === 'you' ? me?.user?.id : undefined, id),
-    onSuccess: refresh,
-  })
   const found = of === 'here' ? here : mine
   const items = found.data?.pages.flatMap((page) => page.items) ?? []
-  const who = (id: string) => {
-    if (id === me?.user?.id) return words('you')
-    const person = room?.participants.find((one) => one.user_id === id)
-    return person ? person.name || person.email : undefined
+  const kindOf = (type: string) => {
+    const known = TYPES.find((one) => one === type)
+    return known ? words(`type_${known}`) : type
   }
   return (
     <Stack gap="sm">
@@ -59,7 +57,7 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
           onChange={(value) => setAgent(value ?? '')}
           data={[
             { value: '', label: words('allAgents') },
-            ...room.agents.map((one) => ({ value: one, label: one })),
+            ...room.agents.map((one) => ({ value: one, label: agentCalled(one) ?? one })),
           ]}
         />
       )}
@@ -77,37 +75,31 @@ export function Memories({ place, room }: { place: Place; room: Schema<'RoomOut'
         label={words('memories')}
       >
         {items.map((one) => (
-          <Item key={one.id} id={one.id} past={one.superseded_by !== null}>
-            <Text size="sm" className={classes.text}>
-              {one.text}
+          <Kept
+            key={one.id}
+            base={of === 'you' && me?.user ? baseOf({ user: me.user.id }) : baseOf(place)}
+            kind="memories"
+            id={one.id}
+            text={one.text}
+            past={one.superseded_by !== null}
+            source={of === 'here' ? one.source_message_id : null}
+          >
+            <Badge size="sm" variant="default" tt="none" fw={500}>
+              {kindOf(one.type)}
+            </Badge>
+            <Text size="xs" c="dimmed">
+              {[person(one.user_id), agentCalled(one.agent_id), format.minute(one.created_at)]
+                .filter(Boolean)
+                .join(' · ')}
             </Text>
-            <Group gap={6} mt={4}>
-              <Badge size="sm" variant="default" tt="none" fw={500}>
-                {one.type}
-              </Badge>
+            {one.superseded_by && (
               <Text size="xs" c="dimmed">
-                {[
-                  who(one.user_id),
-                  one.agent_id === '*' ? undefined : one.agent_id,
-                  format.minute(one.created_at),
-                ]
-                  .filter(Boolean)
-                  .join(' · ')}
+                {words('supersededBy', {
+                  text: items.find((newer) => newer.id === one.superseded_by)?.text.slice(0, 80) ?? '…',
+                })}
               </Text>
-              {one.superseded_by && (
-                <>
-                  <Text size="xs" c="dimmed">
-                    {words('supersededBy', {
-                      text: items.find((newer) => newer.id === one.superseded_by)?.text.slice(0, 80) ?? '…',
-                    })}
-                  </Text>
-                  <Button size="compact-xs" variant="light" onClick={() => revive.mutate(one.id)}>
-                    {words('undo')}
-                  </Button>
-                </>
-              )}
-            </Group>
-          </Item>
+            )}
+          </Kept>
         ))}
       </Items>
     </Stack>

@@ -1,38 +1,50 @@
-import { ActionIcon, Badge, Button, Group, Menu, Text } from '@mantine/core'
-import { IconBookmark, IconBulb, IconDots } from '@tabler/icons-react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { Anchor, Badge, Button, Group, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconBookmark, IconBulb } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { useNavigate } from 'react-router'
 import { useFormat, useMe } from '@/app/session'
 import { useAddress } from '@/parts/address'
 import { CapsuleChips } from '@/parts/capsules/CapsuleChips'
 import { Markdown } from '@/parts/Markdown'
+import { TraceLink } from '@/parts/TraceLink'
 import { capsulesOf } from './capsules'
+import { baseOf } from './corrections'
 import { Face } from './Face'
-import { type Place, pin, type Said, threadsQuery, useRefresh } from './place'
+import { MessageMenu } from './MessageMenu'
+import { type Place, type Said, threadsQuery } from './place'
+import { Reword } from './Reword'
 import classes from './Rooms.module.css'
 import { useRoomsWords } from './rooms.words'
+import type { Taken } from './taken'
+import { useNames } from './useNames'
+import { Wordings } from './Wordings'
 
-/** One message; `first`: under a name. */
+/** One message; `first`: under a name. `taken` is what is remembered of it. */
 export function Message({
   place,
   said,
   name,
   first,
   shown,
+  taken,
 }: {
   place: Place
   said: Said
   name: string
   first: boolean
   shown: boolean
+  taken: Taken[]
 }) {
   const words = useRoomsWords()
   const format = useFormat()
   const me = useMe()
   const go = useNavigate()
-  const refresh = useRefresh()
+  const { person } = useNames()
   const [params, change] = useAddress()
+  const [editing, edit] = useDisclosure()
+  const [looking, look] = useDisclosure()
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
     if (shown) box.current?.scrollIntoView({ block: 'center' })
@@ -42,15 +54,9 @@ export function Message({
     enabled: place.kind === 'room' && said.thread_id !== null,
   })
   const thread = threads.data?.items.find((one) => one.id === said.thread_id)
-  const keep = useMutation({
-    mutationFn: () => pin(place, said.text, []),
-    onSuccess: async () => {
-      await refresh()
-      change({ panel: 'landmarks' })
-    },
-  })
   const capsules = capsulesOf(said)
   const others = said.attachments.filter((one) => one.type !== 'capsule')
+  const mine = said.user !== null && said.user === me?.user?.id
   return (
     <div
       ref={box}
@@ -62,7 +68,7 @@ export function Message({
         {first && (
           <Group gap={8}>
             <Text size="sm" fw={600}>
-              {said.user !== null && said.user === me?.user?.id ? words('you') : name}
+              {mine ? words('you') : name}
             </Text>
             <Text size="xs" c="dimmed">
               <time dateTime={said.ts}>{format.clock(said.ts)}</time>
@@ -81,9 +87,25 @@ export function Message({
             )}
           </Group>
         )}
-        <div className={classes.text}>
-          <Markdown text={said.text} />
-        </div>
+        {editing ? (
+          <Reword base={baseOf(place)} kind="messages" id={said.id} text={said.text} onDone={edit.close} />
+        ) : (
+          <div className={classes.text}>
+            <Markdown text={said.text} />
+          </div>
+        )}
+        {said.edited_at && (
+          <Anchor
+            component="button"
+            type="button"
+            size="xs"
+            c="dimmed"
+            title={format.minute(said.edited_at)}
+            onClick={look.open}
+          >
+            {words('edited')}
+          </Anchor>
+        )}
         {capsules.length > 0 && (
           <CapsuleChips capsules={capsules} onOpen={(id) => go(`/dashboard/recall?capsule=${id}`)} />
         )}
@@ -96,30 +118,50 @@ export function Message({
             ))}
           </Group>
         )}
-        {said.agent && (
-          <Button
-            variant="subtle"
-            size="compact-xs"
-            ml={-6}
-            leftSection={<IconBulb size={14} aria-hidden />}
-            onClick={() => change({ prompt: said.agent, for: said.id })}
+        {taken.map((one) => (
+          <Anchor
+            key={one.id}
+            component="button"
+            type="button"
+            size="xs"
+            className={classes.taken}
+            onClick={() => change({ panel: one.panel, show: one.id })}
           >
-            {words('why')}
-          </Button>
+            <IconBookmark size={13} stroke={1.6} aria-hidden />
+            <span>{words('rememberedOf', { text: one.text })}</span>
+          </Anchor>
+        ))}
+        {said.agent && (
+          <Group gap="sm">
+            <Button
+              variant="subtle"
+              size="compact-xs"
+              ml={-6}
+              leftSection={<IconBulb size={14} aria-hidden />}
+              onClick={() => change({ prompt: said.agent, for: said.id })}
+            >
+              {words('why')}
+            </Button>
+            {said.trace_id && <TraceLink id={said.trace_id} />}
+          </Group>
         )}
       </div>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="sm" aria-label={words('messageMenu', { name })}>
-            <IconDots size={15} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item leftSection={<IconBookmark size={16} />} onClick={() => keep.mutate()}>
-            {words('pinThis')}
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <MessageMenu
+        place={place}
+        said={said}
+        name={mine ? words('you') : name}
+        mine={mine}
+        onEdit={edit.open}
+        onHistory={look.open}
+      />
+      <Wordings
+        base={baseOf(place)}
+        kind="messages"
+        id={said.id}
+        opened={looking}
+        onClose={look.close}
+        nameOfUser={person}
+      />
     </div>
   )
 }

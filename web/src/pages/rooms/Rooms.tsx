@@ -85,7 +85,7 @@ export default function Rooms() {
       : classes.alone
     : `${place && beside ? classes.beside : ''}`
   return (
-    <Page title={words('title')} about={narrow && place ? undefined : words('about')} width={1680}>
+    <Page title={words('title')} about={narrow && place ? undefined : words('about')}>
       <div className={`${classes.columns} ${layout}`}>
         {(!narrow || !place) && list}
         {place ? (

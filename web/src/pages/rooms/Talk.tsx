@@ -1,16 +1,14 @@
-import { Button } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import type { Schema } from '@/api/client'
 import { useAddress } from '@/parts/address'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
+import { Skeletons } from '@/parts/Skeletons'
 import { Head } from './Head'
 import { Messages } from './Messages'
 import { PromptSheet } from './PromptSheet'
 import { messagesQuery, type Place, type Said } from './place'
 import classes from './Rooms.module.css'
-import { useRoomsWords } from './rooms.words'
 import { useAnswer } from './useAnswer'
 import { Write } from './Write'
 
@@ -30,7 +28,6 @@ export function Talk({
   onBack?: () => void
   onPanel: () => void
 }) {
-  const words = useRoomsWords()
   const [params, change] = useAddress()
   const thread = params.get('thread')
   const here = useMemo(() => place, [JSON.stringify(place)])
@@ -39,15 +36,28 @@ export function Talk({
     () => (found.data?.pages.flatMap((page) => page.items) ?? []).toReversed(),
     [found.data],
   )
-  const { answering, unsaid, answer, stop, discard } = useAnswer(here, thread)
+  const { answering, unsaid, answer, stop, discard, retry } = useAnswer(here, thread)
+  const unread: string | null = null
   const within = room ? agents.filter((one) => room.agents.includes(one.slug)) : agent ? [agent] : []
   const asking = params.get('prompt')
   const asked = askedFor(messages, params.get('for'), asking)
   const answered = messages.find((one) => one.id === params.get('for'))
   return (
     <section className={classes.card} aria-label={room?.name ?? agent?.name}>
-      <Head room={room} agent={agent} agents={agents} thread={thread} onBack={onBack} onPanel={onPanel} />
-      {found.isPending && <Waiting />}
+      <Head
+        place={here}
+        room={room}
+        agent={agent}
+        agents={agents}
+        thread={thread}
+        onBack={onBack}
+        onPanel={onPanel}
+      />
+      {found.isPending && (
+        <div className={classes.waiting}>
+          <Skeletons lines={7} height={52} />
+        </div>
+      )}
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
       {found.data && (
         <Messages
@@ -57,18 +67,11 @@ export function Talk({
           unsaid={unsaid}
           onDiscard={discard}
           agents={agents}
-          earlier={
-            found.hasNextPage && (
-              <Button
-                variant="subtle"
-                size="xs"
-                loading={found.isFetchingNextPage}
-                onClick={() => found.fetchNextPage()}
-              >
-                {words('earlier')}
-              </Button>
-            )
-          }
+          onRetry={retry}
+          unread={unread}
+          more={found.hasNextPage}
+          loading={found.isFetchingNextPage}
+          onMore={found.fetchNextPage}
         />
       )}
       <Write
@@ -79,6 +82,7 @@ export function Talk({
         answering={answering}
         onAnswer={(slug, to) => void answer(slug, to)}
         onStop={stop}
+        onSaid={() => change({ show: null }, { replace: true })}
       />
       <PromptSheet
         place={here}

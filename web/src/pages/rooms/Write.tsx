@@ -28,6 +28,7 @@ export function Write({
   answering,
   onAnswer,
   onStop,
+  onSaid,
 }: {
   place: Place
   agents: Schema<'AgentOut'>[]
@@ -36,6 +37,7 @@ export function Write({
   answering: Answering | undefined
   onAnswer: (agent: string, to: Said) => void
   onStop: () => void
+  onSaid: () => void
 }) {
   const words = useRoomsWords()
   const refusal = useRefusal()
@@ -48,17 +50,20 @@ export function Write({
   const [picking, picker] = useDisclosure()
   const [hinting, hint] = useDisclosure()
   const send = useMutation({
-    mutationFn: () =>
+    // What an agent is to answer one says as oneself, whoever is chosen.
+    mutationFn: (answerer?: string) =>
       say(place, {
         text: text.trim(),
         attachments: attach(capsules),
-        ...(speaker && { agent: speaker }),
+        ...(speaker && !answerer && { agent: speaker }),
         ...(thread && { thread_id: thread }),
       }),
-    onSuccess: async () => {
+    onSuccess: async (said, answerer) => {
       setText('')
       setCapsules([])
+      onSaid()
       await refresh()
+      if (answerer) onAnswer(answerer, said)
     },
     onError: (fault) => {
       const name = agents.find((one) => one.slug === speaker)?.name
@@ -67,7 +72,7 @@ export function Write({
     meta: { quiet: true },
   })
   const submit = () => {
-    if (text.trim() && !send.isPending) send.mutate()
+    if (text.trim() && !send.isPending) send.mutate(undefined)
   }
   const typed = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
@@ -76,9 +81,11 @@ export function Write({
   }
   const answer = (slug: string) => {
     if (model === false) hint.open()
+    else if (text.trim()) send.mutate(slug)
     else if (last) onAnswer(slug, last)
   }
-  const unanswerable = !last || model === undefined // whether there is a model is still being asked
+  // Whether there is a model is still being asked, or nothing is there to answer.
+  const unanswerable = (!last && !text.trim()) || model === undefined || send.isPending
   const [only, ...more] = agents
   return (
     <Stack className={classes.write} gap={8}>

@@ -149,45 +149,6 @@ export function pin(place: Place, text: string, supersedes: string[]): Promise<S
     : ok(api.POST('/v1/dms/{slug}/landmarks', { params: { path: { slug: place.slug } }, body }))
 }
 
-export function reviveLandmark(place: Place, id: string): Promise<Schema<'LandmarkOut'>> {
-  return place.kind === 'room'
-    ? ok(
-        api.POST('/v1/rooms/{room_id}/landmarks/{landmark_id}/revive', {
-          params: { path: { room_id: place.id, landmark_id: id } },
-        }),
-      )
-    : ok(
-        api.POST('/v1/dms/{slug}/landmarks/{landmark_id}/revive', {
-          params: { path: { slug: place.slug, landmark_id: id } },
-        }),
-      )
-}
-
-/** A memory of a conversation, or of oneself, that holds again. */
-export function reviveMemory(
-  place: Place,
-  user: string | undefined,
-  id: string,
-): Promise<Schema<'RoomMemoryOut'>> {
-  if (user !== undefined)
-    return ok(
-      api.POST('/v1/profiles/{user_id}/memories/{memory_id}/revive', {
-        params: { path: { user_id: user, memory_id: id } },
-      }),
-    )
-  return place.kind === 'room'
-    ? ok(
-        api.POST('/v1/rooms/{room_id}/memories/{memory_id}/revive', {
-          params: { path: { room_id: place.id, memory_id: id } },
-        }),
-      )
-    : ok(
-        api.POST('/v1/dms/{slug}/memories/{memory_id}/revive', {
-          params: { path: { slug: place.slug, memory_id: id } },
-        }),
-      )
-}
-
 /** After a place was deleted: where one can talk is asked for anew, and nothing of what is gone. */
 export function useRefreshPlaces() {
   const client = useQueryClient()

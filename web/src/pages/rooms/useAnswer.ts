@@ -1,4 +1,3 @@
-import { notifications } from '@mantine/notifications'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { events } from '@/api/events'
 import { askedIn } from './capsules'
@@ -6,8 +5,8 @@ import { compose, type Place, type Said, say, useRefresh } from './place'
 
 export type Answering = { agent: string; text: string }
 
-/** An answer that could not be said in the agent's name: it is kept here, and why. */
-export type Unsaid = Answering & { fault: Error }
+/** An answer that was not posted: as far as it came, what it was to answer, and why; without a fault, it was stopped. */
+export type Unsaid = Answering & { to: Said; fault?: Error }
 
 type Chunk = { choices?: { delta?: { content?: string | null } }[]; error?: { message?: string } }
 
@@ -20,37 +19,30 @@ export function useAnswer(place: Place, thread: string | null) {
   useEffect(() => () => stopping.current?.abort(), [])
 
   const answer = useCallback(
-    async (agent: string, said: Said) => {
+    async (agent: string, to: Said) => {
       const control = new AbortController()
       stopping.current = control
       setUnsaid(undefined)
       setAnswering({ agent, text: '' })
+      let text = ''
       try {
-        const { messages, trace_id } = await compose(place, agent, await askedIn(said))
-        let text = ''
+        const { messages, trace_id } = await compose(place, agent, await askedIn(to))
         // Memory is in the prompt already: the proxy is to add nothing of its own.
         const off = { 'x-keepstone-memory': 'off' }
-        for await (const { data } of events(
-          '/v1/chat/completions',
-          { messages, stream: true },
-          control.signal,
-          off,
-        )) {
+        const body = { messages, stream: true }
+        for await (const { data } of events('/v1/chat/completions', body, control.signal, off)) {
           if (data === '[DONE]') break
           const chunk: Chunk = JSON.parse(data)
           if (chunk.error) throw new Error(chunk.error.message)
           text += chunk.choices?.[0]?.delta?.content ?? ''
           setAnswering({ agent, text })
         }
+        control.signal.throwIfAborted()
         const more = { ...(thread && { thread_id: thread }), ...(trace_id && { trace_id }) }
-        if (text.trim()) {
-          await say(place, { text, agent, ...more }).catch((fault) => setUnsaid({ agent, text, fault }))
-        }
+        if (text.trim()) await say(place, { text, agent, ...more })
         await refresh()
       } catch (fault) {
-        if (!control.signal.aborted) {
-          notifications.show({ color: 'red', message: (fault as Error).message, autoClose: 8000 })
-        }
+        setUnsaid({ agent, text, to, ...(!control.signal.aborted && { fault: fault as Error }) })
       } finally {
         setAnswering(undefined)
       }
@@ -59,5 +51,8 @@ export function useAnswer(place: Place, thread: string | null) {
   )
   const stop = () => stopping.current?.abort()
   const discard = () => setUnsaid(undefined)
-  return { answering, unsaid, answer, stop, discard }
+  const retry = () => {
+    if (unsaid) void answer(unsaid.agent, unsaid.to)
+  }
+  return { answering, unsaid, answer, stop, discard, retry }
 }
