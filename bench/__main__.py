@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import calibration, capsules, floor, graphs, page, peers, proxy, quality, rooms, scopes, trust
+from bench import calibration, capsules, dashboard, floor, graphs, page, peers, proxy, quality, rooms, scopes, trust
 from bench.figures import MEDIUM, SIZES, SMALL, Json, Options
 from keepstone.providers.embedders import models_folder
 from keepstone.providers.models import fetch
@@ -31,6 +31,7 @@ PARTS: dict[str, Callable[[Options], Json]] = {
     "proxy": proxy.measure,
     "rooms": rooms.measure,
     "graphs": graphs.measure,
+    "dashboard": dashboard.measure,
     "peers": peers.measure,
     "quality": quality.part,
     "calibration": calibration.part,

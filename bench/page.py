@@ -68,6 +68,8 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         found += ["## Rooms", when(rooms), table(rooms["figures"])]
     if graphs := parts.get("graphs"):
         found += ["## Graphs", when(graphs), table(graphs["figures"])]
+    if dashboard := parts.get("dashboard"):
+        found += ["## The dashboard", when(dashboard), table(dashboard["figures"])]
     if peers := parts.get("peers"):
         found += ["## Beside mem0ai", when(peers), *beside(peers, parts.get("scopes", {}))]
     if ranking := parts.get("quality"):

@@ -1,4 +1,4 @@
-"""Looks for the Chromium that the tests of the dashboard need. As root on Debian it installs one; else it says how."""
+"""Looks for the Chromium and the Chinese font of the dashboard's tests, and as root on Debian installs them."""
 
 import os
 import shutil
@@ -8,24 +8,34 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from browser import WHERE, chromium_path
+from chromium import WHERE, chromium_path
 
 
 def main() -> None:
-    if chromium_path() is not None:
-        return
+    wanted = {"chromium": chromium_path() is not None, "fonts-noto-cjk": _chinese_font()}
+    missing = [name for name, found in wanted.items() if not found]
     apt = shutil.which("apt-get")
-    if apt is None or os.geteuid() != 0:
-        sys.exit(WHERE)
-    sys.stdout.write("Installing Chromium …\n")
-    sys.stdout.flush()
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = [apt, "install", "-y", "-qq", "--no-install-recommends", "chromium"]
-    for words in ([apt, "update", "-qq"], install):
-        if subprocess.run(words, env=environ, stdout=subprocess.DEVNULL, check=False).returncode:
-            sys.exit(WHERE)
+    if missing and apt and os.geteuid() == 0:
+        _install(apt, missing)
     if chromium_path() is None:
         sys.exit(WHERE)
+
+
+def _chinese_font() -> bool:
+    """Without one, Chromium draws boxes for Chinese, and a test that looks at a page would see boxes."""
+    listing = shutil.which("fc-list")
+    return listing is not None and bool(
+        subprocess.run([listing, ":lang=zh"], capture_output=True, check=False).stdout.strip()
+    )
+
+
+def _install(apt: str, packages: list[str]) -> None:
+    sys.stdout.write(f"Installing {' and '.join(packages)} …\n")
+    sys.stdout.flush()
+    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    install = [apt, "install", "-y", "-qq", "--no-install-recommends", *packages]
+    for words in ([apt, "update", "-qq"], install):
+        subprocess.run(words, env=environ, stdout=subprocess.DEVNULL, check=False)
 
 
 if __name__ == "__main__":

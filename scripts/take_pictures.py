@@ -12,7 +12,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from playwright.async_api import Page  # noqa: E402
 
-from browser import Visitor, dashboard_server, open_chromium, visiting  # noqa: E402
+from browser import Visitor, dashboard_server, visiting  # noqa: E402
+from chromium import open_chromium  # noqa: E402
 from keepstone.model.ids import new_id  # noqa: E402
 from upstream import Received, ScriptedUpstream, chunks, completion, streamed, whole  # noqa: E402
 

@@ -19,7 +19,8 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from xdist.remote import Producer
 
-from browser import dashboard_server, open_chromium
+from browser import dashboard_server
+from chromium import open_chromium
 from keepstone.access import keys, users
 from keepstone.access.operator import principal_for, set_allowance
 from keepstone.app import make_app

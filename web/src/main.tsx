@@ -41,7 +41,8 @@ createRoot(document.getElementById('root') as HTMLElement).render(
       getStyleNonce={() => NONCE}
     >
       <QueryClientProvider client={client}>
-        <Notifications position="bottom-center" />
+        {/* Where nobody writes: a composer is at the bottom, a title and its buttons at the top left and right. */}
+        <Notifications position="top-center" />
         {/* What the address says is shown at once: in a transition the page before would stay under the new address. */}
         <RouterProvider router={router} useTransitions={false} />
       </QueryClientProvider>

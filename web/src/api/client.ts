@@ -1,4 +1,5 @@
 import createClient from 'openapi-fetch'
+import { lost } from './reach'
 import type { components, paths } from './schema'
 
 /** A type of the API by its name in openapi.json. */
@@ -24,6 +25,9 @@ export class ApiError extends Error {
 
 export const api = createClient<paths>({ headers: { accept: 'application/json' } })
 
+// An Error that we return is thrown in the place of fetch's own, which says nothing to a person.
+api.use({ onError: ({ error }) => (gaveUp(error) ? undefined : lost()) })
+
 /** What a call of `api` answered; throws what it refused. */
 export async function ok<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await call
@@ -33,9 +37,16 @@ export async function ok<T>(call: Promise<{ data?: T; error?: unknown; response:
 
 /** For what openapi-fetch can't do (streams, files): the response, or the refusal thrown. */
 export async function send(path: string, init?: RequestInit): Promise<Response> {
-  const response = await fetch(path, init)
+  const response = await fetch(path, init).catch((error: unknown) => {
+    throw gaveUp(error) ? error : lost()
+  })
   if (response.ok) return response
   throw refusal(response.status, await response.json().catch(() => undefined))
+}
+
+/** Whether we ourselves ended the request, because nobody waits for it any more. */
+function gaveUp(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError'
 }
 
 function refusal(status: number, body: unknown): ApiError {

@@ -15,6 +15,7 @@ import { useDisclosure } from '@mantine/hooks'
 import {
   IconAffiliate,
   IconBook2,
+  IconDatabase,
   IconDeviceDesktop,
   IconLanguage,
   IconLogin2,
@@ -22,12 +23,14 @@ import {
   IconMessage2,
   IconMessages,
   IconMoon,
+  IconRoute,
   IconSearch,
   IconSettings,
   IconStack2,
   IconSun,
   IconTags,
   IconTool,
+  IconTrash,
   IconUsersGroup,
   IconZoomQuestion,
 } from '@tabler/icons-react'
@@ -36,6 +39,7 @@ import { Suspense } from 'react'
 import { Outlet, NavLink as RouterLink, useLocation } from 'react-router'
 import { api } from '@/api/client'
 import { Waiting } from '@/parts/Waiting'
+import { Connection } from './connection'
 import classes from './frame.module.css'
 import { useFrameWords } from './frame.words'
 import { openSearch, Search } from './search'
@@ -51,9 +55,15 @@ export const PAGES = [
   { name: 'rooms', to: '/dashboard/rooms', icon: IconUsersGroup },
   { name: 'graphs', to: '/dashboard/graphs', icon: IconAffiliate },
   { name: 'scopes', to: '/dashboard/scopes', icon: IconZoomQuestion },
+  { name: 'memory', to: '/dashboard/memory', icon: IconDatabase },
+  { name: 'traces', to: '/dashboard/traces', icon: IconRoute },
+  { name: 'trash', to: '/dashboard/trash', icon: IconTrash },
   { name: 'settings', to: '/dashboard/settings', icon: IconSettings },
   { name: 'pricing', to: '/pricing', icon: IconTags },
 ] as const
+
+// Pages before which the menu makes a pause: those over everything, and those about oneself.
+const BEGINS: ReadonlySet<string> = new Set(['memory', 'settings'])
 
 /** What is around every page: where one can go, search, theme, language. */
 export function Frame() {
@@ -61,10 +71,12 @@ export function Frame() {
   const me = useMe()
   const nobody = useSignedOut()
   const place = useLocation()
+  // Who has no limit has nothing to buy.
+  const limited = me !== undefined && me.account.plan !== 'unlimited'
   // Closed by whatever is chosen in it, not by the place that changes: a page may come late, and the menu be open again.
   const [opened, { toggle, close }] = useDisclosure()
   const pages = [
-    ...PAGES.filter((page) => !nobody || page.name === 'pricing'),
+    ...PAGES.filter((page) => (page.name === 'pricing' ? nobody || limited : !nobody)),
     ...(me?.user?.is_admin ? [{ name: 'console', to: '/x_console', icon: IconTool } as const] : []),
   ]
   return (
@@ -126,6 +138,7 @@ export function Frame() {
                 active={place.pathname.startsWith(to)}
                 onClick={close}
                 className={classes.link}
+                data-begins={BEGINS.has(name) || undefined}
               />
             ))}
             {nobody && (
@@ -171,6 +184,7 @@ export function Frame() {
         </Stack>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1} className={classes.main}>
+        <Connection />
         <Suspense fallback={<Waiting />}>
           <Outlet />
         </Suspense>

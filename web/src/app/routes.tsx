@@ -12,6 +12,9 @@ const Quorum = lazy(() => import('@/pages/quorum/Quorum'))
 const Rooms = lazy(() => import('@/pages/rooms/Rooms'))
 const Graphs = lazy(() => import('@/pages/graphs/Graphs'))
 const Scopes = lazy(() => import('@/pages/scopes/Scopes'))
+const Memory = lazy(() => import('@/pages/memory/Memory'))
+const Traces = lazy(() => import('@/pages/traces/Traces'))
+const Trash = lazy(() => import('@/pages/trash/Trash'))
 const Settings = lazy(() => import('@/pages/settings/Settings'))
 const Pricing = lazy(() => import('@/pages/pricing/Pricing'))
 const Console = lazy(() => import('@/pages/console/Console'))
@@ -30,7 +33,10 @@ export const router = createBrowserRouter([
           { path: '/dashboard/quorum', element: <Quorum /> },
           { path: '/dashboard/rooms/*', element: <Rooms /> },
           { path: '/dashboard/graphs/*', element: <Graphs /> },
-          { path: '/dashboard/scopes', element: <Scopes /> },
+          { path: '/dashboard/scopes/*', element: <Scopes /> },
+          { path: '/dashboard/memory/*', element: <Memory /> },
+          { path: '/dashboard/traces/*', element: <Traces /> },
+          { path: '/dashboard/trash', element: <Trash /> },
           { path: '/dashboard/settings/*', element: <Settings /> },
           { path: '/pricing', element: <Pricing /> },
           { path: '/x_console/*', element: <Console /> },

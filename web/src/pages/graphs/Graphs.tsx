@@ -37,7 +37,6 @@ export default function Graphs() {
     <Page
       title={words('title')}
       about={words('about')}
-      width={1240}
       actions={
         graph && (
           <>

@@ -39,7 +39,7 @@ export default function Scopes() {
     if (name.trim()) change({ scope: name.trim() }, { replace: true })
   }
   return (
-    <Page title={words('title')} about={words('about')} width={860}>
+    <Page title={words('title')} about={words('about')}>
       {begin ? (
         <Empty
           title={words('emptyTitle')}

@@ -39,7 +39,7 @@ export default function Settings() {
     | 'data'
   )[]
   return (
-    <Page title={frame('settings')} about={words('about')} width={920}>
+    <Page title={frame('settings')} about={words('about')}>
       <Tabs
         value={place}
         onChange={(next) => go(`${HERE}/${next}`)}
