@@ -259,6 +259,8 @@ async def fill_room(client: httpx.AsyncClient, services: Services, olga: Person,
         await say_in_room(client, his, room, f"Then {CANARY} it is.", agent="scout", ts=at, **more)
         await say_in_room(client, mine, room, "We decided to take the dog.", ts=at + timedelta(minutes=1), **more)
     await call(client, mine, "POST", f"/rooms/{room}/threads/{thread}/close")
+    last = (await call(client, his, "GET", f"/rooms/{room}/working"))["items"][-1]["id"]
+    await call(client, his, "PUT", f"/rooms/{room}/read", json={"message_id": last}, expect=204)
     await say_in_room(client, his, f"alone-{CANARY}", f"I hide the {CANARY} map.")
     await say_in_room(client, his, f"alone-{CANARY}", f"I hide {CANARY} too.", agent=f"alone-{CANARY}")
     await remember(client, his, max_.user.id, f"Max is fond of {CANARY}.", agent=f"alone-{CANARY}")

@@ -16,14 +16,13 @@ async def test_what_others_said_is_unread_until_it_is_marked_and_a_mark_never_go
     client: httpx.AsyncClient, world: World
 ) -> None:
     owner, member = world.owner.auth, world.member.auth
-    room = (await call(client, owner, "POST", "/rooms", json={"name": "Barn"}))["id"]
+    room = (await call(client, owner, "POST", "/rooms", json={"name": "Barn"}, expect=201))["id"]
     assert (await _room(client, owner, room))["last_message"] is None
     await call(client, owner, "POST", f"/rooms/{room}/participants", json={"user": world.member.user.id})
     said = [
-        (await call(client, owner, "POST", f"/rooms/{room}/messages", json={"text": f"line {n}"}))["id"]
-        for n in range(2)
+        (await call(client, auth, "POST", f"/rooms/{room}/messages", json={"text": text}, expect=201))["id"]
+        for auth, text in ((owner, "one"), (owner, "two"), (member, "mine"))
     ]
-    said.append((await call(client, member, "POST", f"/rooms/{room}/messages", json={"text": "mine"}))["id"])
 
     seen = await _room(client, member, room)
     assert (seen["unread"], seen["first_unread"]) == (2, said[0])

@@ -148,6 +148,7 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
         await conn.execute("INSERT INTO rooms (space) VALUES (%s)", [space])
         await conn.execute("INSERT INTO entities (space, user_id) VALUES (%s, 'anna')", [space])
         await conn.execute("INSERT INTO room_agents (space, agent) VALUES (%s, 'a')", [space])
+        await conn.execute("INSERT INTO room_reads (space, user_id, seq) VALUES (%s, %s, 1)", [space, user.id])
         await conn.execute(
             "INSERT INTO queries (id, graph_id, filters, max_results, min_relevance, returned, total, milliseconds)"
             " VALUES ('q', 'g', '{}', 1, 0, 0, 0, 1)"
