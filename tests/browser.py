@@ -59,7 +59,7 @@ class Visitor:
             await self.page.evaluate(_AXE.read_text())
         found: dict[str, Any] = await self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         faults = [
-            f"{one['id']}: {one['help']} ({', '.join(str(node['target']) for node in one['nodes'][:3])})"
+            f"{one['id']}: {one['help']} ({', '.join(node['html'][:200] for node in one['nodes'][:3])})"
             for one in found["violations"]
             if one["impact"] != "minor"
         ]

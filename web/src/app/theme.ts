@@ -14,6 +14,8 @@ const stone: MantineColorsTuple = [
 ] // biome-ignore format: a row of shades
 
 const CLOSE = spoken() === 'zh' ? '关闭' : 'Close'
+// Mantine's element for the head of a sheet is taken for the head of the whole page by screen readers.
+const HEAD = { header: { role: 'none' } }
 const VEIL = { backgroundOpacity: 0.35, blur: 2 }
 const TITLE = { fontWeight: 600, fontSize: 'var(--mantine-font-size-lg)', overflowWrap: 'anywhere' } as const
 
@@ -48,6 +50,7 @@ export const theme = createTheme({
         padding: 'lg',
         transitionProps: { duration: 160 },
         closeButtonProps: { 'aria-label': CLOSE },
+        attributes: HEAD,
         styles: {
           title: TITLE,
           header: { background: 'var(--card)' },
@@ -62,6 +65,7 @@ export const theme = createTheme({
         centered: true,
         transitionProps: { duration: 160 },
         closeButtonProps: { 'aria-label': CLOSE },
+        attributes: HEAD,
         styles: {
           title: TITLE,
           header: { background: 'var(--card)' },

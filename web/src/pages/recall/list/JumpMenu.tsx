@@ -21,6 +21,7 @@ export function JumpMenu({
   const format = useFormat()
   if (months.length < 2) return null
   const named = (key: string) => format.month(`${key}-15T12:00:00Z`)
+  const here = named(now ?? months[0]?.key ?? '')
   return (
     <div className={classes.bar}>
       <Menu position="bottom-end" width={240} returnFocus={false}>
@@ -28,9 +29,9 @@ export function JumpMenu({
           <Button
             variant="default"
             leftSection={<IconCalendar size={16} stroke={1.6} aria-hidden />}
-            aria-label={words('jump')}
+            aria-label={`${here}: ${words('jump')}`}
           >
-            {named(now ?? months[0]?.key ?? '')}
+            {here}
           </Button>
         </Menu.Target>
         <Menu.Dropdown className={classes.drop}>

@@ -1,4 +1,4 @@
-import { Tooltip, UnstyledButton } from '@mantine/core'
+import { Tooltip, UnstyledButton, VisuallyHidden } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useFormat } from '@/app/session'
 import { useRecallWords } from '../recall.words'
@@ -45,10 +45,10 @@ export function Rail({
                 <UnstyledButton
                   className={classes.month}
                   aria-current={month.key === now ? 'true' : undefined}
-                  aria-label={format.month(`${month.key}-15T12:00:00Z`)}
                   onClick={() => onJump(month.key)}
                 >
-                  <span>{short(month.key)}</span>
+                  <span aria-hidden>{short(month.key)}</span>
+                  <VisuallyHidden>{format.month(`${month.key}-15T12:00:00Z`)}</VisuallyHidden>
                   <span className={classes.bar}>
                     <span style={{ width: `${Math.max(8, (month.count / most) * 100)}%` }} />
                   </span>

@@ -19,9 +19,10 @@ export function useDelete(onDone: () => void) {
       onDone()
       const undo = async () => {
         try {
-          await ok(
+          const back = await ok(
             api.POST('/v1/memory/capsules/{capsule_id}/restore', { params: { path: { capsule_id: id } } }),
           )
+          client.setQueryData([...CAPSULES, 'one', id], back)
           await refresh(client)
         } catch (error) {
           failed(error as Error)
