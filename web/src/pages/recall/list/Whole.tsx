@@ -1,6 +1,8 @@
+import { VisuallyHidden } from '@mantine/core'
 import { useDebouncedValue, useMediaQuery } from '@mantine/hooks'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useFormat } from '@/app/session'
 import { Failed } from '@/parts/Failed'
 import { Skeletons } from '@/parts/Skeletons'
 import { useOrder } from '../order'
@@ -34,6 +36,7 @@ export function Whole({
   empty: React.ReactNode
 }) {
   const place = usePlace()
+  const format = useFormat()
   const { setOrder } = useOrder()
   const choosing = useChoosing()
   const narrow = useMediaQuery(NARROW, false, { getInitialValueInEffect: false })
@@ -120,6 +123,9 @@ export function Whole({
     months,
     items.find((one) => one.start + one.size > virtual.scrollOffset!)?.index ?? 0,
   )
+  // The heading of the first rows may be above what is in the page: they still belong to it.
+  const first = items[0] && lineAt(months, items[0].index)
+  const above = first?.is === 'capsule' && monthOfLine(months, items[0]?.index ?? 0)
   const go = (key: string) => {
     const month = months.find((one) => one.key === key)
     if (month) jump(month.line)
@@ -136,6 +142,11 @@ export function Whole({
           style={{ height: virtual.getTotalSize() }}
         >
           <div ref={mark} className={classes.mark} />
+          {above && (
+            <VisuallyHidden>
+              <h2>{format.month(`${above.key}-15T12:00:00Z`)}</h2>
+            </VisuallyHidden>
+          )}
           {items.map(({ index, start, size }) => {
             const line = lineAt(months, index)
             if (!line) return null

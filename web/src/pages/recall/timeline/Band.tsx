@@ -130,10 +130,10 @@ export function Band({
       option={option}
       onReady={listen}
       label={words('bandLabel', {
-        total,
+        total: format.number(total),
         from: format.day(`${spans[0]?.start}T12:00:00Z`),
         to: format.day(`${spans.at(-1)?.end}T12:00:00Z`),
-        most: peak.count,
+        most: format.number(peak.count),
         peak: format.day(`${peak.start}T12:00:00Z`),
       })}
     />

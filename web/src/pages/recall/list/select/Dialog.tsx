@@ -53,7 +53,9 @@ function Change({
   const { deed, ids } = acting
   const tags = useQuery(tagsQuery).data?.items ?? []
   const own = useQuery(kindsQuery).data?.items ?? []
-  const [chosen, setChosen] = useState<string[]>([])
+  const [accepted, setAccepted] = useState<string[]>([])
+  const [typed, setTyped] = useState('') // also counts, without Enter
+  const chosen = [...new Set([...accepted, typed.trim()])].filter(Boolean)
   const [kind, setKind] = useState('')
   const [project, setProject] = useState<string | null>(null)
   const ready = deed === 'project' || (deed === 'kind' ? kind.trim() !== '' : chosen.length > 0)
@@ -83,8 +85,10 @@ function Change({
         {(deed === 'tag' || deed === 'untag') && (
           <TagsInput
             label={words('tags')}
-            value={chosen}
-            onChange={setChosen}
+            value={accepted}
+            onChange={setAccepted}
+            searchValue={typed}
+            onSearchChange={setTyped}
             data={tags.map((one) => one.tag)}
             limit={20}
             maxTags={20}
