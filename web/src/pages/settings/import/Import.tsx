@@ -1,68 +1,85 @@
-import { Alert, Button, FileButton, Stack } from '@mantine/core'
-import { IconUpload } from '@tabler/icons-react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type Schema, send } from '@/api/client'
-import { Section } from './Section'
-import { useSettingsWords } from './settings.words'
+import { Alert, Group, Loader, Text } from '@mantine/core'
+import { useState } from 'react'
+import { ApiError } from '@/api/client'
+import { Columns } from '@/parts/Page'
+import { Section } from '../Section'
+import { DeleteAll } from './DeleteAll'
+import { Drop } from './Drop'
+import { Export } from './Export'
+import { useImportWords } from './import.words'
+import { Preview } from './Preview'
+import { Runs } from './Runs'
+import { isOver, usePreview } from './useImports'
 
-/** Reads an archive back and says what came in. */
+const LOOKS = ['pdf', 'picture', 'office', 'html', 'packed', 'json', 'text', 'bytes'] as const
+
+/** In and out: drop an export, look at what would come, bring it in and see what became of it; take everything out. */
 export function Import() {
-  const words = useSettingsWords()
-  const client = useQueryClient()
-  const read = useMutation({
-    mutationFn: async (file: File): Promise<Schema<'ImportedOut'>> => {
-      const body = await file.text()
-      if (!isJson(body)) throw new Error(words('importNoJson'))
-      const headers = { 'content-type': 'application/json' }
-      return (await send('/v1/memory/import', { method: 'POST', headers, body })).json()
-    },
-    meta: { quiet: true },
-    onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['capsules'] })
-      void client.invalidateQueries({ queryKey: ['memory'] })
-    },
-  })
   return (
-    <Section title={words('import')} about={words('importHow')}>
-      <Stack align="flex-start">
-        <FileButton
-          onChange={(file) => file && read.mutate(file)}
-          accept="application/json,.json"
-          inputProps={{ 'aria-label': words('importDo') }}
-          key={read.submittedAt}
-        >
-          {(props) => (
-            <Button
-              {...props}
-              variant="default"
-              loading={read.isPending}
-              leftSection={<IconUpload size={16} aria-hidden />}
-            >
-              {words('importDo')}
-            </Button>
-          )}
-        </FileButton>
-        {read.data && (
-          <Alert role="status" w="100%">
-            {words('imported', { count: read.data.imported })}{' '}
-            {read.data.skipped > 0 && words('skipped', { count: read.data.skipped })}
-          </Alert>
-        )}
-        {read.error && (
-          <Alert color="red" title={words('importFailed')} role="alert" w="100%">
-            {read.error.message}
-          </Alert>
-        )}
-      </Stack>
-    </Section>
+    <>
+      <BringIn />
+      <Columns>
+        <Runs />
+        <Export />
+        <DeleteAll />
+      </Columns>
+    </>
   )
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
+/** Drop, look, bring in. */
+export function BringIn() {
+  const words = useImportWords()
+  const [files, setFiles] = useState<File[]>([])
+  const { begin, read, error } = usePreview()
+  const name = files.length === 1 ? files[0]!.name : `${files.length} × .md`
+  const busy = begin.isPending || (begin.isSuccess && !(read && isOver(read)))
+  const look = (given: File[]) => {
+    setFiles(given)
+    begin.mutate(given)
   }
+  const again = () => {
+    setFiles([])
+    begin.reset()
+  }
+  const fault = error ?? (read?.state === 'failed' ? new Error(read.error?.message ?? '') : null)
+  const looks = LOOKS.find((one) => error instanceof ApiError && one === looksLike(error.details))
+  return (
+    <>
+      {read?.state === 'done' && begin.data ? (
+        <Preview key={read.id} found={read} files={files} onDone={again} />
+      ) : (
+        <Drop onFiles={look} busy={busy} />
+      )}
+      {busy && (
+        <Section title={words('looking', { name })}>
+          <Group gap="sm" role="status">
+            <Loader size="sm" />
+            <Text size="sm">{words('uploading')}</Text>
+          </Group>
+        </Section>
+      )}
+      {fault && (
+        <Alert color="red" title={words('refused')} role="alert">
+          {looks ? words(`looks_${looks}`, { name }) : fault.message}
+        </Alert>
+      )}
+      <details>
+        <Text component="summary" size="sm" style={{ cursor: 'pointer' }}>
+          {words('example')}
+        </Text>
+        {(['howChatgpt', 'howClaude', 'howMem0', 'howMarkdown', 'howKeepstone'] as const).map((one) => (
+          <Text key={one} size="sm" c="dimmed" mt={4}>
+            {words(one)}
+          </Text>
+        ))}
+      </details>
+    </>
+  )
+}
+
+function looksLike(details: unknown): unknown {
+  return typeof details === 'object' && details !== null && 'looks_like' in details
+    ? details.looks_like
+    : undefined
 }
