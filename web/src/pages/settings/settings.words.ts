@@ -161,7 +161,7 @@ export const useSettingsWords = defineWords('settings', {
     total: 'Total',
     truncated: 'There is more than is shown: choose a shorter time.',
 
-    accountAbout: 'The account that you and the people below share.',
+    accountAbout: 'The account that you and these people share.',
     accountName: 'Name of the account',
     accountZone: 'Time zone of the account',
     accountZoneHow: 'Its days and weeks are summed up by it.',
@@ -348,7 +348,7 @@ export const useSettingsWords = defineWords('settings', {
     total: '合计',
     truncated: '还有更多未显示的内容：请选择较短的时间段。',
 
-    accountAbout: '您和下面这些人共用的账户。',
+    accountAbout: '您和这些成员共用的账户。',
     accountName: '账户名称',
     accountZone: '账户时区',
     accountZoneHow: '账户的每日和每周总结以此为准。',

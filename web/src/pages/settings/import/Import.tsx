@@ -1,8 +1,7 @@
 import { Alert, Group, Loader, Text } from '@mantine/core'
 import { useState } from 'react'
 import { ApiError } from '@/api/client'
-import { Columns } from '@/parts/Page'
-import { Section } from '../Section'
+import { Cards, Section } from '../Section'
 import { DeleteAll } from './DeleteAll'
 import { Drop } from './Drop'
 import { Export } from './Export'
@@ -18,11 +17,11 @@ export function Import() {
   return (
     <>
       <BringIn />
-      <Columns>
+      <Cards>
         <Runs />
         <Export />
         <DeleteAll />
-      </Columns>
+      </Cards>
     </>
   )
 }

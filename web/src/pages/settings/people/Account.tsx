@@ -2,9 +2,8 @@ import { Button, SimpleGrid, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Schema } from '@/api/client'
 import { useFrameWords } from '@/app/frame.words'
-import { Columns } from '@/parts/Page'
 import { useChangeAccount } from '../changes'
-import { Section } from '../Section'
+import { Cards, Section } from '../Section'
 import { useSettingsWords } from '../settings.words'
 import { Zone } from '../Zone'
 import { InviteLinks } from './InviteLinks'
@@ -18,7 +17,7 @@ export function Account({ me }: { me: Schema<'Me'> }) {
   const [name, setName] = useState(me.account.name)
   const wanted = name.trim()
   return (
-    <Columns>
+    <Cards>
       <People mine={me.user?.id} />
       <InviteLinks />
       <Section title={words('account')} about={words('accountAbout')}>
@@ -54,6 +53,6 @@ export function Account({ me }: { me: Schema<'Me'> }) {
           </SimpleGrid>
         </form>
       </Section>
-    </Columns>
+    </Cards>
   )
 }

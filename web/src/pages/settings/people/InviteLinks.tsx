@@ -48,7 +48,7 @@ export function InviteLinks() {
         }}
       >
         <Stack gap="sm" align="stretch">
-          <SimpleGrid cols={{ base: 1, xs: 2 }}>
+          <SimpleGrid cols={{ base: 1, xs: 2 }} style={{ alignItems: 'end' }}>
             <TextInput
               label={words('email')}
               description={words('emailHow')}
@@ -60,7 +60,6 @@ export function InviteLinks() {
             />
             <Select
               label={words('role')}
-              description={' '}
               data={roles}
               value={role}
               allowDeselect={false}

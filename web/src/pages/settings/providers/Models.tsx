@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import type { Schema } from '@/api/client'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
-import { Columns } from '@/parts/Page'
 import { Skeletons } from '@/parts/Skeletons'
+import { Cards } from '../Section'
 import { MailForm } from './MailForm'
 import { ModelForm } from './ModelForm'
 import { ProviderCard } from './ProviderCard'
@@ -25,7 +25,7 @@ export function Models({ me }: { me: Schema<'Me'> }) {
     serving(settings, use),
   )
   return (
-    <Columns>
+    <Cards>
       <ProviderCard use="chat" settings={settings} provider={chat}>
         <ModelForm
           key={chat?.name}
@@ -45,6 +45,6 @@ export function Models({ me }: { me: Schema<'Me'> }) {
       <ProviderCard use="mail" settings={settings} provider={mail}>
         <MailForm key={mail?.name} provider={mail} email={me.user?.email ?? ''} />
       </ProviderCard>
-    </Columns>
+    </Cards>
   )
 }
