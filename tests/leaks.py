@@ -20,7 +20,7 @@ from psycopg import sql
 from starlette.routing import Route
 
 from conftest import PASSWORD, Person, World, http, make_person
-from keepstone.access import keys, operator, providers, sessions, users
+from keepstone.access import invite_links, keys, operator, providers, sessions, users
 from keepstone.access.readscope import account_scope, inside, job_scope
 from keepstone.engine.index import note_people
 from keepstone.memory import (
@@ -133,6 +133,13 @@ PROBES: dict[str, Probe] = {
         control={"data": {"email": "olga@example.org", "password": PASSWORD}},
     ),
     "POST /logout": Probe(),
+    "POST /join/{invite}": Probe(
+        data={"email": "joiner@example.org", "name": "new", "password": PASSWORD},
+        instead={"invite": "taken_back"},
+        control={"instead": {}},
+    ),
+    "GET /join/{invite}": Probe(instead={"invite": "taken_back"}, control={"instead": {}}),
+    "POST /v1/invite-links": Probe(json={"role": "owner"}),
     "PATCH /v1/me": Probe(json={"name": "somebody"}, control={"json": {"name": CANARY}}),
     "PATCH /v1/account": Probe(json={"name": "renamed"}, control={"json": {"name": CANARY}}),
     "POST /v1/ingest": Probe(json={"scope_id": "team", "transcript": [{"speaker": "max", "text": "hello"}]}),
@@ -501,6 +508,9 @@ async def make_victim(services: Services, world: World) -> Victim:
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
     ops = await make_person(services, "ops@example.net", is_admin=True)
+    link, url = await invite_links.create(services, olga.principal, email="canary@example.org")
+    taken_back, former = await invite_links.create(services, olga.principal)
+    await invite_links.revoke(services, olga.principal, taken_back.id)
     post = Provider(name="canary", kind="smtp", base_url="smtp://127.0.0.1:1", sender=CANARY)
     await providers.put_providers(
         services, ops.principal, providers=[providers.WantedProvider(provider=post, key=CANARY)], defaults={}
@@ -513,6 +523,9 @@ async def make_victim(services: Services, world: World) -> Victim:
             "user_id": olga.user.id,
             "key_id": key.id,
             "session_id": listed.items[0].id,
+            "link_id": link.id,
+            "taken_back": former.rpartition("/")[2],
+            "invite": (await invite_links.create(services, olga.principal))[1].rpartition("/")[2],
             "token": used,
             "path": "keepstone.css",
             "name": "somebody",  # of mem0's routes that answer nobody
@@ -536,7 +549,8 @@ async def make_victim(services: Services, world: World) -> Victim:
         fresh={"token": await sessions.make_link(services, olga.user)},
         secrets=frozenset(
             {
-                CANARY, olga.user.id, olga.user.email, olga.key_id, olga.key, key.id, key.prefix, service_key.id,
+                CANARY, link.id, url, "canary@example.org",
+                olga.user.id, olga.user.email, olga.key_id, olga.key, key.id, key.prefix, service_key.id,
                 olga.principal.account_id, "192.0.2.99", *said.message_ids, *kept.values(), asked.query_id,
                 str(asked.trace_id), str(recalled.trace_id),
                 *(session.id for session in listed.items), *told.values(),
@@ -920,13 +934,14 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
     """404; only somebody without any credential may be told to get one. And whoever could have nothing there, whatever
     they ask for, may be told so: in the console all but admins, among capsules and in workspaces who is no user.
     """
-    if attacker.knocks_with_nothing(path) and label != "GET /auth/once/{token}":
+    if attacker.knocks_with_nothing(path) and label not in OPEN:
         return {401}
     if attacker.limited or "/x_console/" in label or (path.startswith(OF_USERS) and not attacker.is_user):
         return {403, 404}
     return {404}
 
 
+OPEN = ("GET /auth/once/{token}", "GET /join/{invite}", "POST /join/{invite}")  # for who is not signed in
 OF_USERS = (
     "/v1/imports", "/v1/memory/", "/v1/workspaces", "/v1/chats", "/v1/{chat_id}", "/v1/rooms", "/v1/dms/",
     "/v1/profiles/", "/v1/projects/", "/v1/invitations", "/v1/facts",

@@ -20,7 +20,7 @@ from procrastinate.jobs import Status
 from capsules import rows
 from conftest import PASSWORD, Person, World, http, make_person
 from fakes import FakeModel, WordEmbedder
-from keepstone.access import second_factor, sessions
+from keepstone.access import invite_links, second_factor, sessions
 from keepstone.access.readscope import account_scope
 from keepstone.app import make_app
 from keepstone.jobs import tasks
@@ -62,6 +62,7 @@ NOBODYS = {
     # digests and vectors
     "documents.sha256", "import_arrivals.journal", "import_arrivals.key", "import_arrivals.digest",
     "keys.secret_hash", "memories.address", "memories.content_hash", "one_time_links.secret_hash",
+    "invite_links.secret_hash", "invite_links.role",
     "sessions.secret_hash", "second_factors.secret", "second_factors.recovery", "token_vectors.tokens",
     "documents.metadata", "memories.role", "statements.key",
 }  # fmt: skip
@@ -171,6 +172,7 @@ async def fill_own(client: httpx.AsyncClient, services: Services, max_: Person) 
     browser = sessions.Browser(address=f"192.0.2.1 {CANARY}", user_agent=CANARY)
     await sessions.log_in(services, email=max_.user.email, password=PASSWORD, browser=browser)
     await sessions.make_link(services, max_.user)
+    await invite_links.create(services, replace(max_.principal, role="owner"), email=f"{CANARY}@example.org")
     await second_factor.enrol(services, max_.principal, password=PASSWORD)
     project = (await call(client, auth, "POST", "/projects", json={"name": CANARY}, expect=201))["id"]
     made: Any = None

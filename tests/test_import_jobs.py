@@ -180,7 +180,8 @@ def crowded() -> bytes:
     ("data", "told"),
     [
         (b"", "empty"),
-        (b"\x89PNG\r\n\x1a\n" + b"\0" * 100, "What kind of file is this?"),
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * 100, "looks like a picture"),
+        (b"%PDF-1.7 ...", "looks like a PDF"),
         (b"<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'aaaa'>]><x>&a;</x>", "What kind of file is this?"),
         (b"[" * 100_000, "can't be read|nested|What kind"),
         (bomb(), "far more than an export"),

@@ -11,7 +11,7 @@ from procrastinate.exceptions import ConnectorException
 from psycopg import sql
 
 from conftest import PASSWORD, World
-from keepstone.access import sessions
+from keepstone.access import invite_links, sessions
 from keepstone.access.readscope import account_scope
 from keepstone.model.ids import new_id
 from keepstone.model.principal import ReadScope, Visibility
@@ -132,6 +132,7 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
     account, user = world.owner.user.account, world.owner.user
     space = await fill(services, account, "room")
     await sessions.make_link(services, user)
+    await invite_links.create(services, world.owner.principal)
     browser = sessions.Browser(address="127.0.0.1", user_agent=None)
     await sessions.log_in(services, email=user.email, password=PASSWORD, browser=browser)
     async with services.db.transaction(ReadScope(account=account)) as conn:

@@ -38,6 +38,7 @@ from keepstone.surfaces.rest import (
     health,
     imports,
     invitations,
+    invite_links,
     keys,
     people,
     projects,
@@ -50,7 +51,7 @@ from keepstone.surfaces.rest import (
     users,
 )
 from keepstone.surfaces.rest import settings as server_settings
-from keepstone.surfaces.web import dashboard, pages
+from keepstone.surfaces.web import dashboard, join, pages
 
 DESCRIPTION = "Long-term memory for AI chats and agents."
 
@@ -83,6 +84,7 @@ def _routes() -> list[BaseRoute]:
         rooms,
         room_corrections,
         invitations,
+        invite_links,
         exports,
         facts,
         graphs,
@@ -97,6 +99,7 @@ def _routes() -> list[BaseRoute]:
         openai,
         mem0,
         pages,
+        join,
         dashboard,
     ):
         app.include_router(part.router)

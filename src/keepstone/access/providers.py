@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from keepstone.access.audit import note, record
+from keepstone.access.emails import normal_email
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_admin
 from keepstone.errors import Conflict, Invalid, NotFound
@@ -26,7 +27,6 @@ from keepstone.model.provider import (
 )
 from keepstone.providers import trial
 from keepstone.providers.choose import endpoint_of, fixed_uses, mail_url
-from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.sealed import SealBroken, hint, seal, unseal
 from keepstone.services import Services
@@ -114,8 +114,9 @@ async def try_provider(
     wanted: WantedProvider | None = None,
     use: ProviderUse | None = None,
     model: str | None = None,
+    to: str | None = None,
 ) -> trial.Trial:
-    """One that is set, by its name, or one that is not yet."""
+    """One that is set, by its name, or one that is not yet. `to` is whom a mail server is to send a message to."""
     require_admin(principal)
     environment, stored = services.standing.environment, await _stored(services)
     if wanted is not None:
@@ -128,20 +129,20 @@ async def try_provider(
     uses: list[ProviderUse] = [known for known, kinds in KINDS_FOR.items() if provider.kind in kinds]
     if use is not None and use not in uses:
         raise Invalid(f"A provider of kind {provider.kind} is not for {use}.", fields={"use": "does not fit the kind"})
-    return await _try(environment, provider, use or uses[0], model)
+    return await _try(environment, provider, use or uses[0], model, normal_email(to) if to else None)
 
 
-async def _try(environment: Settings, provider: Provider, use: ProviderUse, model: str | None) -> trial.Trial:
+async def _try(
+    environment: Settings, provider: Provider, use: ProviderUse, model: str | None, to: str | None
+) -> trial.Trial:
     key = _key_of(environment, provider)
     if use == "mail":
-        return await trial.try_mail(mail_url(provider, key))
+        return await trial.try_mail(mail_url(provider, key), sender=provider.sender or environment.smtp_from, to=to)
     if use == "embeddings":
         model = model or provider.first_model
         if model is None:
             raise Invalid("Say which model: embeddings have no default one.", fields={"model": "is missing"})
-        return await trial.try_embeddings(
-            OpenAIEmbedder(provider.base_url or OpenAIUpstream.BASE, key, model, retries=0)
-        )
+        return await trial.try_embeddings(provider.base_url or OpenAIUpstream.BASE, key, model)
     return await trial.try_chat(endpoint_of(provider, key, model))
 
 

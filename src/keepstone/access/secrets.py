@@ -1,4 +1,4 @@
-"""Secrets that we hand out once and keep hashed: API keys, browser sessions, one-time links.
+"""Secrets that we hand out once and keep hashed: API keys, browser sessions, one-time links, invite links.
 
 Each is a tag that says what it is, a public prefix that finds its row, and the secret itself, about 206 random bits.
 That many need no slow hash; passwords do, and have one in `passwords`.
@@ -12,11 +12,11 @@ from typing import Literal
 
 from keepstone.model.ids import random_text
 
-Tag = Literal["ck", "cs", "cl"]  # API key, browser session, one-time link
+Tag = Literal["ck", "cs", "cl", "ci"]  # API key, browser session, one-time link, invite link
 
 _PREFIX_LENGTH = 12
 _SECRET_LENGTH = 40
-_FORM = re.compile(rf"(ck|cs|cl)_([a-z0-9]{{{_PREFIX_LENGTH}}})([a-z0-9]{{{_SECRET_LENGTH}}})")
+_FORM = re.compile(rf"(ck|cs|cl|ci)_([a-z0-9]{{{_PREFIX_LENGTH}}})([a-z0-9]{{{_SECRET_LENGTH}}})")
 
 
 @dataclass(frozen=True, slots=True)

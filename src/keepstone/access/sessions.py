@@ -96,7 +96,7 @@ async def _second_step(services: Services, user: User, code: str | None, browser
             await _note_refusal(services, user, browser)
         raise
     async with services.db.transaction(account_scope(user.account)) as conn:
-        return await _start(services, conn, user, browser, "session.login")
+        return await start_session(services, conn, user, browser, "session.login")
 
 
 async def _note_refusal(services: Services, user: User, browser: Browser) -> None:
@@ -125,7 +125,7 @@ async def log_in_once(services: Services, *, token: str, browser: Browser) -> Lo
             user_id = await store.take_link(conn, secret.prefix, secret.hash)
             user = await users.get(conn, user_id) if user_id else None
             if user is not None:
-                return await _start(services, conn, user, browser, "session.login_once")
+                return await start_session(services, conn, user, browser, "session.login_once")
     raise NotFound("This link was used already or is too old. `keepstone login-link` prints a new one.")
 
 
@@ -212,7 +212,8 @@ async def _by_email(services: Services, email: str) -> tuple[User | None, str | 
         return user, await users.password_hash(conn, user.id) if user else None
 
 
-async def _start(services: Services, conn: Connection, user: User, browser: Browser, action: str) -> Login:
+async def start_session(services: Services, conn: Connection, user: User, browser: Browser, action: str) -> Login:
+    """Somebody who has shown that they are this user is signed in."""
     secret = new_secret("cs")
     session_id = new_id("ses")
     now = services.clock()

@@ -20,7 +20,7 @@ from keepstone.store import users as store
 from keepstone.store.db import Connection
 
 _NO_USER = "There is no such user."
-Field = Literal["name", "timezone", "language", "role", "cold_tier", "weekly_digest"]
+Field = Literal["name", "timezone", "language", "role", "cold_tier", "weekly_digest", "welcome"]
 
 
 async def create_user(
@@ -43,24 +43,34 @@ async def create_user(
         number = account or await accounts.new_number(conn)
     user_id = new_id("usr")
     async with services.db.transaction(account_scope(number)) as conn:
-        await store.lock_name(conn, "email", email)
-        if await accounts.account_of(conn, "email", email) is not None:
-            raise Conflict(f"There is a user {email} on this server already.")
+        await require_free(conn, email)
         if account is None:
             account_id = new_id("acct")
             await accounts.insert(
                 conn, account_id, name=name or email, named_by=user_id, plan=services.settings.default_plan
             )
             await spaces.ensure(conn, kind="global", name=account_id)
-        await store.insert(
+        await insert_user(
             conn, user_id, email=email, name=name, role=role or ("owner" if account is None else "member"),
             is_admin=is_admin, password_hash=password_hash,
             accepted_at=services.clock() if by is None else None,
         )  # fmt: skip
-        for kind in ("vault", "profile"):
-            await spaces.ensure(conn, kind=kind, name=user_id, owner=user_id)
         await record(conn, by or operator_in(number), "user.create", user_id)
         return await _existing(conn, user_id)
+
+
+async def require_free(conn: Connection, email: str) -> None:
+    """Until the transaction ends, nobody else takes this address."""
+    await store.lock_name(conn, "email", email)
+    if await accounts.account_of(conn, "email", email) is not None:
+        raise Conflict(f"There is a user {email} on this server already.")
+
+
+async def insert_user(conn: Connection, user_id: str, **columns: Any) -> None:
+    """With the places that everybody has."""
+    await store.insert(conn, user_id, **columns)
+    for kind in ("vault", "profile"):
+        await spaces.ensure(conn, kind=kind, name=user_id, owner=user_id)
 
 
 async def add_user(
@@ -125,7 +135,10 @@ async def update_user(services: Services, principal: Principal, user_id: str, ch
         if "role" in changes and changes["role"] != user.role:
             require_owner(principal)
             await _keep_an_owner(conn, user)
-        await store.update(conn, user_id, **changes)
+        chosen = {"timezone_chosen": True} if "timezone" in changes else {}
+        await store.update(conn, user_id, **changes, **chosen)
+        if chosen and not user.timezone_chosen and principal.role == "owner" and await store.count(conn) == 1:
+            await accounts.update(conn, timezone=changes["timezone"])  # of whoever is alone in it, the account's too
         role = {"role": changes["role"]} if "role" in changes else {}
         await record(conn, principal, "user.update", user_id, fields=",".join(sorted(changes)), **role)
         return await _existing(conn, user_id)

@@ -16,19 +16,44 @@ _UNKNOWN = (
     "What kind of file is this? Say it with source=: chatgpt, claude, mem0, openmemory, letta, markdown, jsonl or "
     "keepstone."
 )
+# How files begin that people take for an export, and what they are.
+_OTHERS: tuple[tuple[bytes, str, str], ...] = (
+    (b"%PDF", "pdf", "a PDF"), (b"\x89PNG", "picture", "a picture"), (b"\xff\xd8\xff", "picture", "a picture"),
+    (b"GIF8", "picture", "a picture"), (b"\xd0\xcf\x11\xe0", "office", "an Office document"),
+    (b"<!DOCTYPE", "html", "a web page"), (b"<html", "html", "a web page"), (b"\x1f\x8b", "packed", "a packed file"),
+    (b"7z\xbc\xaf", "packed", "a packed file"), (b"Rar!", "packed", "a packed file"),
+)  # fmt: skip
 _MARKDOWN = r".*\.(?:md|markdown|mdx)"
 _LINE = 1024 * 1024
 
 
 def source_of(path: Path) -> str:
     with path.open("rb") as file:
-        if file.read(16) == b"SQLite format 3\0":
-            return "openmemory"
+        head = file.read(64)
+    if head.startswith(b"SQLite format 3\0"):
+        return "openmemory"
+    for sign, kind, called in _OTHERS:
+        if head.lstrip().lower().startswith(sign.lower()):
+            raise Invalid(
+                f"This looks like {called}, not like an export of another system.", details={"looks_like": kind}
+            )
     with open_bundle(path) as bundle:
         found = next(_guesses(bundle), None)
+        office = bundle.is_zip and bool(bundle.find(r"\[Content_Types\]\.xml"))
+    if office:
+        raise Invalid(
+            "This looks like an Office document, not like an export of another system.",
+            details={"looks_like": "office"},
+        )
     if found is None:
-        raise Invalid(_UNKNOWN)
+        raise Invalid(_UNKNOWN, details={"looks_like": "packed" if bundle.is_zip else _kind_of(head)})
     return found
+
+
+def _kind_of(head: bytes) -> str:
+    if head.lstrip()[:1] in {b"{", b"["}:
+        return "json"
+    return "bytes" if b"\0" in head else "text"
 
 
 def _guesses(bundle: Bundle) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from keepstone.importers.items import Archived, ArchivedRecord, Conversation, Item, LeftOut, Note
 
 _EXAMPLES = 20
+_SAMPLES, _SAMPLED = 6, 280  # of a dry run, and characters of each
 _PLURALS = {"memory": "memories", "summary": "summaries"}
 
 
@@ -18,6 +19,27 @@ class Report:
     already_there: Counter[str] = field(default_factory=Counter[str])
     left_out: Counter[str] = field(default_factory=Counter[str])
     examples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    samples: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+
+    def sample(self, item: Item) -> None:
+        """The first of each kind, so that whoever looks before they bring them in sees what they are."""
+        match item:
+            case Conversation():
+                kind, title = "conversation", item.title
+                text = "\n".join(f"{turn.speaker}: {turn.text}" for turn in item.turns[:3])
+            case Note():
+                kind, title, text = "note", item.title, item.content_md
+            case Archived():
+                kind, title = "note", str(item.capsule.get("title") or "")
+                text = str(item.capsule.get("content_md") or "")
+            case ArchivedRecord():
+                kind = str(item.data.get("record") or "")
+                title = str(item.data.get("title") or item.data.get("name") or "")
+                text = str(item.data.get("content_md") or item.data.get("content") or item.data.get("text") or "")
+            case LeftOut():
+                return
+        if text.strip() and sum(one["kind"] == kind for one in self.samples) < _SAMPLES:
+            self.samples.append({"kind": kind, "title": title[:_SAMPLED], "text": text[:_SAMPLED]})
 
     def count(self, item: Item) -> None:
         match item:
@@ -54,4 +76,5 @@ class Report:
                 {"reason": reason, "count": count, "examples": self.examples[reason]}
                 for reason, count in self.left_out.most_common()
             ],
+            "samples": self.samples,
         }

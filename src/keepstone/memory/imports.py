@@ -195,6 +195,7 @@ async def _bring(
     async for item in _items(SOURCES[wanted.source](reading), wanted.source):
         if delivery is None:
             report.count(item)
+            report.sample(item)
         elif isinstance(item, ArchivedRecord):
             report.count(item)
             if report.read.total() % RECORDS == 1:  # as many as others write with one request

@@ -35,6 +35,8 @@ class User:
     created_at: datetime
     last_login_at: datetime | None
     has_totp: bool = False
+    timezone_chosen: bool = False  # by them, or taken from their first browser
+    welcome: int = 0  # steps of the dashboard's welcome that are behind them; 3: all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

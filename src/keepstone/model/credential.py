@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from keepstone.model.principal import KeySurface, Permission
+from keepstone.model.principal import KeySurface, Permission, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +68,16 @@ class AuditFilter:
     object_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InviteLink:
+    """With it somebody new comes into the account, as `role`. `email` is whom it is for; None: whoever has it."""
+
+    account: int
+    id: str
+    email: str | None
+    role: Role
+    created_by: str
+    created_at: datetime
+    expires_at: datetime

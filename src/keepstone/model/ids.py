@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 Kind = Literal[
     "acct", "usr", "key", "cap", "mem", "node", "edge", "msg", "chat", "ws", "proj", "graph", "room", "thr", "fact",
-    "sum", "lmk", "doc", "art", "qry", "ses", "aud", "spc", "item", "stmt", "trc", "inv", "imp",
+    "sum", "lmk", "doc", "art", "qry", "ses", "aud", "spc", "item", "stmt", "trc", "inv", "imp", "lnk",
 ]  # fmt: skip
 
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 from keepstone.errors import UpstreamError
 
 _SECONDS = 30
+# Why a mail server can't be used, as the code of what is raised.
+REFUSED, UNREACHABLE, NO_SMTP, NOT_TAKEN = "mail_refused", "mail_unreachable", "mail_protocol", "mail_not_taken"
 
 
 async def send(url: str, *, sender: str, to: str, subject: str, text: str) -> None:
@@ -33,13 +35,13 @@ def _check(url: str, seconds: float) -> None:
         with _signed_in(url, seconds) as server:
             server.noop()
     except smtplib.SMTPAuthenticationError:
-        raise UpstreamError("The mail server refused the user or the password.") from None
+        raise UpstreamError("The mail server refused the user or the password.", code=REFUSED) from None
     except ssl.SSLError:
-        raise UpstreamError("The mail server's certificate or encryption can't be used.") from None
+        raise UpstreamError("The mail server's certificate or encryption can't be used.", code=NO_SMTP) from None
     except smtplib.SMTPException:
-        raise UpstreamError("What answered does not speak SMTP as it should.") from None
+        raise UpstreamError("What answered does not speak SMTP as it should.", code=NO_SMTP) from None
     except OSError:
-        raise UpstreamError("The mail server could not be reached in time.") from None
+        raise UpstreamError("The mail server could not be reached in time.", code=UNREACHABLE) from None
 
 
 def _send(url: str, message: EmailMessage) -> None:
@@ -47,7 +49,7 @@ def _send(url: str, message: EmailMessage) -> None:
         with _signed_in(url, _SECONDS) as server:
             server.send_message(message)
     except (OSError, smtplib.SMTPException) as fault:
-        raise UpstreamError("The mail server did not take the message.") from fault
+        raise UpstreamError("The mail server did not take the message.", code=NOT_TAKEN) from fault
 
 
 @contextmanager

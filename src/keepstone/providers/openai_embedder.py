@@ -17,6 +17,7 @@ from keepstone.providers.breaker import Breaker, growing_pause
 from keepstone.providers.embedder import Embedding, Floats
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.patience import advice, is_its_fault, post
+from keepstone.providers.upstream import Retiring, Upstream
 from keepstone.providers.windows import Cutter, cut_by_characters, well_formed
 
 WINDOW, OVERLAP = 1_500, 150  # characters: under 512 tokens in most scripts, which every such model reads
@@ -45,13 +46,14 @@ class OpenAIEmbedder:
     def __init__(
         self, base_url: str, api_key: str | None, model: str, *, retries: int = 4,
         question_seconds: float = QUESTION_SECONDS, pause: Callable[[int], float] = growing_pause,
+        upstream: Upstream | None = None,
     ) -> None:  # fmt: skip
         self.name = self.name_of(model)
         self.dimension = 0
         self._model = model
         self._retries = retries
         self._question_seconds = question_seconds
-        self._upstream = OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
+        self._upstream = upstream or OpenAIUpstream(base_url, api_key, model, settings="KEEPSTONE_EMBEDDINGS")
         self._closing: asyncio.Task[None] | None = None
         self._breaker = Breaker("embeddings endpoint", self._try_it, pause)
         self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)
@@ -92,7 +94,8 @@ class OpenAIEmbedder:
     def retire(self) -> None:
         """Another takes its place: it is closed when nobody uses it any more."""
         self._breaker.close()
-        self._upstream.retire()
+        if isinstance(self._upstream, Retiring):
+            self._upstream.retire()
 
     def close(self) -> None:
         self._breaker.close()

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 from keepstone.model.credential import AuditFilter, AuditLine, ServerAuditLine
 from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.store.arrays import texts
-from keepstone.store.db import Connection, fetch_all, fetch_page, fetch_value, insert_row
+from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_page, fetch_value, insert_row
 
 
 async def insert(conn: Connection, line_id: str, *, details: dict[str, Any], **columns: str | None) -> None:
@@ -41,6 +41,52 @@ async def page(conn: Connection, wanted: AuditFilter, page: PageRequest) -> Page
            AND (%(until)s::timestamptz IS NULL OR at < %(until)s)
     """
     return await fetch_page(conn, AuditLine, query, _conditions(wanted), page, when="at")
+
+
+async def names(conn: Connection, ids: Sequence[str], *, reader: str, owner: bool) -> dict[str, str]:
+    """What people and keys are called: to an owner everybody of the account and the service keys, to everybody else
+    they themselves and what is theirs.
+    """
+    return await fetch_dict(
+        conn,
+        """
+        SELECT id, coalesce(nullif(name, ''), email) FROM users
+         WHERE account = %(account)s AND id = ANY (%(ids)s) AND erased_at IS NULL AND (%(owner)s OR id = %(reader)s)
+        UNION ALL
+        SELECT id, name FROM keys
+         WHERE account = %(account)s AND id = ANY (%(ids)s)
+           AND (user_id = %(reader)s OR %(owner)s AND user_id IS NULL)
+        """,
+        {"ids": list(ids), "reader": reader, "owner": owner},
+    )
+
+
+async def place_names(conn: Connection, ids: Sequence[str], *, reader: str) -> dict[str, str]:
+    """What places are called that this user is in, and the account's graphs."""
+    return await fetch_dict(
+        conn,
+        """
+        SELECT s.name, s.title FROM spaces s
+         WHERE s.account = %(account)s AND s.name = ANY (%(ids)s) AND s.title <> ''
+           AND s.kind IN ('workspace', 'project', 'room', 'graph')
+           AND (s.kind = 'graph' OR EXISTS (SELECT FROM members m
+                 WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(reader)s))
+        """,
+        {"ids": list(ids), "reader": reader},
+    )
+
+
+async def capsule_titles(conn: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Of those in the spaces that the transaction reaches, which is the reader's own vault."""
+    return await fetch_dict(
+        conn,
+        """
+        SELECT id, title FROM memories
+         WHERE account = %(account)s AND space = ANY (current_setting('keepstone.spaces')::bigint[])
+           AND id = ANY (%(ids)s) AND title <> ''
+        """,
+        {"ids": list(ids)},
+    )
 
 
 async def of_server(

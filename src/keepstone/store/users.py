@@ -22,6 +22,7 @@ from keepstone.store.db import (
 
 _USER: LiteralString = """
     SELECT account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
+           timezone_chosen, welcome,
            password_hash IS NOT NULL AS has_password, created_at, last_login_at,
            EXISTS (SELECT FROM second_factors f
                     WHERE f.account = %(account)s AND f.user_id = users.id AND f.confirmed_at IS NOT NULL) AS has_totp
@@ -101,6 +102,7 @@ async def mark_erased(conn: Connection, user_id: str) -> None:
     await delete_rows(conn, "keys", {"user_id": user_id})
     await delete_rows(conn, "sessions", {"user_id": user_id})
     await delete_rows(conn, "one_time_links", {"user_id": user_id})
+    await delete_rows(conn, "invite_links", {"created_by": user_id})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

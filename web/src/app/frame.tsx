@@ -43,7 +43,7 @@ import { Connection } from './connection'
 import classes from './frame.module.css'
 import { useFrameWords } from './frame.words'
 import { openSearch, Search } from './search'
-import { meQuery, useMe, useSignedOut } from './session'
+import { meQuery, useFirstZone, useMe, useSignedOut } from './session'
 import { LANGUAGES, speak } from './words'
 
 const ICON = { size: 18, stroke: 1.6, 'aria-hidden': true } as const
@@ -70,6 +70,7 @@ export function Frame() {
   const words = useFrameWords()
   const me = useMe()
   const nobody = useSignedOut()
+  useFirstZone()
   const place = useLocation()
   // Who has no limit has nothing to buy.
   const limited = me !== undefined && me.account.plan !== 'unlimited'

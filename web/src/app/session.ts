@@ -1,5 +1,5 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ApiError, api, ok, type Schema } from '@/api/client'
 
@@ -18,6 +18,20 @@ export function useMe(): Schema<'Me'> | undefined {
 export function useSignedOut(): boolean {
   const { error } = useQuery(meQuery)
   return error instanceof ApiError && error.status === 401
+}
+
+/** Whoever never chose a time zone gets that of the first browser that has another than theirs. */
+export function useFirstZone(): void {
+  const client = useQueryClient()
+  const user = useMe()?.user
+  const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  const wanted = user && !user.timezone_chosen && timezone && timezone !== user.timezone
+  useEffect(() => {
+    if (!wanted) return
+    ok(api.PATCH('/v1/me', { body: { timezone } }))
+      .then(() => client.invalidateQueries({ queryKey: meQuery.queryKey }))
+      .catch(() => {}) // the next visit tries again
+  }, [client, timezone, wanted])
 }
 
 /** Dates and sizes as the signed-in person reads them: their language, their time zone. */

@@ -34,6 +34,8 @@ class User:
     created_at: datetime
     last_login_at: datetime | None
     has_totp: bool = False
+    timezone_chosen: bool = False
+    welcome: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,9 @@ class AuditLine:
     action: str
     object_id: str | None
     details: dict[str, Any]
+    who: str | None = None  # the name of who did it
+    credential: str | None = None  # that of the key
+    title: str | None = None  # that of what it was done to, if the reader may read it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +116,16 @@ class Me(Resource[D]):
         language: str | None = None,
         cold_tier: bool | None = None,
         weekly_digest: bool | None = None,
+        welcome: int | None = None,
     ) -> Request[User]:
-        body = filled(name=name, timezone=timezone, language=language, cold_tier=cold_tier, weekly_digest=weekly_digest)
+        body = filled(
+            name=name,
+            timezone=timezone,
+            language=language,
+            cold_tier=cold_tier,
+            weekly_digest=weekly_digest,
+            welcome=welcome,
+        )
         return Request(method="PATCH", path="/v1/me", parse=into(User), json=body)
 
     @operation
@@ -159,10 +172,17 @@ class Users(Resource[D]):
         language: str | None = None,
         cold_tier: bool | None = None,
         weekly_digest: bool | None = None,
+        welcome: int | None = None,
         role: str | None = None,
     ) -> Request[User]:
         body = filled(
-            name=name, timezone=timezone, language=language, cold_tier=cold_tier, weekly_digest=weekly_digest, role=role
+            name=name,
+            timezone=timezone,
+            language=language,
+            cold_tier=cold_tier,
+            weekly_digest=weekly_digest,
+            welcome=welcome,
+            role=role,
         )
         return Request(method="PATCH", path=f"/v1/users/{at(user_id)}", parse=into(User), json=body)
 
@@ -170,6 +190,49 @@ class Users(Resource[D]):
     def erase(self, user_id: str) -> Request[None]:
         """Them and all that is theirs, for good."""
         return Request(method="DELETE", path=f"/v1/users/{at(user_id)}", parse=nothing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InviteLink:
+    """With it somebody new comes into the account, once. `email` is whom it is for; None: whoever has it."""
+
+    id: str
+    email: str | None
+    role: str
+    created_by: str
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewInviteLink(InviteLink):
+    """`url` is the link itself, shown this once."""
+
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InviteLinkList:
+    items: list[InviteLink]
+
+
+class InviteLinks(Resource[D]):
+    """For owners of the account."""
+
+    @operation
+    def create(self, *, email: str | None = None, role: str = "member") -> Request[NewInviteLink]:
+        """A link that is good for seven days, and once."""
+        body = filled(email=email, role=role)
+        return Request(method="POST", path="/v1/invite-links", parse=into(NewInviteLink), json=body)
+
+    @operation
+    def list(self) -> Request[InviteLinkList]:
+        """Those that were not used yet."""
+        return Request(method="GET", path="/v1/invite-links", parse=into(InviteLinkList))
+
+    @operation
+    def revoke(self, link_id: str) -> Request[None]:
+        return Request(method="DELETE", path=f"/v1/invite-links/{at(link_id)}", parse=nothing)
 
 
 class Keys(Resource[D]):

@@ -56,10 +56,11 @@ class ProviderSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderCheck:
-    what: str  # `models`, `completion`, `embedding` or `mail`
+    what: str  # `models`, `completion`, `embedding`, `mail` or `message`
     ok: bool
     said: str  # what came back, in plain words
     milliseconds: int
+    why: str | None = None  # why not: `key`, `unreachable`, `model`, `protocol`, `busy`, `broken` or `refused`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +98,11 @@ class Providers(Resource[D]):
         provider: Mapping[str, Any] | None = None,
         use: ProviderUse | None = None,
         model: str | None = None,
+        to: str | None = None,
     ) -> Request[ProviderTest]:
-        """One real small call to a provider that is set, by its `name`, or to one that is not yet."""
-        body = filled(name=name, provider=None if provider is None else dict(provider), use=use, model=model)
+        """One real small call to a provider that is set, by its `name`, or to one that is not yet. A mail server
+        sends a message to `to`.
+        """
+        body = filled(name=name, provider=None if provider is None else dict(provider), use=use, model=model, to=to)
         path = "/v1/settings/providers/test"
         return Request(method="POST", path=path, parse=into(ProviderTest), json=body, timeout=90)

@@ -2,7 +2,7 @@
 
 from typing import Generic
 
-from keepstone_client.accounts import Audit, Keys, Me, Sessions, Users
+from keepstone_client.accounts import Audit, InviteLinks, Keys, Me, Sessions, Users
 from keepstone_client.binding import D
 from keepstone_client.capsules import Capsules
 from keepstone_client.chats import Artifacts, Chats, Files, Memories, Workspaces
@@ -20,6 +20,7 @@ class Resources(Generic[D]):
     def _offer(self, driver: D) -> None:
         self.me: Me[D] = Me(driver)
         self.users: Users[D] = Users(driver)
+        self.invite_links: InviteLinks[D] = InviteLinks(driver)
         self.keys: Keys[D] = Keys(driver)
         self.sessions: Sessions[D] = Sessions(driver)
         self.audit: Audit[D] = Audit(driver)

@@ -26,6 +26,13 @@ class LeftOut:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImportSample:
+    kind: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Import:
     """`read_bytes` of `total_bytes` is how far it is. What is `written` stays, whatever becomes of the rest."""
 
@@ -43,6 +50,7 @@ class Import:
     written: dict[str, int]
     already_there: dict[str, int]
     left_out: tuple[LeftOut, ...]
+    samples: tuple[ImportSample, ...]  # of a dry run
     error: ImportFault | None
     created_at: datetime
     started_at: datetime | None

@@ -108,6 +108,7 @@ CREATE OR REPLACE FUNCTION account_of(kind text, value text) RETURNS int
 AS $$
     SELECT CASE kind
         WHEN 'link'    THEN (SELECT account FROM one_time_links WHERE prefix = value)
+        WHEN 'invite'  THEN (SELECT account FROM invite_links WHERE prefix = value)
         WHEN 'email'   THEN (SELECT account FROM users WHERE email = value)
         WHEN 'subject' THEN (SELECT account FROM users WHERE subject = value)
         WHEN 'user'    THEN (SELECT account FROM users WHERE id = value)
@@ -728,13 +729,14 @@ AS $$
     SELECT account, id FROM users WHERE weekly_digest AND erased_at IS NULL
 $$;
 
--- Sessions and one-time links that are over. Returns how many went.
+-- Sessions, one-time links and invite links that are over. Returns how many went.
 CREATE OR REPLACE FUNCTION forget_expired_logins() RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
     WITH gone_sessions AS (DELETE FROM sessions WHERE expires_at < now() RETURNING 1),
-         gone_links AS (DELETE FROM one_time_links WHERE expires_at < now() RETURNING 1)
-    SELECT (SELECT count(*) FROM gone_sessions) + (SELECT count(*) FROM gone_links)
+         gone_links AS (DELETE FROM one_time_links WHERE expires_at < now() RETURNING 1),
+         gone_invites AS (DELETE FROM invite_links WHERE expires_at < now() - interval '7 days' RETURNING 1)
+    SELECT (SELECT count(*) FROM gone_sessions) + (SELECT count(*) FROM gone_links) + (SELECT count(*) FROM gone_invites)
 $$;
 
 -- Uploads that nobody could bring in within a week fail, and their bytes go; after three months nothing is told any more

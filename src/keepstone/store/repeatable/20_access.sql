@@ -66,7 +66,7 @@ DECLARE
     rules constant jsonb := jsonb_build_object(
         -- the account's own records
         'accounts', in_account, 'users', in_account, 'keys', in_account, 'sessions', in_account,
-        'one_time_links', in_account, 'second_factors', in_account, 'audit', in_account, 'usage_ledger', in_account, 'queries', in_account,
+        'one_time_links', in_account, 'invite_links', in_account, 'second_factors', in_account, 'audit', in_account, 'usage_ledger', in_account, 'queries', in_account,
         'vector_sets', in_account, 'usage_months', in_account, 'billing_events', in_account,
         -- a user's own: every statement names them
         'imports', in_account, 'import_parts', in_account, 'import_arrivals', in_account,

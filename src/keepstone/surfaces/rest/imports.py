@@ -50,6 +50,12 @@ class LeftOutOut(Shown):
     examples: list[str] = Field(description="Some of them, by id, title or place in the file.")
 
 
+class ImportSampleOut(Shown):
+    kind: str = Field(description="`conversation`, `note`, or what an archive calls it.")
+    title: str
+    text: str = Field(description="How it begins.")
+
+
 class ImportOut(
     fields_of(
         Import,
@@ -64,6 +70,7 @@ class ImportOut(
     written: dict[str, int] = Field(description="What is new here.")
     already_there: dict[str, int]
     left_out: list[LeftOutOut] = Field(description="What was not brought over, and why.")
+    samples: list[ImportSampleOut] = Field(description="Of a dry run: some of what was found.")
     error: ImportErrorOut | None = Field(description="Why it failed. What was brought in until then stays.")
     started_at: Time | None
     finished_at: Time | None
@@ -71,7 +78,7 @@ class ImportOut(
 
 def shown(one: Import) -> ImportOut:
     told: dict[str, Any] = {"read": dict[str, int](), "written": dict[str, int](), "already_there": dict[str, int]()}
-    told |= {"left_out": list[Any]()} | one.report
+    told |= {"left_out": list[Any](), "samples": list[Any]()} | one.report
     error = None if one.error_code is None else ImportErrorOut(code=one.error_code, message=one.error or "")
     options = ImportOptions(**one.options)
     return ImportOut.of(one, into=options.into, project_id=options.project_id, error=error, **told)

@@ -8,6 +8,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from keepstone.access import audit, keys, sessions
+from keepstone.memory.audit_names import names_of
 from keepstone.model.credential import ApiKey, AuditFilter, AuditLine, LoginSession
 from keepstone.model.ids import pattern
 from keepstone.model.principal import KeySurface, Permission
@@ -58,6 +59,12 @@ class SessionOut(fields_of(LoginSession, "id created_at expires_at last_used_at 
 
 class AuditOut(fields_of(AuditLine, "id at user_id via credential_id action object_id details")):
     pass
+
+
+class NamedAuditOut(AuditOut):
+    who: str | None = Field(description="The name of who did it.")
+    credential: str | None = Field(description="The name of the key that it was done with, if the reader may see it.")
+    title: str | None = Field(description="The name of what it was done to, if the reader may read that.")
 
 
 async def _wanted(
@@ -116,8 +123,15 @@ _keys.remove("/sessions/{session_id:ses}", sessions.end_session, "end_session", 
 
 
 @router.get("/audit", summary="Who did what, the newest first; for an owner the whole account")
-async def list_audit(services: Used, principal: Caller, page: Paging, wanted: AuditWanted) -> PageOut[AuditOut]:
-    return show_page(await audit.list_lines(services, principal, page, wanted=wanted), AuditOut.model_validate)
+async def list_audit(services: Used, principal: Caller, page: Paging, wanted: AuditWanted) -> PageOut[NamedAuditOut]:
+    lines = await audit.list_lines(services, principal, page, wanted=wanted)
+    names = await names_of(services, principal, lines.items)
+
+    def show(line: AuditLine) -> NamedAuditOut:
+        who, credential, title = (names.get(one or "") for one in (line.user_id, line.credential_id, line.object_id))
+        return NamedAuditOut.of(line, who=who, credential=credential, title=title)
+
+    return show_page(lines, show)
 
 
 @router.get("/audit/export", summary="The same as a file, all of it", response_class=StreamingResponse)

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from keepstone.access import providers as operations
 from keepstone.model.provider import Choice, Provider, ProviderKind, ProviderUse
-from keepstone.providers.trial import Check, Trial
+from keepstone.providers.trial import Check, Trial, TrialFault
 from keepstone.surfaces.http.caller import Operator, Used
 from keepstone.surfaces.http.router import Router
 from keepstone.surfaces.http.wire import Shown, Wire, fields_of
@@ -163,6 +163,10 @@ class ProviderTestIn(Wire):
         Field(description="What to try it for; null: what its kind is for."),
     ] = None
     model: Annotated[_ModelName | None, Field(description="Which model to ask; null: its first.")] = None
+    to: Annotated[
+        str | None,
+        Field(min_length=3, max_length=254, description="Of a mail server: whom to send a message to; null: nobody."),
+    ] = None
 
     @model_validator(mode="after")
     def _one_of_them(self) -> "ProviderTestIn":
@@ -171,8 +175,12 @@ class ProviderTestIn(Wire):
         return self
 
 
-class CheckOut(fields_of(Check, "what ok said milliseconds")):
-    what: str = Field(description="`models`, `completion`, `embedding` or `mail`.")
+class CheckOut(fields_of(Check, "what ok said milliseconds why")):
+    what: str = Field(description="`models`, `completion`, `embedding`, `mail` or `message`.")
+    why: TrialFault | None = Field(
+        description="Why not: a wrong `key`, `unreachable`, no such `model`, another `protocol`, `busy`, `broken`, or "
+        "`refused` for another reason."
+    )
     said: str = Field(description="What came back, in plain words.")
 
 
@@ -213,6 +221,6 @@ async def try_provider(services: Used, principal: Operator, body: ProviderTestIn
     wanted = body.provider.wanted() if body.provider else None
     return ProviderTestOut.model_validate(
         await operations.try_provider(
-            services, principal, name=body.name, wanted=wanted, use=body.use, model=body.model
+            services, principal, name=body.name, wanted=wanted, use=body.use, model=body.model, to=body.to
         )
     )

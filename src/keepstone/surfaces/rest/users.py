@@ -26,9 +26,11 @@ class UserOut(
     fields_of(
         User,
         "id email name role is_admin timezone language cold_tier weekly_digest has_password has_totp created_at "
-        "last_login_at",
+        "last_login_at timezone_chosen welcome",
     )
 ):
+    timezone_chosen: bool = Field(description="False: it is UTC because nobody has said another.")
+    welcome: int = Field(description="How many of the three steps of the dashboard's welcome are behind them.")
     has_totp: bool = Field(description="Signing in asks for a code of an app too.")
 
 
@@ -58,6 +60,10 @@ class MeChange(Wire):
         default=None, description="When the plan is full, move the capsules not read for longest out of the way."
     )
     weekly_digest: bool | None = Field(default=None, description="The week in capsules, by e-mail.")
+    welcome: Annotated[
+        int | None,
+        Field(ge=0, le=3, description="How many steps of the dashboard's welcome are behind; 3: it is over."),
+    ] = None
 
 
 class UserChange(MeChange):

@@ -1,6 +1,10 @@
 """Pages as strings. Everything that did not come from this code is escaped."""
 
+from collections.abc import Mapping
 from html import escape
+from types import SimpleNamespace
+
+from fastapi import Request
 
 
 def page(title: str, body: str, *, narrow: bool = False, lang: str = "en") -> str:
@@ -17,3 +21,9 @@ def page(title: str, body: str, *, narrow: bool = False, lang: str = "en") -> st
 
 def text(value: object) -> str:
     return escape(str(value))
+
+
+def spoken(request: Request, words: Mapping[str, tuple[str, str]]) -> SimpleNamespace:
+    """Words in English and in Chinese, as the browser asks for: Chinese, if it names that before anything else."""
+    first = request.headers.get("accept-language", "").split(",")[0].strip().lower()
+    return SimpleNamespace(**{name: both[first.startswith("zh")] for name, both in words.items()})

@@ -13,7 +13,7 @@ from keepstone.access.sessions import log_in, log_in_with_code, log_out
 from keepstone.errors import KeepstoneError, RateLimited, Unauthenticated
 from keepstone.surfaces.http.caller import Used, browser_of, caller, delete_session_cookie, set_session_cookie
 from keepstone.surfaces.http.router import Router
-from keepstone.surfaces.web.html import page, text
+from keepstone.surfaces.web.html import page, spoken, text
 from keepstone.surfaces.web.reference import reference
 
 router = Router(include_in_schema=False)
@@ -117,9 +117,7 @@ def _alert(words: SimpleNamespace, fault: str | None) -> str:
 
 
 def _words(request: Request) -> SimpleNamespace:
-    """In Chinese, if the browser asks for it before English or anything else."""
-    first = request.headers.get("accept-language", "").split(",")[0].strip().lower()
-    return SimpleNamespace(**{name: words[first.startswith("zh")] for name, words in _WORDS.items()})
+    return spoken(request, _WORDS)
 
 
 def _html(body: str, status: int = 200) -> HTMLResponse:

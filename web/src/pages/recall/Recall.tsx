@@ -3,7 +3,7 @@ import { IconChevronDown, IconMessages, IconPlus, IconSnowflake, IconTrash } fro
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
 import { Link } from 'react-router'
-import { useFormat } from '@/app/session'
+import { useFormat, useMe } from '@/app/session'
 import { CuratorDialog } from '@/parts/capsules/Curator'
 import { usageQuery } from '@/parts/capsules/queries'
 import { type CapsuleDraft, SaveSheet } from '@/parts/capsules/SaveSheet'
@@ -13,7 +13,7 @@ import { Skeletons } from '@/parts/Skeletons'
 import { Away } from './Away'
 import { List } from './list/List'
 import { ChoosingProvider } from './list/select/choosing'
-import { Newcomer } from './Newcomer'
+import { NoCapsules } from './NoCapsules'
 import { OrderProvider } from './order'
 import { usePlace, type View } from './place'
 import classes from './Recall.module.css'
@@ -21,6 +21,7 @@ import { Room } from './Room'
 import { useRecallWords } from './recall.words'
 import { Sheet } from './sheet/Sheet'
 
+const Welcome = lazy(() => import('@/pages/welcome/Welcome').then((one) => ({ default: one.Welcome })))
 const Timeline = lazy(() => import('./timeline/Timeline'))
 const Constellation = lazy(() => import('./constellation/Constellation'))
 
@@ -52,6 +53,10 @@ function RecallPage() {
   const away = place.view === 'trash' || place.view === 'cold'
   // The list does not wait to be told how much there is.
   const newcomer = usage.data !== undefined && count === 0
+  const user = useMe()?.user
+  // Who has kept something before they saw the welcome needs none; who has begun it sees it through.
+  const begun = user ? user.welcome > 0 && user.welcome < 3 : false
+  const welcomed = user && !away && (begun || (newcomer && in_trash + in_cold === 0 && user.welcome === 0))
   return (
     <Page
       title={words('title')}
@@ -86,6 +91,11 @@ function RecallPage() {
       }
       aside={<Sheet />}
     >
+      {welcomed && (
+        <Suspense fallback={<Skeletons lines={1} height={420} />}>
+          <Welcome user={user} />
+        </Suspense>
+      )}
       {!away && (!newcomer || in_trash > 0 || in_cold > 0) && (
         <Box className={classes.bar}>
           {!newcomer ? (
@@ -132,7 +142,7 @@ function RecallPage() {
       {away ? (
         <Away key={place.view} cold={place.view === 'cold'} />
       ) : newcomer ? (
-        <Newcomer onNew={add} />
+        !welcomed && user && <NoCapsules onNew={add} />
       ) : place.view === 'constellation' ? (
         usage.data ? (
           <Suspense fallback={<Skeletons lines={1} height={480} />}>

@@ -33,3 +33,8 @@ export function Section({
     </Box>
   )
 }
+
+/** Sections side by side, as many as fit; together they take the whole width. */
+export function Cards({ children }: { children: ReactNode }) {
+  return <div className={classes.cards}>{children}</div>
+}

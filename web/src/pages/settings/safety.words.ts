@@ -86,7 +86,7 @@ export const useSafetyWords = defineWords('safety', {
     factorTurnOff: '关闭',
     factorSurely: '关闭两步验证？',
     password: '密码',
-    passwordFirst: '请输入密码，确认是你本人。',
+    passwordFirst: '请输入密码，确认是您本人。',
     next: '下一步',
     scan: '用验证器应用扫描此二维码，或手动输入密钥，然后填写应用显示的验证码。',
     picture: '密钥的二维码',
@@ -94,11 +94,11 @@ export const useSafetyWords = defineWords('safety', {
     code: '验证码',
     codeHow: '应用显示的六位数字，或一个恢复码。',
     turnOn: '启用',
-    recovery: '你的恢复码',
+    recovery: '您的恢复码',
     recoveryHow: '无法使用应用时，每个恢复码可登录一次。它们只显示这一次，请妥善保存。',
     recoveryDone: '我已保存',
 
     endOthers: '在其他所有地方退出',
-    endedOthers: '你已在其他所有地方退出。',
+    endedOthers: '您已在其他所有地方退出。',
   },
 })

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
 import { useFrameWords } from '@/app/frame.words'
-import { useSettingsWords } from './settings.words'
+import { useSettingsWords } from '../settings.words'
 
 export function AddPerson({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const frame = useFrameWords()

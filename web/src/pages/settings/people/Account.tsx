@@ -2,11 +2,12 @@ import { Button, SimpleGrid, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Schema } from '@/api/client'
 import { useFrameWords } from '@/app/frame.words'
-import { useChangeAccount } from './changes'
+import { useChangeAccount } from '../changes'
+import { Cards, Section } from '../Section'
+import { useSettingsWords } from '../settings.words'
+import { Zone } from '../Zone'
+import { InviteLinks } from './InviteLinks'
 import { People } from './People'
-import { Section } from './Section'
-import { useSettingsWords } from './settings.words'
-import { Zone } from './Zone'
 
 /** For owners: what the account is called, and who is in it. */
 export function Account({ me }: { me: Schema<'Me'> }) {
@@ -16,7 +17,9 @@ export function Account({ me }: { me: Schema<'Me'> }) {
   const [name, setName] = useState(me.account.name)
   const wanted = name.trim()
   return (
-    <>
+    <Cards>
+      <People mine={me.user?.id} />
+      <InviteLinks />
       <Section title={words('account')} about={words('accountAbout')}>
         <form
           onSubmit={(event) => {
@@ -50,7 +53,6 @@ export function Account({ me }: { me: Schema<'Me'> }) {
           </SimpleGrid>
         </form>
       </Section>
-      <People mine={me.user?.id} />
-    </>
+    </Cards>
   )
 }

@@ -3,9 +3,9 @@ import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '@/api/client'
-import { Confirm } from './Confirm'
-import { Section } from './Section'
-import { useSettingsWords } from './settings.words'
+import { Confirm } from '../Confirm'
+import { Section } from '../Section'
+import { useSettingsWords } from '../settings.words'
 
 const WORD = 'delete-all'
 

@@ -6,12 +6,12 @@ import { api, ok, type Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
 import { Failed } from '@/parts/Failed'
 import { Waiting } from '@/parts/Waiting'
+import { Confirm } from '../Confirm'
+import { More } from '../More'
+import { Row, Rows } from '../Row'
+import { Section } from '../Section'
+import { useSettingsWords } from '../settings.words'
 import { AddPerson } from './AddPerson'
-import { Confirm } from './Confirm'
-import { More } from './More'
-import { Row, Rows } from './Row'
-import { Section } from './Section'
-import { useSettingsWords } from './settings.words'
 
 type Person = Schema<'UserOut'>
 

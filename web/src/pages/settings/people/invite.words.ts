@@ -1,0 +1,43 @@
+import { defineWords } from '@/app/words'
+
+export const useInviteWords = defineWords('invites', {
+  en: {
+    title: 'Invite by link',
+    about:
+      'Whoever opens the link chooses a name and a password, and is in your account. It works once, for seven days.',
+    make: 'Make a link',
+    email: 'E-mail',
+    emailHow: 'With it, the link is for this address alone.',
+    optional: 'Optional',
+    role: 'Role',
+    ready: 'Send this link',
+    once: 'It is shown this once. Send it over a way that you trust: whoever has it can join.',
+    link: 'The link',
+    pending: 'Not used yet',
+    none: 'No link is waiting to be used.',
+    anybody: 'For whoever has it',
+    until: 'until {{at}}',
+    revoke: 'Take back',
+    revokeNamed: 'Take back the link for {{name}}',
+    revoked: 'The link is good for nothing any more.',
+  },
+  zh: {
+    title: '通过链接邀请',
+    about: '打开链接的人填写姓名和密码，即可加入您的账户。链接只能用一次，七天内有效。',
+    make: '生成链接',
+    email: '邮箱',
+    emailHow: '填写后，链接只适用于这个邮箱。',
+    optional: '可选',
+    role: '角色',
+    ready: '请发送这个链接',
+    once: '链接只显示这一次。请通过可信的方式发送：拥有它的人都可以加入。',
+    link: '链接',
+    pending: '尚未使用',
+    none: '没有等待使用的链接。',
+    anybody: '任何拥有链接的人',
+    until: '有效期至 {{at}}',
+    revoke: '收回',
+    revokeNamed: '收回给 {{name}} 的链接',
+    revoked: '链接已失效。',
+  },
+})
