@@ -46,7 +46,7 @@ def rows(page: Page) -> Locator:
 
 
 async def choose(visitor: Visitor, label: str, option: str) -> None:
-    await visitor.page.get_by_role("textbox", name=label, exact=True).click()
+    await visitor.page.get_by_role("combobox", name=label, exact=True).click()
     await visitor.page.get_by_role("option", name=option).click()
 
 
@@ -134,10 +134,10 @@ async def test_what_was_deleted_anywhere_is_brought_back_from_one_trash(chromium
         await page.reload()
         gone = page.get_by_role("region", name="Deleted", exact=True).get_by_role("listitem")
         await expect(gone).to_have_count(4)
-        await expect(gone.filter(has_text="Ferry times")).to_contain_text(re.compile(r"by you.*29 days left"))
+        await expect(gone.filter(has_text="Ferry times")).to_contain_text(re.compile(r"by you.*30 days left"))
         await visitor.accessible()
 
-        await page.get_by_role("textbox", name="Kind").click()
+        await page.get_by_role("combobox", name="Kind").click()
         await page.get_by_role("option", name="Project (1)").click()
         await expect(gone).to_have_count(1)
         await page.get_by_role("button", name="Restore New pier").click()

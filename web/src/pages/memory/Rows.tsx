@@ -100,8 +100,8 @@ const Row = memo(function Row({ memory, first, last }: { memory: Shelved; first:
   const facts = [
     things(memory.kind),
     whereOf(memory.place),
-    memory.user && named('user', memory.user, memory.user_name),
-    memory.agent,
+    memory.user && !memory.place?.entity && named('user', memory.user, memory.user_name),
+    !memory.place?.entity && memory.agent,
     memory.chat_title ? words('saidIn', { name: memory.chat_title }) : words(memory.source),
   ]
   const head = headOf(memory)
@@ -115,13 +115,7 @@ const Row = memo(function Row({ memory, first, last }: { memory: Shelved; first:
     >
       <Icon size={19} stroke={1.6} aria-hidden className={classes.icon} />
       <div className={classes.main}>
-        <Link
-          to={place.with({ memory: memory.id })}
-          className={classes.link}
-          data-row
-          preventScrollReset
-          aria-label={head}
-        >
+        <Link to={place.with({ memory: memory.id })} className={classes.link} data-row preventScrollReset>
           {memory.title || memory.key ? <strong className={classes.head}>{head}</strong> : null}
           <span className={classes.text}>{memory.text}</span>
         </Link>

@@ -53,8 +53,8 @@ export function Row({
           {facts.filter(Boolean).join(' · ')}
         </Text>
       </div>
-      <Text size="xs" c={days < 3 ? 'red' : 'dimmed'} className={classes.left}>
-        {days === 0 ? words('lastDay') : words('left', { count: days })}
+      <Text size="xs" c={days <= 3 ? 'red' : 'dimmed'} className={classes.left}>
+        {days <= 1 ? words('lastDay') : words('left', { count: days })}
       </Text>
       {gone.restorable ? (
         <Button

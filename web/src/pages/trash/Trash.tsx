@@ -46,6 +46,10 @@ export default function Trash() {
   }
   const restorable = (items ?? []).filter((one) => one.restorable).slice(0, MOST)
   const everything = restorable.length > 0 && restorable.every((one) => chosen.has(one.id))
+  const dayNamed = (day: string) => {
+    if (day === format.day(new Date().toISOString())) return words('today')
+    return day === format.day(new Date(Date.now() - 86_400_000).toISOString()) ? words('yesterday') : day
+  }
   return (
     <Page title={words('title')} about={words('about')}>
       <div className={classes.bar} role="search">
@@ -129,9 +133,9 @@ export default function Trash() {
             )}
           </Group>
           {byDay(items, format.day).map(([day, gone]) => (
-            <section key={day} aria-label={day}>
+            <section key={day} aria-label={dayNamed(day)}>
               <Title order={2} size="h5" className={classes.day}>
-                {day}
+                {dayNamed(day)}
               </Title>
               <ul className={classes.list}>
                 {gone.map((one) => (

@@ -27,7 +27,7 @@ export function useKindCounts(q: string | undefined) {
 }
 
 export function daysLeft(gone: Gone): number {
-  return Math.max(0, Math.floor((Date.parse(gone.expires_at) - Date.now()) / DAY))
+  return Math.max(0, Math.ceil((Date.parse(gone.expires_at) - Date.now()) / DAY))
 }
 
 /** Page after page as one list, cut where a new day begins. */
