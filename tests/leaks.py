@@ -178,6 +178,10 @@ PROBES: dict[str, Probe] = {
     "POST /v1/memory/capsules": Probe(json={"content_md": "a canary"}),
     "GET /v1/memory/capsules": Probe(params={"q": CANARY, "mode": "hybrid"}),
     "GET /v1/memory/capsules/related": Probe(params={"text": CANARY}),
+    # Not the nodes, which are the account's.
+    "GET /v1/memory/all": Probe(params={"source": "saved"}),
+    "GET /v1/memory/all/counts": Probe(params={"source": "saved"}),
+    "POST /v1/trash/restore": Probe(json={"items": [{"kind": "capsule", "id": "{trashed_capsule}"}]}, names_it=True),
     "GET /v1/traces": Probe(params={"space": "{room_id}"}, names_it=True),
     "PATCH /v1/memory/capsules/{capsule_id}": Probe(json={"title": "renamed"}, control={"json": {"title": CANARY}}),
     "POST /v1/memory/capsules/delete-all": Probe(json={"confirm": "delete-all"}),
@@ -594,10 +598,13 @@ async def keep(services: Services, olga: Person) -> dict[str, str]:
     deleted = await one("pushes it out")
     await operator.set_quota(services, olga.user.id, None)
     await capsules.delete(services, olga.principal, deleted)
+    trashed = await one("in the trash of everything")
+    await capsules.delete(services, olga.principal, trashed)
     return {
         "capsule_id": await one("there", project.id),
         "other_capsule": await one("there too"),
         "deleted_capsule": deleted,
+        "trashed_capsule": trashed,
         "cold_capsule": cold,
         "project_id": project.id,
         "spare_project": (await projects.create(services, olga.principal, name=CANARY)).id,

@@ -273,11 +273,20 @@ def test_a_graph_and_its_nodes(keepstone: Keepstone) -> None:
     assert moved.id in {one.id for one in recalled.results}
     assert recalled.query_id.startswith("qry_")
     assert keepstone.graphs.update_node(graph.id, boat.id, content="The ferry is called Vega.").version == 2
+    (shelved,) = keepstone.everything.list(kind="node", q="vega")
+    assert (shelved.id, shelved.place and shelved.place.id) == (boat.id, graph.id)
+    assert keepstone.everything.counts(kind="node", q="vega").kind[0].count == 1
+    assert [one.version for one in keepstone.everything.get(boat.id).versions] == [2, 1]
     assert len(keepstone.graphs.node_history(graph.id, boat.id)) == 2
     keepstone.graphs.delete_edge(graph.id, edge.id)
     keepstone.graphs.delete_node(graph.id, boat.id)
     assert [one.id for one in keepstone.graphs.nodes(graph.id, deleted=True)] == [boat.id]
     assert keepstone.graphs.restore_node(graph.id, boat.id) == keepstone.graphs.node(graph.id, boat.id)
+    keepstone.graphs.delete_node(graph.id, boat.id)
+    (gone,) = keepstone.trash.list(kind="node", q="vega")
+    assert [(one.kind, one.count) for one in keepstone.trash.counts(q="vega")] == [("node", 1)]
+    (back,) = keepstone.trash.restore([{"kind": gone.kind, "id": gone.id}])
+    assert (back.restored, back.place) == (True, gone.place)
     keepstone.graphs.delete(graph.id)
     assert keepstone.graphs.restore(graph.id).id == keepstone.graphs.get(graph.id).id
     month = keepstone.usage.get(by=["action"]).month

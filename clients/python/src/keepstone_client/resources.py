@@ -6,6 +6,7 @@ from keepstone_client.accounts import Audit, InviteLinks, Keys, Me, Sessions, Us
 from keepstone_client.binding import D
 from keepstone_client.capsules import Capsules
 from keepstone_client.chats import Artifacts, Chats, Files, Memories, Workspaces
+from keepstone_client.everything import Everything, Trash
 from keepstone_client.graphs import Graphs
 from keepstone_client.operations import Health, Usage
 from keepstone_client.providers import Providers
@@ -41,6 +42,8 @@ class Resources(Generic[D]):
         self.scopes: Scopes[D] = Scopes(driver)
         self.stores: Stores[D] = Stores(driver)
         self.traces: Traces[D] = Traces(driver)
+        self.everything: Everything[D] = Everything(driver)
+        self.trash: Trash[D] = Trash(driver)
         self.providers: Providers[D] = Providers(driver)
         self.imports: Imports[D] = Imports(driver)
         self.exports: Exports[D] = Exports(driver)

@@ -40,6 +40,8 @@ READS = frozenset(
 FREEING = frozenset({"delete_all"})
 # Whoever has a credential may know whose it is, and make a token that reaches as far.
 OPEN = frozenset({"me", "token", "logout", "logout_form"})
+# Over all surfaces at once: each shows and changes what the key is for, and nothing else.
+ACROSS = frozenset({"list_memory", "count_memory", "get_memory", "list_trash", "count_trash", "restore_trash"})
 # What is left to whoever has to set up a second factor first.
 _ENROLMENT = frozenset({"second_factor", "enrol_second_factor", "confirm_second_factor"})
 # What a key may change of the account although it is limited: keys that reach no further than itself.
@@ -62,7 +64,8 @@ def permit(request: Request, reach: Reach) -> None:
             code="totp_enrolment_required",
         )
     surface = next((SURFACES[tag] for tag in tags if tag in SURFACES), None)
-    if reach.surfaces is not None and surface not in reach.surfaces:
+    across = name in ACROSS and "memory" in tags
+    if reach.surfaces is not None and surface not in reach.surfaces and not across:
         raise Forbidden(
             f"This key is for {', '.join(sorted(reach.surfaces))} alone: use one that may do this too.",
             code="outside_key",
@@ -71,7 +74,7 @@ def permit(request: Request, reach: Reach) -> None:
         reach.require_write()
     of_account = surface == "account" and writes(request.method, name) and name not in _KEYS
     of_no_space = reach.spaces is not None and (surface == "account" or name in _AGENTS)
-    if surface is None or of_account or of_no_space:
+    if (surface is None and not across) or of_account or of_no_space:
         raise Forbidden("A key that is limited can't do this: use one without limits, or sign in.", code="outside_key")
 
 
