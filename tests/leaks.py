@@ -171,7 +171,7 @@ PROBES: dict[str, Probe] = {
     "POST /v1/memory/capsules": Probe(json={"content_md": "a canary"}),
     "GET /v1/memory/capsules": Probe(params={"q": CANARY, "mode": "hybrid"}),
     "GET /v1/memory/capsules/related": Probe(params={"text": CANARY}),
-    "GET /v1/traces": Probe(params={"space": "{room_id}"}, names_it=True),
+    "GET /v1/traces": Probe(params={"space": "{room_id}", "q": CANARY}, names_it=True),
     "PATCH /v1/memory/capsules/{capsule_id}": Probe(json={"title": "renamed"}, control={"json": {"title": CANARY}}),
     "POST /v1/memory/capsules/delete-all": Probe(json={"confirm": "delete-all"}),
     "POST /v1/memory/capsules/merge": Probe(json={"ids": ["{other_capsule}"], "into": "{capsule_id}"}),
