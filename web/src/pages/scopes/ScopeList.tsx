@@ -65,10 +65,12 @@ export function ScopeList({
               >
                 <span className={classes.name}>{one.scope_id}</span>
                 <span className={classes.about}>
-                  {words('messages', { count: one.messages, number: format.number(one.messages) })}
-                  {' · '}
-                  {words('peopleCount', { count: one.people })}
-                  {one.last_at && ` · ${format.day(one.last_at)}`}
+                  <span>
+                    {words('messages', { count: one.messages, number: format.number(one.messages) })}
+                    {' · '}
+                    {words('peopleCount', { count: one.people })}
+                  </span>
+                  {one.last_at && <time dateTime={one.last_at}>{format.day(one.last_at)}</time>}
                 </span>
               </Link>
             </li>

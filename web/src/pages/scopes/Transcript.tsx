@@ -193,12 +193,12 @@ function Message({
           (answers ? (
             <button type="button" className={classes.reply} onClick={() => onOpen(answers.message_id)}>
               <IconArrowBackUp size={13} stroke={1.7} aria-hidden />
-              {words('replyTo', { name: answers.speaker, text: answers.text.slice(0, 80) })}
+              <span>{words('replyTo', { name: answers.speaker, text: answers.text.slice(0, 120) })}</span>
             </button>
           ) : (
             <span className={classes.reply}>
               <IconArrowBackUp size={13} stroke={1.7} aria-hidden />
-              {words('replyEarlier')}
+              <span>{words('replyEarlier')}</span>
             </span>
           ))}
         <p className={classes.said}>{said.text}</p>

@@ -71,7 +71,6 @@ function CandidateRow({ one, best, space }: { one: Candidate; best: number; spac
   const link = one.text === null ? null : candidateLink(space, one)
   const kind = KINDS.find((name) => name === one.what) ?? (one.kind === 'message' ? 'said' : 'memory')
   const reason = REASONS.find((name) => name === one.left_out)
-  const share = one.relevance ?? (one.score === null ? null : Math.max(0, one.score) / best)
   const parts = Object.entries(one.why).sort(([, a], [, b]) => Math.abs(b) - Math.abs(a))
   const most = Math.max(...parts.map(([, value]) => Math.abs(value)), 1e-9)
   const about = [words(kind), one.title ?? one.said_by, one.said_at && format.minute(one.said_at)].filter(
@@ -83,12 +82,12 @@ function CandidateRow({ one, best, space }: { one: Candidate; best: number; spac
         <Text size="xs" c="dimmed" component="span">
           {about.join(' · ')}
         </Text>
-        {share === null ? (
+        {one.relevance === null ? (
           <Text size="xs" c="dimmed" component="span">
-            {words('alwaysThere')}
+            {words(one.score === null ? 'alwaysThere' : 'notWeighed')}
           </Text>
         ) : (
-          <Bar share={share} label={one.relevance === null ? '' : format.percent(one.relevance)} />
+          <Bar share={one.relevance} label={format.percent(one.relevance)} />
         )}
       </div>
       <p className={classes.text} data-gone={one.text === null || undefined}>
@@ -120,6 +119,14 @@ function CandidateRow({ one, best, space }: { one: Candidate; best: number; spac
       </div>
       <Collapse expanded={opened}>
         <dl className={classes.parts} aria-label={words('parts')}>
+          {one.score !== null && (
+            <div>
+              <dt>{words('score')}</dt>
+              <dd>
+                <Bar share={Math.max(0, one.score) / best} label={one.score.toFixed(2)} />
+              </dd>
+            </div>
+          )}
           {parts.map(([name, value]) => {
             const known = PARTS.find((part) => part === name)
             return (

@@ -8,6 +8,11 @@ import { useTracesWords } from './traces.words'
 
 type Piece = Schema<'HandedPieceOut'>
 
+const ROLES: Record<string, 'roleSystem' | 'roleUser' | 'roleAssistant'> = {
+  system: 'roleSystem',
+  assistant: 'roleAssistant',
+}
+
 /** A text that left memory: what it is made of, with tokens that add up, and the exact words. */
 export function Handed({
   title,
@@ -60,7 +65,7 @@ export function Handed({
             <summary>{words('exact')}</summary>
             {spoken(pieces).map(({ role, parts }, place) => (
               <div key={place}>
-                {role && <div className={classes.role}>{role}</div>}
+                {role && <div className={classes.role}>{words(ROLES[role] ?? 'roleUser')}</div>}
                 <pre>
                   {parts.map((one, at) =>
                     one.text === null ? (
