@@ -182,7 +182,7 @@ PROBES: dict[str, Probe] = {
     "GET /v1/memory/all": Probe(params={"source": "saved"}),
     "GET /v1/memory/all/counts": Probe(params={"source": "saved"}),
     "POST /v1/trash/restore": Probe(json={"items": [{"kind": "capsule", "id": "{trashed_capsule}"}]}, names_it=True),
-    "GET /v1/traces": Probe(params={"space": "{room_id}"}, names_it=True),
+    "GET /v1/traces": Probe(params={"space": "{room_id}", "q": CANARY}, names_it=True),
     "PATCH /v1/memory/capsules/{capsule_id}": Probe(json={"title": "renamed"}, control={"json": {"title": CANARY}}),
     "POST /v1/memory/capsules/delete-all": Probe(json={"confirm": "delete-all"}),
     "POST /v1/memory/capsules/merge": Probe(json={"ids": ["{other_capsule}"], "into": "{capsule_id}"}),

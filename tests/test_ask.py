@@ -1,6 +1,7 @@
 """`ask` with a language model, against a local server that speaks the two protocols."""
 
 import json
+import re
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
@@ -96,11 +97,19 @@ async def test_the_answer_is_the_models_with_the_lines_it_cites(
 ) -> None:
     provider.reply = lambda prompt: f"On 14 June {line_with(prompt, 'ferry')}."
     answer = (await ask(replace(services, llm=model), world, "When does the ferry leave?")).json()
-    assert answer["answer"].startswith("On 14 June [")
+    assert answer["answer"] == "On 14 June [1]."
     assert [item["text"] for item in answer["evidence"]] == [TALK[2]["text"]]
     assert answer["abstained"] is False
     assert answer["usage"] == {"credits": 5}
     assert "<evidence mark=" in provider.prompts[0]
+    async with http(make_app(services)) as client:
+        path = f"/v1/traces/{answer['trace_id']}"
+        trace = (await client.get(path, headers=world.owner.auth)).json()
+    asked = [piece for piece in trace["prompt"] if piece["role"] == "user"]
+    assert "".join(piece["text"] for piece in asked) in provider.prompts[0]
+    assert len([piece for piece in asked if piece["sources"]]) == len(
+        re.findall(r"^\[\d+\]", provider.prompts[0], re.MULTILINE)
+    )
 
 
 async def test_what_the_evidence_does_not_hold_is_not_answered(

@@ -198,6 +198,7 @@ async def test_scopes_sync_and_async_say_the_same(keepstone: Keepstone, later: A
     assert trace.candidates[0].id == found.evidence[0].message_id
     listed = [one async for one in later.traces.list(kind="recall", space="scope:harbour", page_size=1)]
     assert [one.id for one in listed] == [again.trace_id, found.trace_id]
+    assert "scope:harbour" in {one.space for one in keepstone.traces.places()}
     # Type checkers see the same for both clients, apart from the waiting.
     assert_type(found, Recalled)
     assert_type(again, Recalled)

@@ -434,6 +434,47 @@ async def test_traces_are_listed_by_kind_space_and_time_without_their_texts(
     await call(client, auth, "GET", "/traces", params={"kind": "nonsense"}, expect=422)
 
 
+async def test_lists_have_names_and_are_searched_by_the_words_of_the_question(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    await ingest(client, auth)
+    _, recalled = await recall(client, auth)
+    await make_agent(client, auth)
+    room = await make_room(client, auth)
+    said = await say(client, auth, room, "Where does the schooner lie?")
+    composed = await compose(client, auth, room, "Where does the schooner lie?")
+    reply = await say(client, auth, room, "At pier 3.", agent="scout", trace_id=composed["trace_id"])
+    prompt, line = await listed(client, auth)
+    assert line["id"] == recalled
+    assert (line["place"], line["person"]) == ("team", world.owner.user.name)
+    assert line["found"] >= line["used"] > 0
+    assert prompt["question"] == "Where does the schooner lie?"
+    places = (await call(client, auth, "GET", "/traces/places"))["places"]
+    assert [(one["space"], one["traces"]) for one in places] == [(room, 1), ("scope:team", 1)]
+    trace = await trace_of(client, auth, prompt["id"])
+    assert (trace["answer"]["message_id"], trace["answer"]["text"]) == (reply["id"], "At pier 3.")
+    assert trace["names"]["scout"]
+    assert [one["id"] for one in await listed(client, auth, q="SCHOONER")] == [prompt["id"]]
+    assert await listed(client, auth, q="galleon") == []
+    mine = await listed(client, auth, space=room, user_id=world.owner.user.id)
+    assert [one["id"] for one in mine] == [prompt["id"]]
+    await call(client, auth, "DELETE", f"/rooms/{room}/messages/{said['id']}", expect=204)
+    assert await listed(client, auth, q="schooner") == []
+    assert (await listed(client, auth))[0]["question"] is None
+
+
+async def test_candidates_say_who_spoke_and_when_and_the_pieces_have_tokens_that_add_up(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    await ingest(client, auth)
+    _, recalled = await recall(client, auth)
+    trace = await trace_of(client, auth, recalled)
+    assert all(one["what"] == "message" and one["said_by"] and one["said_at"] for one in trace["candidates"])
+    assert sum(piece["tokens"] for piece in trace["handed_out"]) == trace["tokens"]
+
+
 # ---------------------------------------------------------------------------------------------------- kept for a while
 
 

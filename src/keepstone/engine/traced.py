@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from keepstone.engine.question import EmbeddedQuestion
 from keepstone.engine.search import Hit, Matches
+from keepstone.engine.when import Window
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.trace import HandedPiece, LeftOut, StoredTrace, TraceCandidate, TraceKind, TraceStep
@@ -32,9 +34,10 @@ _WITHOUT_REQUEST = "(none)"  # a job, or the command line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceDescription:
-    """What came of it. `people` are users who are named or quoted."""
+    """What came of it. `prompt` is what a model was asked for it; `people` are users who are named or quoted."""
 
     candidates: Sequence[TraceCandidate] = ()
+    prompt: Sequence[HandedPiece] = ()
     handed: Sequence[HandedPiece] = ()
     people: Collection[str] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -56,6 +59,7 @@ class TraceDraft:
     speaker: str | None
     parameters: dict[str, Any]
     question_id: str | None = None
+    times: Sequence[Window] = ()
     scope: ReadScope | None = None
     space: int | None = None
     tokens: int | None = None
@@ -71,9 +75,12 @@ class TraceDraft:
         self.steps.append(TraceStep(name=name, milliseconds=round(1000 * (now - self.marked), 3), tokens=tokens))
         self.marked = now
 
-    def asked_of(self, scope: ReadScope, space: int | None = None) -> None:
-        """What it is made of, and where it was asked: in the first of these spaces, if nothing is said."""
+    def asked_of(self, scope: ReadScope, space: int | None = None, *, question: EmbeddedQuestion | None = None) -> None:
+        """What it is made of, and where it was asked: in the first of these spaces, if nothing is said; and how the
+        question was understood.
+        """
         self.scope = scope
+        self.times = question.question.times if question is not None else ()
         self.space = space or next(iter(scope.spaces), None)
 
     def end(
@@ -105,7 +112,10 @@ class TraceDraft:
         described, scope = self.describe(), self._scope
         candidates = [_cut_candidate(candidate) for candidate in described.candidates[:MOST_CANDIDATES]]
         handed, whole = _within(described.handed)
-        quoted = [*(candidate.id for candidate in candidates), *(name for piece in handed for name in piece.sources)]
+        prompt, all_of_it = _within(described.prompt)
+        pieces = [*prompt, *handed]
+        quoted = [*(candidate.id for candidate in candidates), *(name for piece in pieces for name in piece.sources)]
+        times = [{"from": one.start.isoformat(), "to": one.end.isoformat()} for one in self.times]
         quoted += [self.question_id] if self.question_id else []
         content = {
             "question": storable(self.question[:LONGEST_QUESTION]),
@@ -113,11 +123,14 @@ class TraceDraft:
             "speaker": self.speaker and storable(self.speaker),
             "request_id": self.request_id,
             "visibilities": list(scope.visibilities),
-            "parameters": _plain({**self.parameters, **described.parameters}),
+            "parameters": _plain({**self.parameters, **described.parameters, **({"times": times} if times else {})}),
             "steps": [_sparse(step) for step in self.steps],
             "candidates": [_sparse(candidate) for candidate in candidates],
+            "prompt": [_sparse(piece) for piece in prompt],
             "handed_out": [_sparse(piece) for piece in handed],
-            "cut": not whole or len(described.candidates) > MOST_CANDIDATES or len(self.question) > LONGEST_QUESTION,
+            "cut": not (whole and all_of_it)
+            or len(described.candidates) > MOST_CANDIDATES
+            or len(self.question) > LONGEST_QUESTION,
         }
         return StoredTrace(
             id=self.id or "",

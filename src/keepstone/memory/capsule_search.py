@@ -146,7 +146,7 @@ async def _by_meaning(
     trace = traced.begin(services, principal, "search", text, limit=limit, min_relevance=floor)
     question = Question(text=text, speaker=None, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, wanted), any_language=True)
-    trace.asked_of(asked.place.scope)
+    trace.asked_of(asked.place.scope, question=asked.question)
     trace.step("look up")
     if asked.place.empty:
         return _FoundByMeaning(capsules=[], trace=trace, floor=floor)

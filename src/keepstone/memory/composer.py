@@ -52,7 +52,7 @@ async def compose(
     trace = traced.begin(services, principal, "composition", text, place=place, agent=agent, project_id=project_id)
     question = lookup.question(own_words(text), asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _settled(services, principal, place, agent, project_id))
-    trace.asked_of(asked.place.scope, asked.place.audience.room.space)
+    trace.asked_of(asked.place.scope, asked.place.audience.room.space, question=asked.question)
     trace.step("look up")
     composed = await _composed(services, principal, asked, text, window, trace)
     return replace(composed, trace_id=trace.id)

@@ -42,7 +42,7 @@ async def find(
     question = lookup.question(query, asked_at=asked_at or now, zone=principal.timezone)
     trace = traced.begin(services, principal, "search", query, limit=limit, min_relevance=floor)
     asked = await lookup.ask(services, question, _survey(services, principal, wanted, now, few))
-    trace.asked_of(asked.place.scope)
+    trace.asked_of(asked.place.scope, question=asked.question)
     trace.step("look up")
     if asked.place.empty:
         trace.end()

@@ -61,7 +61,7 @@ async def recall(
     question = lookup.question(query, asked_at=wanted.as_of or services.clock(), zone=principal.timezone)
     survey = _survey(services, principal, graph_id, wanted, few, enough)
     asked = await lookup.ask(services, question, survey, any_language=True)
-    trace.asked_of(asked.place.scope)
+    trace.asked_of(asked.place.scope, question=asked.question)
     trace.step("look up")
     async with services.db.transaction(asked.place.scope) as conn:
         first = await lookup.find(conn, asked, limit=COUNTED, count=COUNTED, enough=enough, style=SEVERAL_NOTES)

@@ -23,7 +23,8 @@ async def list_scopes(
         rows = await spaces.scopes(conn, principal.user_id, after=after, limit=page.limit + 1, named=q)
         await enter(conn, space_scope(principal, *(scope.space for scope in rows)))
         last = await messages.last_times(conn, [scope.space for scope in rows])
-    found = [replace(scope, last_at=last.get(scope.space)) for scope in rows]
+        people = await messages.speakers(conn, [scope.space for scope in rows])
+    found = [replace(scope, last_at=last.get(scope.space), people=people.get(scope.space, 0)) for scope in rows]
     return cut_page(found, page, lambda scope: (scope.created_at, str(scope.space)))
 
 

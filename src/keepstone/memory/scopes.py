@@ -14,7 +14,7 @@ from keepstone.access.meter import asked_of_ledger, begin_standing, charge, mete
 from keepstone.access.plans import check_room
 from keepstone.access.readscope import account_scope, space_scope
 from keepstone.engine import lookup, traced
-from keepstone.engine.answer import answer
+from keepstone.engine.answer import Answered, answer
 from keepstone.engine.cutting import Source
 from keepstone.engine.dates import zone_named
 from keepstone.engine.echoes import may_echo, new_words
@@ -227,7 +227,7 @@ async def recall(
             as_of=as_of, min_relevance=min_relevance,
         )  # fmt: skip
         asked = await lookup.ask(services, question, _survey(services, principal, scope_id, "recall", call_id))
-        trace.asked_of(asked.place.scope)
+        trace.asked_of(asked.place.scope, question=asked.question)
         trace.step("look up")
         if asked.place.empty:
             trace.end()
@@ -274,7 +274,7 @@ async def ask(
             services, principal, "ask", question, scope_id=scope_id, as_of=as_of, max_tokens=max_tokens
         )  # fmt: skip
         asked = await lookup.ask(services, wanted, _survey(services, principal, scope_id, "ask", call_id))
-        trace.asked_of(asked.place.scope)
+        trace.asked_of(asked.place.scope, question=asked.question)
         trace.step("look up")
         if asked.place.empty:
             trace.end()
@@ -294,6 +294,7 @@ async def ask(
             evidence = []
         text = quoted(_close_to_first(evidence), max_tokens=max_tokens, zone=zone, outdated=outdated)
         read: Sequence[Evidence] = ()  # by a model, whose words may be anybody's of these
+        answered: Answered | None = None
         if model is not None and evidence:
             answered = await answer(model, question, evidence, max_tokens=max_tokens or ANSWER_TOKENS, zone=zone)
             text = answered.text or ""
@@ -301,17 +302,17 @@ async def ask(
             read = evidence
             evidence = [evidence[number] for number in answered.cited] or evidence if text else []
         if not text:
-            trace.end(lambda: scope_traces.of_answer(matches, (), (), outdated, "", zone))
+            trace.end(lambda: scope_traces.of_answer(matches, (), read, outdated, "", zone, answered))
             return ScopeAnswer(answer="", evidence=[], abstained=True, credits=0, trace_id=trace.id)
         async with services.db.transaction(asked.place.scope) as conn:
             cost = await charge(services, conn, principal, "ask", call_id)
-        trace.end(lambda: scope_traces.of_answer(matches, evidence, read, outdated, text, zone))
+        trace.end(lambda: scope_traces.of_answer(matches, evidence, read, outdated, text, zone, answered))
         return ScopeAnswer(answer=text, evidence=evidence, abstained=False, credits=cost, trace_id=trace.id)
 
     parameters = ["ask", scope_id, question, as_of, max_tokens]
-    answered = await once(services, principal, request_id, parameters, work, keep=_is_short)
-    name_trace(answered.trace_id)
-    return answered
+    done = await once(services, principal, request_id, parameters, work, keep=_is_short)
+    name_trace(done.trace_id)
+    return done
 
 
 async def _weigh(services: Services, question: str, evidence: Sequence[Evidence], matches: Matches) -> AnswerPlaces:

@@ -231,7 +231,7 @@ async def _prepare_search(services: Services, principal: Principal, name: str, a
     trace = traced.begin(services, principal, "search", asked.query, limit=asked.limit, prefix=list(asked.prefix))
     question = lookup.question(asked.query, asked_at=services.clock(), zone=principal.timezone)
     asked_of = await lookup.ask(services, question, _survey(services, principal, name))
-    trace.asked_of(asked_of.place.scope)
+    trace.asked_of(asked_of.place.scope, question=asked_of.question)
     trace.step("look up")
     return _Search(asked=asked, conditions=conditions, question=asked_of, trace=trace)
 

@@ -17,14 +17,19 @@ from keepstone.model.page import Page, PageRequest
 from keepstone.model.principal import Principal, ReadScope
 from keepstone.model.trace import (
     HandedPiece,
+    NamedSource,
     PlaceNow,
+    ShownCandidate,
+    ShownPiece,
     StoredTrace,
-    TraceCandidate,
     TraceFilter,
     TraceLine,
+    TracePlace,
+    TraceRow,
     TraceStep,
     WholeTrace,
 )
+from keepstone.providers.tokenizer import estimate as tokens
 from keepstone.services import Services
 from keepstone.store import traces as store
 from keepstone.store.db import Connection, enter
@@ -32,20 +37,41 @@ from keepstone.store.trace_log import SECONDS
 
 _BY_ID: dict[Kind, str] = {"ws": "workspace", "room": "room", "graph": "graph"}
 _BY_NAME = ("scope:", "store:", "dm:")
+_ANSWERED = ("injection", "composition")  # prompts, which a message answers
 _ELSEWHERE = 2 * SECONDS  # until another process has surely written what it holds
 
-Part = TypeVar("Part", TraceCandidate, HandedPiece, TraceStep)
+Part = TypeVar("Part", ShownCandidate, HandedPiece, TraceStep)
 
 
 async def list_traces(
     services: Services, principal: Principal, page: PageRequest, *, wanted: TraceFilter
 ) -> Page[TraceLine]:
-    """What I asked; with a space, what was asked there that I may read. Without the long texts."""
+    """What I asked; with a space, what was asked there that I may read. Without the long texts. A question that was a
+    message is shown while that is there, and found by its words no longer.
+    """
     await services.traces.flush()
     within = principal.reach.spaces
     async with services.db.transaction(_as_reader(principal)) as conn:
         space = None if wanted.space is None else await _space(conn, principal, wanted.space)
-        return await store.page(conn, principal.user_id, wanted, space, within, page)
+        found = await store.page(conn, principal.user_id, wanted, space, within, page)
+        places = {row.in_space for row in found.items if row.question_id is not None and row.in_space is not None}
+        await enter(conn, space_scope(principal, *places))
+        there = await store.still_there(conn, [row.question_id for row in found.items if row.question_id is not None])
+    shown = [_line(row, there) for row in found.items]
+    return replace(found, items=[line for line in shown if wanted.text is None or line.question is not None])
+
+
+def _line(row: TraceRow, there: set[str]) -> TraceLine:
+    fields = {name: getattr(row, name) for name in TraceLine.__dataclass_fields__}
+    shown = row.question_id is None or row.question_id in there
+    return TraceLine(**fields | {"question": row.question if shown else None})
+
+
+async def list_places(services: Services, principal: Principal) -> list[TracePlace]:
+    """Where I asked something, by name."""
+    await services.traces.flush()
+    async with services.db.transaction(_as_reader(principal)) as conn:
+        return await store.places(conn, principal.user_id, principal.reach.spaces)
 
 
 async def get(services: Services, principal: Principal, trace_id: str) -> WholeTrace:
@@ -92,7 +118,26 @@ async def _get(conn: Connection, principal: Principal, trace_id: str) -> WholeTr
     pieces = [_read(HandedPiece, piece) for piece in row.content["handed_out"]]
     statements = [text for piece in pieces for text in piece.statements]
     said = await store.still_said(conn, row.space, statements) if row.space is not None and statements else set[str]()
-    return _shown(row, here, pieces, there, said, asked=asked)
+    shown = _shown(row, here, pieces, there, said, asked=asked)
+    agents = [shown.parameters["agent"]] if "agent" in shown.parameters else []
+    names = await store.names_of(conn, [row.user_id] if row.user_id else [], agents)
+    sources = await store.names_of_sources(conn, [one.id for one in shown.candidates if one.text is not None])
+    return replace(
+        shown,
+        person=names.get(row.user_id or ""),
+        candidates=[_named_candidate(one, sources.get(one.id)) for one in shown.candidates],
+        answer=await store.answer_to(conn, row) if row.kind in _ANSWERED else None,
+        names=names,
+    )
+
+
+def _named_candidate(candidate: ShownCandidate, source: NamedSource | None) -> ShownCandidate:
+    if source is None:
+        return candidate
+    return replace(
+        candidate, what=source.kind, title=source.title, said_by=source.speaker, said_at=source.said_at,
+        thread_id=source.thread_id,
+    )  # fmt: skip
 
 
 def _seen(places: dict[int, PlaceNow], space: int, *, asked: bool) -> bool:
@@ -110,20 +155,30 @@ def _shown(
 ) -> WholeTrace:  # fmt: skip
     """To another than who asked, what they may not see is not even named."""
     content, question_id = row.content, row.content["question_id"]
-    candidates = [_read(TraceCandidate, candidate) for candidate in content["candidates"]]
+    candidates = [_read(ShownCandidate, candidate) for candidate in content["candidates"]]
     candidates = [one if one.id in there else replace(one, text=None) for one in candidates if asked or one.id in there]
-    handed = [
-        piece
-        if there.issuperset(piece.sources) and said.issuperset(piece.statements)
-        else HandedPiece(text=None, role=piece.role, sources=piece.sources if asked else [])
-        for piece in pieces
-    ]
+    prompt = [_read(HandedPiece, piece) for piece in content.get("prompt", ())]
+    prompted, handed = (
+        [
+            ShownPiece(text=piece.text, role=piece.role, sources=piece.sources, tokens=tokens(piece.text or ""))
+            if there.issuperset(piece.sources) and said.issuperset(piece.statements)
+            else ShownPiece(
+                text=None, role=piece.role, sources=piece.sources if asked else [], tokens=tokens(piece.text or "")
+            )
+            for piece in given
+        ]
+        for given in (prompt, pieces)
+    )
     return WholeTrace(
         id=row.id,
         at=row.at,
         kind=row.kind,
         surface=row.surface,
         user_id=row.user_id,
+        person=None,
+        place=here.title if here is not None else None,
+        found=len(candidates),
+        used=sum(one.left_out is None for one in candidates),
         space=here.name if here is not None else None,
         question=content["question"] if question_id is None or question_id in there else None,
         tokens=row.tokens,
@@ -133,8 +188,11 @@ def _shown(
         parameters=content["parameters"] if asked else _without_ids(content["parameters"]),
         steps=[_read(TraceStep, step) for step in content["steps"]],
         candidates=candidates,
+        prompt=prompted,
         handed_out=handed,
-        withheld=sum(part.text is None for part in [*candidates, *handed]),
+        answer=None,
+        names={},
+        withheld=sum(part.text is None for part in [*candidates, *prompted, *handed]),
         cut=content["cut"],
     )
 

@@ -73,7 +73,7 @@ async def recall(
     trace = traced.begin(services, principal, "recall", query, limit=limit, offset=offset or None, min_relevance=floor)
     question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
     asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, {"memory"}))
-    trace.asked_of(asked.place.scope)
+    trace.asked_of(asked.place.scope, question=asked.question)
     trace.step("look up")
     if asked.place.empty:
         trace.end()
@@ -156,7 +156,7 @@ async def find(
     question = lookup.question(query, asked_at=services.clock(), zone=principal.timezone)
     wanted = set(types) or set(TYPES)
     asked = await lookup.ask(services, question, _survey(services, principal, workspace_id, wanted, but_chat))
-    trace.asked_of(asked.place.scope)
+    trace.asked_of(asked.place.scope, question=asked.question)
     trace.step("look up")
     if asked.place.empty:
         trace.end()

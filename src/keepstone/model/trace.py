@@ -34,6 +34,31 @@ class TraceCandidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSource:
+    """What people call something that a trace quotes: its title or name, who said it and when, and the chat or thread
+    in which it was said. `kind` is what it is: a capsule, a node, a message.
+    """
+
+    id: str
+    kind: str
+    title: str | None
+    speaker: str | None
+    said_at: datetime | None
+    thread_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCandidate(TraceCandidate):
+    """A candidate with its name; nothing of it where its text is not shown either."""
+
+    what: str | None = None
+    title: str | None = None
+    said_by: str | None = None
+    said_at: datetime | None = None
+    thread_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HandedPiece:
     """A piece of what was handed out, one after the other the whole of it. `sources` are the ids of what is quoted in
     it, `statements` what is said of people in it. `text` is None where one of them is no longer there.
@@ -46,32 +71,79 @@ class HandedPiece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPiece(HandedPiece):
+    """`tokens` are those of the text, shown or not."""
+
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceAnswer:
+    """What was answered to a prompt, where it was kept as a message."""
+
+    message_id: str
+    speaker: str
+    text: str
+    said_at: datetime
+    thread_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLine:
-    """A trace as a list shows it. `space` is how callers name where it was asked; None: nowhere yet."""
+    """A trace as a list shows it. `space` is how callers name where it was asked, `place` how people do; None: nowhere
+    yet. `found` counts what was looked at, `used` what of it was handed out.
+    """
 
     id: str
     at: datetime
     kind: TraceKind
     surface: str
     user_id: str | None
+    person: str | None
     space: str | None
+    place: str | None
     question: str | None
+    found: int
+    used: int
     tokens: int
     milliseconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TraceRow(TraceLine):
+    """A line with what says whether its question is still to be shown: the message that it is."""
+
+    question_id: str | None
+    in_space: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracePlace:
+    """A space in which I asked something, as callers name it and as people do."""
+
+    space: str
+    place: str | None
+    kind: str
+    traces: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WholeTrace(TraceLine):
-    """`withheld` counts the pieces and candidates whose text is no longer shown; `cut` says that not all of it was
-    kept.
+    """`prompt` is what Keepstone itself put before a model, `answer` what was said to the prompt and kept. `names` are
+    those of the ids in the parameters. `withheld` counts the pieces and candidates whose text is no longer shown; `cut`
+    says that not all of it was kept.
     """
 
     request_id: str | None
     speaker: str | None
     parameters: dict[str, Any]
     steps: list[TraceStep]
-    candidates: list[TraceCandidate]
-    handed_out: list[HandedPiece]
+    candidates: list[ShownCandidate]
+    prompt: list[ShownPiece]
+    handed_out: list[ShownPiece]
+    answer: TraceAnswer | None
+    names: dict[str, str]
     withheld: int
     cut: bool
 
@@ -80,6 +152,8 @@ class WholeTrace(TraceLine):
 class TraceFilter:
     kind: TraceKind | None = None
     space: str | None = None
+    user_id: str | None = None
+    text: str | None = None
     since: datetime | None = None
     until: datetime | None = None
 
@@ -112,6 +186,7 @@ class PlaceNow:
     space: int
     kind: str
     name: str
+    title: str | None
     owner: str | None
     part_of: int | None
     member: bool

@@ -169,7 +169,7 @@ async def _prepared(
     if opening.inject and own and not opening.goes_on:
         asked = await lookup.ask(services, question, survey)
     place = await survey if asked is None else asked.place
-    trace.asked_of(place.scope)
+    trace.asked_of(place.scope, question=asked.question if asked is not None else None)
     trace.step("look up")
     found: MayMatter | None = None
     few = True

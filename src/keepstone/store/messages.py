@@ -15,6 +15,8 @@ from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, 
 
 _FEW = 100  # that are made ready in no time
 
+_LATELY = 500  # messages
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendedTalk:
@@ -177,6 +179,20 @@ async def last_times(conn: Connection, spaces: Sequence[int]) -> dict[int, datet
                               ORDER BY at DESC, seq DESC LIMIT 1) m
         """,
         {"spaces": list(spaces)},
+    )
+
+
+async def speakers(conn: Connection, spaces: Sequence[int]) -> dict[int, int]:
+    """How many people spoke in each of these, among the last that was said: to look at all of it would take long."""
+    return await fetch_dict(
+        conn,
+        """
+        SELECT s.space, m.people FROM unnest(%(spaces)s::bigint[]) AS s (space)
+         CROSS JOIN LATERAL (SELECT count(DISTINCT speaker)::int AS people
+                               FROM (SELECT speaker FROM messages WHERE account = %(account)s AND space = s.space
+                                      ORDER BY at DESC, seq DESC LIMIT %(most)s) latest) m
+        """,
+        {"spaces": list(spaces), "most": _LATELY},
     )
 
 

@@ -8,11 +8,20 @@ from collections.abc import Collection, Sequence
 from typing import LiteralString
 
 from keepstone.model.page import Page, PageRequest
-from keepstone.model.trace import PlaceNow, StoredTrace, TraceFilter, TraceLine
+from keepstone.model.trace import (
+    NamedSource,
+    PlaceNow,
+    StoredTrace,
+    TraceAnswer,
+    TraceFilter,
+    TracePlace,
+    TraceRow,
+)
 from keepstone.store.arrays import bigints, integers, jsons, reals, texts, times
-from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_one, fetch_page, fetch_value
+from keepstone.store.db import Connection, fetch_all, fetch_column, fetch_dict, fetch_one, fetch_page, fetch_value
 
 _SHORT = 200  # characters of a question in a list
+_MOST_PLACES = 200
 
 # Whether a space (s) is the user's to see now: the account's, their own, or one that they are a member of.
 _SEEN: LiteralString = """
@@ -30,6 +39,13 @@ _NAME: LiteralString = """
          WHEN s.kind = 'entity' THEN 'mem0'
          ELSE s.name END
 """
+# And how people do; null where the name of its kind says it.
+_TITLE: LiteralString = """
+    CASE WHEN s.kind IN ('scope', 'store') THEN s.name
+         WHEN s.kind = 'dm' THEN (SELECT a.name FROM agents a WHERE a.account = %(account)s AND a.slug = s.name)
+         ELSE nullif(s.title, '') END
+"""
+_ANSWERED_WITHIN: LiteralString = "interval '1 day'"
 
 
 async def insert(conn: Connection, rows: Sequence[StoredTrace]) -> int:
@@ -79,19 +95,24 @@ async def insert(conn: Connection, rows: Sequence[StoredTrace]) -> int:
 async def page(
     conn: Connection, user_id: str | None, wanted: TraceFilter, space: int | None, within: Collection[int] | None,
     page: PageRequest,
-) -> Page[TraceLine]:  # fmt: skip
-    """The newest first: what the user asked, or what was asked in this space, as far as they see it all now. The
-    question is told where it is not a message, which may be gone.
-    """
+) -> Page[TraceRow]:  # fmt: skip
+    """The newest first: what the user asked, or what was asked in this space, as far as they see it all now."""
     query: LiteralString = f"""
-        SELECT t.id, t.at, t.kind, t.surface, t.user_id, {_NAME} AS space, t.tokens, t.milliseconds,
-               CASE WHEN t.content ->> 'question_id' IS NULL THEN left(t.content ->> 'question', %(short)s) END
-                   AS question
-          FROM traces t LEFT JOIN spaces s ON s.account = %(account)s AND s.space = t.space
+        SELECT t.id, t.at, t.kind, t.surface, t.user_id, coalesce(nullif(u.name, ''), u.email) AS person,
+               {_NAME} AS space, {_TITLE} AS place, t.space AS in_space, t.tokens, t.milliseconds,
+               left(t.content ->> 'question', %(short)s) AS question, t.content ->> 'question_id' AS question_id,
+               jsonb_array_length(t.content -> 'candidates') AS found,
+               (SELECT count(*)::int FROM jsonb_array_elements(t.content -> 'candidates') AS c (one)
+                 WHERE NOT c.one ? 'left_out') AS used
+          FROM traces t
+          LEFT JOIN spaces s ON s.account = %(account)s AND s.space = t.space
+          LEFT JOIN users u ON u.account = %(account)s AND u.id = t.user_id
          WHERE t.account = %(account)s
            AND CASE WHEN %(space)s::bigint IS NULL THEN t.user_id IS NOT DISTINCT FROM %(user)s
                     ELSE t.space = %(space)s END
            AND (%(kind)s::text IS NULL OR t.kind = %(kind)s)
+           AND (%(asker)s::text IS NULL OR t.user_id = %(asker)s)
+           AND (%(text)s::text IS NULL OR strpos(lower(t.content ->> 'question'), lower(%(text)s)) > 0)
            AND (%(since)s::timestamptz IS NULL OR t.at >= %(since)s)
            AND (%(until)s::timestamptz IS NULL OR t.at < %(until)s)
            AND (%(within)s::bigint[] IS NULL OR t.space IS NOT NULL AND t.spaces <@ %(within)s::bigint[])
@@ -99,9 +120,29 @@ async def page(
     """
     params = {
         "user": user_id, "space": space, "kind": wanted.kind, "since": wanted.since, "until": wanted.until,
-        "within": None if within is None else list(within), "short": _SHORT,
+        "within": None if within is None else list(within), "short": _SHORT, "asker": wanted.user_id,
+        "text": wanted.text,
     }  # fmt: skip
-    return await fetch_page(conn, TraceLine, query, params, page, when="t.at", key="t.id")
+    return await fetch_page(conn, TraceRow, query, params, page, when="t.at", key="t.id")
+
+
+async def places(conn: Connection, user_id: str | None, within: Collection[int] | None) -> list[TracePlace]:
+    """Where the user asked something that is kept, as far as they see it now; the latest first."""
+    return await fetch_all(
+        conn,
+        TracePlace,
+        f"""
+        SELECT {_NAME} AS space, {_TITLE} AS place, s.kind, t.traces, t.last_at
+          FROM (SELECT space, count(*)::int AS traces, max(at) AS last_at FROM traces
+                 WHERE account = %(account)s AND user_id IS NOT DISTINCT FROM %(user)s AND space IS NOT NULL
+                   AND (%(within)s::bigint[] IS NULL OR spaces <@ %(within)s::bigint[])
+                 GROUP BY space) t
+          JOIN spaces s ON s.account = %(account)s AND s.space = t.space
+         WHERE s.kind <> 'entity' AND {_SEEN}
+         ORDER BY t.last_at DESC LIMIT %(most)s
+        """,
+        {"user": user_id, "within": None if within is None else list(within), "most": _MOST_PLACES},
+    )
 
 
 async def get(conn: Connection, trace_id: str) -> StoredTrace | None:
@@ -136,7 +177,7 @@ async def places_now(
         conn,
         PlaceNow,
         f"""
-        SELECT s.space, s.kind, {_NAME} AS name, s.owner, s.part_of, ({_SEEN}) AS member,
+        SELECT s.space, s.kind, {_NAME} AS name, {_TITLE} AS title, s.owner, s.part_of, ({_SEEN}) AS member,
                s.kind = 'profile' AND EXISTS (
                    SELECT FROM members p
                     WHERE p.account = %(account)s AND p.space = %(asked_in)s AND p.user_id = s.owner)
@@ -176,6 +217,57 @@ async def still_there(conn: Connection, ids: Sequence[str]) -> set[str]:
             """,
             {"ids": list(ids)},
         )
+    )
+
+
+async def names_of_sources(conn: Connection, ids: Sequence[str]) -> dict[str, NamedSource]:
+    """What people call these, as far as they can be read in the transaction's scope."""
+    rows = await fetch_all(
+        conn,
+        NamedSource,
+        """
+        SELECT id, kind, nullif(title, '') AS title, actor AS speaker, created_at AS said_at,
+               source_chat_id AS thread_id
+          FROM memories WHERE account = %(account)s AND id = ANY(%(ids)s)
+        UNION ALL SELECT id, 'message', NULL, speaker, at, thread_id FROM messages
+                   WHERE account = %(account)s AND id = ANY(%(ids)s)
+        UNION ALL SELECT id, 'summary', NULL, NULL, starts_at, NULL FROM summaries
+                   WHERE account = %(account)s AND id = ANY(%(ids)s)
+        UNION ALL SELECT id, kind, name, NULL, created_at, NULL FROM documents
+                   WHERE account = %(account)s AND id = ANY(%(ids)s)
+        UNION ALL SELECT id, 'fact', key, NULL, NULL, NULL FROM facts
+                   WHERE account = %(account)s AND id = ANY(%(ids)s)
+        """,
+        {"ids": list(ids)},
+    )
+    return {row.id: row for row in rows}
+
+
+async def names_of(conn: Connection, users: Sequence[str], agents: Sequence[str]) -> dict[str, str]:
+    """Of users by their ids, of agents by their slugs."""
+    return await fetch_dict(
+        conn,
+        """
+        SELECT id, coalesce(nullif(name, ''), email) FROM users
+         WHERE account = %(account)s AND id = ANY(%(users)s) AND erased_at IS NULL
+        UNION ALL SELECT slug, name FROM agents WHERE account = %(account)s AND slug = ANY(%(agents)s)
+        """,
+        {"users": list(users), "agents": list(agents)},
+    )
+
+
+async def answer_to(conn: Connection, trace: StoredTrace) -> TraceAnswer | None:
+    """What was said to a prompt and names its trace, where it was asked."""
+    return await fetch_one(
+        conn,
+        TraceAnswer,
+        f"""
+        SELECT id AS message_id, speaker, text, at AS said_at, thread_id FROM messages
+         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND metadata ->> 'trace_id' = %(id)s
+           AND at >= %(at)s AND at < %(at)s + {_ANSWERED_WITHIN}
+         ORDER BY at, seq LIMIT 1
+        """,
+        {"id": trace.id, "at": trace.at, "spaces": trace.spaces},
     )
 
 

@@ -48,6 +48,8 @@ export function Aside({
           )}
         </Group>
       }
+      // The page has its banner already.
+      attributes={{ header: { role: 'none' } }}
       styles={{ title: { flex: 1 } }}
     >
       {children}

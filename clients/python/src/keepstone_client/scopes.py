@@ -75,6 +75,7 @@ class Asked:
 class Scope:
     scope_id: str
     messages: int
+    people: int  # who spoke among its last 500 messages
     size_bytes: int
     created_at: datetime
     last_at: datetime | None  # when somebody last spoke in it

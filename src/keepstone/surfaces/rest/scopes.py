@@ -102,8 +102,9 @@ class AskOut(Shown):
     trace_id: str | None = Field(default=None, description="What it was made of: `GET /v1/traces/{trace_id}`.")
 
 
-class ScopeOut(fields_of(Scope, "scope_id messages size_bytes created_at last_at")):
+class ScopeOut(fields_of(Scope, "scope_id messages people size_bytes created_at last_at")):
     messages: int = Field(description="How many were ever ingested into it.")
+    people: int = Field(description="How many spoke among its last 500 messages.")
     last_at: Time | None = Field(description="When somebody last spoke in it.")
 
 

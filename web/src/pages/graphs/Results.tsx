@@ -5,6 +5,7 @@ import { useFormat } from '@/app/session'
 import { Failed } from '@/parts/Failed'
 import { Relevance } from '@/parts/relevance/Relevance'
 import { SameCall } from '@/parts/relevance/SameCall'
+import { TraceLink } from '@/parts/TraceLink'
 import { Waiting } from '@/parts/Waiting'
 import { CopyId } from './CopyId'
 import classes from './Graphs.module.css'
@@ -48,7 +49,7 @@ export function Results({
   })
   if (found.isPending) return <Waiting />
   if (found.isError) return <Failed error={found.error} retry={found.refetch} />
-  const { results, total, query_id, degraded } = found.data
+  const { results, total, query_id, degraded, trace_id } = found.data
   return (
     <>
       <Group justify="space-between" gap="xs" aria-live="polite">
@@ -57,7 +58,8 @@ export function Results({
           {total > results.length && ` · ${words('shown', { count: format.number(results.length) })}`}
         </Text>
         <Group gap={4}>
-          <Text size="xs" c="dimmed">
+          {trace_id && <TraceLink id={trace_id} />}
+          <Text size="xs" c="dimmed" ml="sm">
             {words('query')}
           </Text>
           <CopyId id={query_id} />

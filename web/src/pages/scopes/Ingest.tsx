@@ -1,6 +1,7 @@
 import {
   Alert,
   Button,
+  FileButton,
   Group,
   SegmentedControl,
   SimpleGrid,
@@ -14,28 +15,24 @@ import { type FormEvent, useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
 import { moment } from '@/parts/relevance/moment'
 import { SameCall } from '@/parts/relevance/SameCall'
+import { failed } from '@/parts/told'
+import { useChanged } from './calls'
 import classes from './Scopes.module.css'
 import { useScopesWords } from './scopes.words'
-import { readTranscript } from './transcript'
+import { readTranscript, type Turn } from './transcript'
 
-type Given = { scope_id: string; transcript: Pick<Schema<'TurnIn'>, 'speaker' | 'text' | 'ts'>[] }
+type Given = { scope_id: string; transcript: Turn[] }
 
 /** One message, or a pasted conversation, into a scope. */
-export function Ingest({
-  scope,
-  remember,
-  onAsk,
-}: {
-  scope: string
-  remember: (scope: string) => void
-  onAsk: () => void
-}) {
+export function Ingest({ scope, onAsk }: { scope: string; onAsk: () => void }) {
   const words = useScopesWords()
   const [form, setForm] = useState('transcript')
   const [speaker, setSpeaker] = useState('')
   const [text, setText] = useState('')
   const [time, setTime] = useState('')
   const [pasted, setPasted] = useState('')
+  const [over, setOver] = useState(false)
+  const changed = useChanged()
   const turns =
     form === 'one'
       ? speaker.trim() && text.trim()
@@ -45,19 +42,41 @@ export function Ingest({
   const keep = useMutation({
     mutationFn: (body: Given) => ok(api.POST('/v1/ingest', { body: body as Schema<'IngestIn'> })),
     onSuccess: () => {
-      remember(scope)
       setText('')
       setPasted('')
+      return changed()
     },
+    onError: failed,
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
     keep.mutate({ scope_id: scope, transcript: turns })
   }
+  const take = async (files: Iterable<File>) => {
+    const texts = await Promise.all([...files].map((file) => file.text()))
+    if (texts.length) {
+      setForm('transcript')
+      setPasted((before) => [before, ...texts].filter((text) => text.trim()).join('\n'))
+    }
+  }
   const names = [...new Set(turns.map((turn) => turn.speaker))]
   return (
     <Stack gap="md">
-      <form className={classes.card} onSubmit={submit}>
+      <form
+        className={classes.drop}
+        data-over={over || undefined}
+        onSubmit={submit}
+        onDragOver={(event) => {
+          event.preventDefault()
+          setOver(true)
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={(event) => {
+          event.preventDefault()
+          setOver(false)
+          void take(event.dataTransfer.files)
+        }}
+      >
         <Stack gap="sm">
           <SegmentedControl
             aria-label={words('form')}
@@ -106,6 +125,20 @@ export function Ingest({
               onChange={(event) => setPasted(event.currentTarget.value)}
             />
           )}
+          {form === 'transcript' && (
+            <Group>
+              <FileButton multiple onChange={(files) => void take(files)} accept=".txt,.md,.json,.log,text/*">
+                {(props) => (
+                  <Button {...props} size="xs" variant="default">
+                    {words('file')}
+                  </Button>
+                )}
+              </FileButton>
+              <Text size="xs" c="dimmed">
+                {words('dropHint')}
+              </Text>
+            </Group>
+          )}
           <Group justify="space-between">
             <Text size="sm" c="dimmed" aria-live="polite">
               {form === 'transcript' && pasted.trim()
@@ -117,7 +150,7 @@ export function Ingest({
                   : words('unread')
                 : words('forever')}
             </Text>
-            <Button type="submit" loading={keep.isPending} disabled={!scope || turns.length === 0}>
+            <Button type="submit" loading={keep.isPending} disabled={turns.length === 0}>
               {words('keep')}
             </Button>
           </Group>

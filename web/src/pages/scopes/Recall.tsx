@@ -5,9 +5,8 @@ import {
   Group,
   List,
   NumberInput,
-  SimpleGrid,
+  Slider,
   Stack,
-  Switch,
   Text,
   TextInput,
   Title,
@@ -15,29 +14,31 @@ import {
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
-import { useMe } from '@/app/session'
-import { Evidence } from '@/parts/relevance/Evidence'
+import { useFormat, useMe } from '@/app/session'
 import { moment } from '@/parts/relevance/moment'
 import { SameCall } from '@/parts/relevance/SameCall'
+import { TraceLink } from '@/parts/TraceLink'
+import { failed } from '@/parts/told'
+import { Sources } from './Cited'
 import classes from './Scopes.module.css'
 import { useScopesWords } from './scopes.words'
 
 type Asked = Partial<Schema<'RecallIn'>> & Pick<Schema<'RecallIn'>, 'scope_id' | 'message'>
 
 /** What a scope knows that matters to what is being said. */
-export function Recall({ scope, remember }: { scope: string; remember: (scope: string) => void }) {
+export function Recall({ scope, onOpen }: { scope: string; onOpen: (id: string) => void }) {
   const words = useScopesWords()
+  const format = useFormat()
   const me = useMe()
   const [text, setText] = useState('')
   const [speaker, setSpeaker] = useState<string>()
   const [asOf, setAsOf] = useState('')
-  const [least, setLeast] = useState<number | string>(0.5)
+  const [least, setLeast] = useState(0.5)
   const [most, setMost] = useState<number | string>(10)
-  const [explain, setExplain] = useState(false)
   const name = speaker ?? me?.user?.name ?? ''
   const recall = useMutation({
     mutationFn: (body: Asked) => ok(api.POST('/v1/recall', { body: body as Schema<'RecallIn'> })),
-    onSuccess: () => remember(scope),
+    onError: failed,
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -45,15 +46,14 @@ export function Recall({ scope, remember }: { scope: string; remember: (scope: s
       scope_id: scope,
       message: { speaker: name.trim(), text: text.trim() },
       limit: Number(most) || 10,
-      min_relevance: Number(least) || 0,
-      ...(explain && { explain }),
+      min_relevance: least,
       ...(asOf && { as_of: moment(asOf) }),
     })
   }
   const found = recall.data
   return (
     <Stack gap="md">
-      <form className={classes.card} onSubmit={submit}>
+      <form onSubmit={submit}>
         <Stack gap="sm">
           <TextInput
             label={words('arriving')}
@@ -68,15 +68,25 @@ export function Recall({ scope, remember }: { scope: string; remember: (scope: s
             maxLength={255}
             onChange={(event) => setSpeaker(event.currentTarget.value)}
           />
-          <SimpleGrid cols={{ base: 2, sm: 3 }} spacing="sm">
-            <NumberInput
-              label={words('least')}
-              value={least}
-              onChange={setLeast}
+          <div>
+            <Text size="sm" fw={500} component="div" id="least">
+              {words('least', { value: format.percent(least) })}
+            </Text>
+            <Text size="xs" c="dimmed">
+              {words('leastHint')}
+            </Text>
+            <Slider
+              className={classes.slider}
+              thumbLabel={words('leastLabel')}
+              label={null}
               min={0}
               max={1}
-              step={0.1}
+              step={0.05}
+              value={least}
+              onChange={setLeast}
             />
+          </div>
+          <Group grow align="flex-start">
             <NumberInput label={words('most')} value={most} onChange={setMost} min={1} max={100} />
             <TextInput
               type="datetime-local"
@@ -84,18 +94,9 @@ export function Recall({ scope, remember }: { scope: string; remember: (scope: s
               value={asOf}
               onChange={(event) => setAsOf(event.currentTarget.value)}
             />
-          </SimpleGrid>
-          <Group justify="space-between">
-            <Switch
-              label={words('explain')}
-              checked={explain}
-              onChange={(event) => setExplain(event.currentTarget.checked)}
-            />
-            <Button
-              type="submit"
-              loading={recall.isPending}
-              disabled={!scope || !text.trim() || !name.trim()}
-            >
+          </Group>
+          <Group justify="flex-end">
+            <Button type="submit" loading={recall.isPending} disabled={!text.trim() || !name.trim()}>
               {words('recallIt')}
             </Button>
           </Group>
@@ -114,21 +115,22 @@ export function Recall({ scope, remember }: { scope: string; remember: (scope: s
               </div>
             ) : (
               <section>
-                <Group justify="space-between" mb="xs">
-                  <Title order={2} size="h5">
-                    {words('evidence')}
-                  </Title>
-                  <Text size="xs" c="dimmed">
-                    {words('credits', { count: found.usage.credits })}
-                  </Text>
-                </Group>
-                <Evidence items={found.evidence} />
+                <Title order={2} size="h5" mb="xs">
+                  {words('evidence')}
+                </Title>
+                <Sources items={found.evidence} onOpen={onOpen} />
               </section>
             )}
+            <Group justify="space-between">
+              {found.trace_id && <TraceLink id={found.trace_id} />}
+              <Text size="xs" c="dimmed">
+                {words('credits', { count: found.usage.credits })}
+              </Text>
+            </Group>
             {found.people.some((one) => one.facts.length) && (
               <section className={classes.card}>
                 <Title order={2} size="h5" mb="xs">
-                  {words('people')}
+                  {words('aboutPeople')}
                 </Title>
                 {found.people.map((one) => (
                   <div key={one.speaker}>

@@ -1,9 +1,14 @@
-export type Turn = { speaker: string; text: string }
+export type Turn = { speaker: string; text: string; ts?: string; id?: string; reply_to?: string }
 
 const NAMED = /^\s*([^:：]{1,80}?)\s*[:：]\s*(\S.*)$/
 
-/** A message a line, as "Name: text"; a line without a name goes on with the message before it. */
+/**
+ * A message a line, as "Name: text"; a line without a name goes on with the message before it. Also the `transcript` of
+ * an ingest call as JSON.
+ */
 export function readTranscript(pasted: string): Turn[] {
+  const given = asJson(pasted)
+  if (given) return given
   const turns: Turn[] = []
   for (const line of pasted.split(/\r?\n/)) {
     const named = NAMED.exec(line)
@@ -12,4 +17,24 @@ export function readTranscript(pasted: string): Turn[] {
     else if (last && line.trim()) last.text += `\n${line.trim()}`
   }
   return turns
+}
+
+function asJson(pasted: string): Turn[] | null {
+  if (!/^\s*[[{]/.test(pasted)) return null
+  try {
+    const read: unknown = JSON.parse(pasted)
+    const rows: unknown = Array.isArray(read) ? read : (read as { transcript?: unknown }).transcript
+    return Array.isArray(rows)
+      ? rows
+          .filter(isTurn)
+          .map(({ speaker, text, ts, id, reply_to }) => ({ speaker, text, ts, id, reply_to }))
+      : null
+  } catch {
+    return null
+  }
+}
+
+function isTurn(row: unknown): row is Turn {
+  const { speaker, text } = (row ?? {}) as Partial<Turn>
+  return typeof speaker === 'string' && typeof text === 'string' && text !== ''
 }
