@@ -1,7 +1,8 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ApiError, api, ok, type Schema } from '@/api/client'
+import { speak } from './words'
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
@@ -18,6 +19,24 @@ export function useMe(): Schema<'Me'> | undefined {
 export function useSignedOut(): boolean {
   const { error } = useQuery(meQuery)
   return error instanceof ApiError && error.status === 401
+}
+
+export async function signOut() {
+  await api.POST('/auth/logout')
+  location.assign('/login')
+}
+
+/** Choose the language, here and for whoever is signed in. */
+export function useSpeak() {
+  const client = useQueryClient()
+  const nobody = useSignedOut()
+  return async (language: string) => {
+    speak(language)
+    if (nobody) return
+    // Who is here may still be being asked: the choice is not to be lost for that.
+    const { user } = await client.ensureQueryData(meQuery)
+    if (user) await api.PATCH('/v1/me', { body: { language } })
+  }
 }
 
 /** Dates and sizes as the signed-in person reads them: their language, their time zone. */

@@ -6,6 +6,7 @@ from keepstone_client.accounts import Audit, Keys, Me, Sessions, Users
 from keepstone_client.binding import D
 from keepstone_client.capsules import Capsules
 from keepstone_client.chats import Artifacts, Chats, Files, Memories, Workspaces
+from keepstone_client.everything import Everything
 from keepstone_client.graphs import Graphs
 from keepstone_client.operations import Health, Usage
 from keepstone_client.providers import Providers
@@ -39,6 +40,7 @@ class Resources(Generic[D]):
         self.graphs: Graphs[D] = Graphs(driver)
         self.scopes: Scopes[D] = Scopes(driver)
         self.stores: Stores[D] = Stores(driver)
+        self.everything: Everything[D] = Everything(driver)
         self.traces: Traces[D] = Traces(driver)
         self.providers: Providers[D] = Providers(driver)
         self.imports: Imports[D] = Imports(driver)

@@ -40,6 +40,8 @@ READS = frozenset(
 FREEING = frozenset({"delete_all"})
 # Whoever has a credential may know whose it is, and make a token that reaches as far.
 OPEN = frozenset({"me", "token", "logout", "logout_form"})
+# They look at every surface, and show a key what is behind those that it is for.
+OF_EVERY_SURFACE = frozenset({"find"})
 # What is left to whoever has to set up a second factor first.
 _ENROLMENT = frozenset({"second_factor", "enrol_second_factor", "confirm_second_factor"})
 # What a key may change of the account although it is limited: keys that reach no further than itself.
@@ -61,6 +63,8 @@ def permit(request: Request, reach: Reach) -> None:
             "Owners and admins need a second factor here: set one up in the settings, or with POST /auth/totp.",
             code="totp_enrolment_required",
         )
+    if name in OF_EVERY_SURFACE:
+        return
     surface = next((SURFACES[tag] for tag in tags if tag in SURFACES), None)
     if reach.surfaces is not None and surface not in reach.surfaces:
         raise Forbidden(
