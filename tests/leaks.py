@@ -161,6 +161,7 @@ PROBES: dict[str, Probe] = {
     "DELETE /v1/scopes/{scope_id}/people/{statement_id}": Probe(
         instead={"scope_id": "scope", "statement_id": "other_statement"}
     ),
+    "GET /v1/find": Probe(params={"q": "the password of the safe"}),  # nodes are for all of the account
     "POST /v1/recall": Probe(json={"scope_id": "team", "message": {"speaker": "olga", "text": CANARY}}),
     "POST /v1/ask": Probe(json={"scope_id": "team", "question": f"What is {CANARY}?"}),
     "POST /v1/mcp": Probe(

@@ -193,6 +193,10 @@ async def test_scopes_sync_and_async_say_the_same(keepstone: Keepstone, later: A
     )
     assert again.trace_id not in {None, found.trace_id}
     assert replace(again, trace_id=found.trace_id) == found
+    everything = keepstone.everything.find("harbo", limit=3)
+    scope = next(group for group in everything.groups if group.kind == "scope").items[0]
+    assert (scope.id, scope.where.scope_id, scope.where.place) == ("harbour", "harbour", "scope")
+    assert await later.everything.find("harbo", limit=3) == everything
     trace = keepstone.traces.get(str(found.trace_id))
     assert trace.text == found.context
     assert trace.candidates[0].id == found.evidence[0].message_id

@@ -34,21 +34,21 @@ import {
   IconUsersGroup,
   IconZoomQuestion,
 } from '@tabler/icons-react'
-import { useQueryClient } from '@tanstack/react-query'
 import { Suspense } from 'react'
 import { Outlet, NavLink as RouterLink, useLocation } from 'react-router'
-import { api } from '@/api/client'
 import { Waiting } from '@/parts/Waiting'
 import { Connection } from './connection'
 import classes from './frame.module.css'
 import { useFrameWords } from './frame.words'
-import { openSearch, Search } from './search'
-import { meQuery, useFirstZone, useMe, useSignedOut } from './session'
-import { LANGUAGES, speak } from './words'
+import { Keys, MOD } from './keys/Keys'
+import { openSearch } from './search/opened'
+import { Search } from './search/Search'
+import { signOut, useFirstZone, useMe, useSignedOut, useSpeak } from './session'
+import { LANGUAGES } from './words'
 
 const ICON = { size: 18, stroke: 1.6, 'aria-hidden': true } as const
 
-export const PAGES = [
+const PAGES = [
   { name: 'recall', to: '/dashboard/recall', icon: IconStack2 },
   { name: 'playground', to: '/dashboard/playground', icon: IconMessage2 },
   { name: 'quorum', to: '/dashboard/quorum', icon: IconMessages },
@@ -125,7 +125,7 @@ export function Frame() {
               <Text size="sm" flex={1}>
                 {words('search')}
               </Text>
-              <Kbd size="xs">{/Mac/.test(navigator.userAgent) ? '⌘' : 'Ctrl'} K</Kbd>
+              <Kbd size="xs">{MOD} K</Kbd>
             </UnstyledButton>
           )}
           <Stack gap={2} flex={1} component="nav" aria-label={words('pages')}>
@@ -173,10 +173,7 @@ export function Frame() {
                 color="gray"
                 aria-label={words('signOut')}
                 title={words('signOut')}
-                onClick={async () => {
-                  await api.POST('/auth/logout')
-                  location.assign('/login')
-                }}
+                onClick={signOut}
               >
                 <IconLogout {...ICON} />
               </ActionIcon>
@@ -190,7 +187,8 @@ export function Frame() {
           <Outlet />
         </Suspense>
       </AppShell.Main>
-      {!nobody && <Search />}
+      {!nobody && <Search pages={pages} />}
+      <Keys />
     </AppShell>
   )
 }
@@ -230,15 +228,7 @@ function Theme() {
 
 function Speech() {
   const words = useFrameWords()
-  const client = useQueryClient()
-  const nobody = useSignedOut()
-  const choose = async (language: string) => {
-    speak(language)
-    if (nobody) return
-    // Who is here may still be being asked: the choice is not to be lost for that.
-    const { user } = await client.ensureQueryData(meQuery)
-    if (user) await api.PATCH('/v1/me', { body: { language } })
-  }
+  const choose = useSpeak()
   return (
     <Menu position="top-end">
       <Menu.Target>

@@ -2,6 +2,7 @@ import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ApiError, api, ok, type Schema } from '@/api/client'
+import { speak } from './words'
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
@@ -32,6 +33,24 @@ export function useFirstZone(): void {
       .then(() => client.invalidateQueries({ queryKey: meQuery.queryKey }))
       .catch(() => {}) // the next visit tries again
   }, [client, timezone, wanted])
+}
+
+export async function signOut() {
+  await api.POST('/auth/logout')
+  location.assign('/login')
+}
+
+/** Choose the language, here and for whoever is signed in. */
+export function useSpeak() {
+  const client = useQueryClient()
+  const nobody = useSignedOut()
+  return async (language: string) => {
+    speak(language)
+    if (nobody) return
+    // Who is here may still be being asked: the choice is not to be lost for that.
+    const { user } = await client.ensureQueryData(meQuery)
+    if (user) await api.PATCH('/v1/me', { body: { language } })
+  }
 }
 
 /** Dates and sizes as the signed-in person reads them: their language, their time zone. */

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from keepstone_client.binding import D, Resource, operation, paged
 from keepstone_client.core import Page, Request, at, filled, into, items_of, page_of
+from keepstone_client.found import FoundThings
 
 MemoryKind = Literal[
     "capsule", "chat_memory", "room_memory", "direct_memory", "profile_memory", "project_memory", "landmark", "node",
@@ -158,6 +159,11 @@ def _wanted(
 
 
 class Everything(Resource[D]):
+    @operation
+    def find(self, q: str, *, limit: int | None = None) -> Request[FoundThings]:
+        """The best of each kind by name, words and meaning. Not billed, and no trace is left."""
+        return Request(method="GET", path="/v1/find", parse=into(FoundThings), params=filled(q=q, limit=limit))
+
     @paged
     def list(
         self,

@@ -3,6 +3,7 @@ import { useDisclosure } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
+import { useNew } from '@/app/keys/keys'
 import { useAddress } from '@/parts/address'
 import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
@@ -28,6 +29,7 @@ export default function Graphs() {
   const named = params.get('graph')
   const graph =
     graphs.data?.items.find((one) => one.id === named) ?? graphs.data?.items.find((one) => one.is_default)
+  useNew(store.open, graph !== undefined)
   const node = params.get('node')
   const asked = params.get('q')
   const view = params.get('view') === 'picture' ? 'picture' : 'list'

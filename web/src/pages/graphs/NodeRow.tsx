@@ -30,7 +30,12 @@ export function NodeRow({
   const pairs = Object.entries(node.metadata)
   return (
     <li className={`${classes.row} ${chosen ? classes.chosen : ''}`}>
-      <UnstyledButton className={classes.open} onClick={() => onOpen(node.id)} aria-haspopup="dialog">
+      <UnstyledButton
+        className={classes.open}
+        onClick={() => onOpen(node.id)}
+        aria-haspopup="dialog"
+        data-row
+      >
         <Text className={classes.content} lineClamp={3}>
           {node.content}
         </Text>

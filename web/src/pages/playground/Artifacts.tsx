@@ -4,6 +4,7 @@ import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-q
 import { useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
 import { useFormat } from '@/app/session'
+import { useAddress } from '@/parts/address'
 import { Action } from '@/parts/chat/Action'
 import { useChatWords } from '@/parts/chat/chat.words'
 import { artifactsKey, type Workspace } from '@/parts/chat/workspace'
@@ -17,7 +18,10 @@ import classes from './Side.module.css'
 /** Texts that are worked on in this workspace. */
 export function Artifacts({ workspace }: { workspace: Workspace }) {
   const words = usePlaygroundWords()
-  const [open, setOpen] = useState<string>()
+  const [params, change] = useAddress()
+  const shown = params.get('show')?.match(/^art_[a-z0-9]{24}$/)?.[0]
+  const [chosen, setOpen] = useState<string>()
+  const open = chosen ?? shown
   const [making, setMaking] = useState(false)
   const mayChange = workspace.role !== 'viewer'
   const artifacts = useInfiniteQuery({
@@ -68,7 +72,10 @@ export function Artifacts({ workspace }: { workspace: Workspace }) {
           workspace={workspace.id}
           id={open}
           mayChange={mayChange}
-          onClose={() => setOpen(undefined)}
+          onClose={() => {
+            setOpen(undefined)
+            if (shown) change({ show: null }, { replace: true })
+          }}
         />
       )}
       {making && <NewArtifact workspace={workspace.id} onClose={() => setMaking(false)} />}

@@ -57,6 +57,7 @@ export function ChatRow({
       <Link
         to={{ pathname: `/dashboard/playground/${chat.id}`, search }}
         className={classes.open}
+        data-row
         aria-current={here ? 'page' : undefined}
         onClick={(event) => {
           if (event.metaKey || event.ctrlKey) return

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import { useNavigate } from 'react-router'
 import { api, ok } from '@/api/client'
+import { useAddress } from '@/parts/address'
 import { CapsuleChips } from '@/parts/capsules/CapsuleChips'
 import { type CapsuleDraft, SaveSheet } from '@/parts/capsules/SaveSheet'
 import { AttachAction } from '@/parts/chat/AttachAction'
@@ -63,7 +64,9 @@ export function Conversation({
     defaultValue: [],
   })
   const all = (chat && messages.data) || []
-  const visible = all.slice(-shown)
+  const [params] = useAddress()
+  const wanted = all.findLastIndex((message) => message.id === params.get('show'))
+  const visible = all.slice(wanted < 0 ? -shown : Math.min(wanted, Math.max(0, all.length - shown)))
   const { box, onScroll, away, toEnd } = useFollow(`${all.length} ${turn?.phase} ${turn?.text.length}`)
 
   const begin = useMutation({

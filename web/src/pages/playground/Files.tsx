@@ -9,6 +9,7 @@ import { useChatWords } from '@/parts/chat/chat.words'
 import { filesKey, type Workspace } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
 import { offerUndo } from '@/parts/offerUndo'
+import { useShown, useUntilShown } from '@/parts/shown'
 import { Waiting } from '@/parts/Waiting'
 import { Artifacts } from './Artifacts'
 import { usePlaygroundWords } from './playground.words'
@@ -35,6 +36,7 @@ export function Files({ workspace }: { workspace: Workspace }) {
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })
   const items = files.data?.pages.flatMap((page) => page.items) ?? []
+  useUntilShown('doc', files, items)
   const drag = (event: DragEvent, now: boolean) => {
     if (!mayAdd || !event.dataTransfer.types.includes('Files')) return
     event.preventDefault()
@@ -131,9 +133,10 @@ function FileRow({ file, mayChange }: { file: Schema<'DocumentOut'>; mayChange: 
       return refresh()
     },
   })
+  const [box, shown] = useShown<HTMLDivElement>(file.id)
   const download = words('download', { name: file.name })
   return (
-    <div className={classes.item}>
+    <div ref={box} className={classes.item} data-shown={shown || undefined}>
       <div className={classes.grow}>
         <Text size="sm" truncate title={file.name}>
           {file.name}

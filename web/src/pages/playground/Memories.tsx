@@ -7,9 +7,10 @@ import { api, ok } from '@/api/client'
 import { useMe } from '@/app/session'
 import { memoriesKey, type Workspace } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
+import { Marked } from '@/parts/Marked'
+import { useUntilShown } from '@/parts/shown'
 import { Waiting } from '@/parts/Waiting'
 import { AddMemory } from './AddMemory'
-import { Marked } from './Marked'
 import { MemoryCard } from './MemoryCard'
 import { usePlaygroundWords } from './playground.words'
 import { useTurns } from './turns'
@@ -49,6 +50,7 @@ export function Memories({ workspace }: { workspace: Workspace }) {
     placeholderData: keepPreviousData,
   })
   const items = list.data?.pages.flatMap((page) => page.items) ?? []
+  useUntilShown('mem', list, items)
   const results = sought ? found.data?.items : undefined
   // A viewer reads; who may change which one of several people's, the server knows.
   const mayChange = workspace.role !== 'viewer' && me !== undefined

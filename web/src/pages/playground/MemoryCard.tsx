@@ -8,6 +8,7 @@ import { Action } from '@/parts/chat/Action'
 import { useChatWords } from '@/parts/chat/chat.words'
 import { type Memory, memoriesKey, workspacesQuery } from '@/parts/chat/workspace'
 import { offerUndo } from '@/parts/offerUndo'
+import { useShown } from '@/parts/shown'
 import { usePlaygroundWords } from './playground.words'
 import classes from './Side.module.css'
 
@@ -38,6 +39,7 @@ export function MemoryCard({
   const format = useFormat()
   const client = useQueryClient()
   const [edited, setEdited] = useState<string>()
+  const [box, shown] = useShown<HTMLElement>(memory.id)
   const params = { path: { workspace_id: workspace, memory_id: memory.id } }
   const refresh = () =>
     Promise.all([
@@ -85,7 +87,7 @@ export function MemoryCard({
     ? words(`source_${known}`)
     : memory.source_type && words('source_elsewhere', { source: memory.source_type })
   return (
-    <article className={fresh ? `${classes.card} ${classes.fresh}` : classes.card}>
+    <article ref={box} className={fresh || shown ? `${classes.card} ${classes.fresh}` : classes.card}>
       {edited === undefined ? (
         <Spoiler
           maxHeight={163}

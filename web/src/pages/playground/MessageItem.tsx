@@ -7,6 +7,7 @@ import { Bubble } from '@/parts/chat/Bubble'
 import { CopyAction } from '@/parts/chat/CopyAction'
 import { useChatWords } from '@/parts/chat/chat.words'
 import { type Message, memoriesKey, workspacesQuery } from '@/parts/chat/workspace'
+import { useShown } from '@/parts/shown'
 import { usePlaygroundWords } from './playground.words'
 
 const LIT = 1800
@@ -48,34 +49,37 @@ export const MessageItem = memo(function MessageItem({
     const later = setTimeout(() => setLit(false), LIT)
     return () => clearTimeout(later)
   }, [lit])
+  const [box, shown] = useShown<HTMLDivElement>(message.id)
   const mine = message.role === 'user'
   const told = remember.data && (remember.data.deduplicated ? said('known') : said('remembered'))
   return (
-    <Bubble
-      mine={mine}
-      name={mine ? words('me') : (message.model ?? words('assistant'))}
-      at={message.created_at}
-      text={message.content}
-      lit={lit}
-      actions={
-        <>
-          <Action icon={IconDeviceFloppy} label={said('saveCapsule')} onClick={() => onSave(message)} />
-          <Action
-            icon={told ? IconBookmarkFilled : IconBookmarkPlus}
-            color={told ? 'stone' : 'gray'}
-            label={told ?? said('remember')}
-            busy={remember.isPending}
-            onClick={() => remember.mutate()}
-          />
-          <CopyAction text={message.content} />
-        </>
-      }
-      keepActions={lit}
-    >
-      {children}
-      <span role="status" style={{ position: 'absolute', clipPath: 'inset(50%)' }}>
-        {lit ? told : ''}
-      </span>
-    </Bubble>
+    <div ref={box}>
+      <Bubble
+        mine={mine}
+        name={mine ? words('me') : (message.model ?? words('assistant'))}
+        at={message.created_at}
+        text={message.content}
+        lit={lit || shown}
+        actions={
+          <>
+            <Action icon={IconDeviceFloppy} label={said('saveCapsule')} onClick={() => onSave(message)} />
+            <Action
+              icon={told ? IconBookmarkFilled : IconBookmarkPlus}
+              color={told ? 'stone' : 'gray'}
+              label={told ?? said('remember')}
+              busy={remember.isPending}
+              onClick={() => remember.mutate()}
+            />
+            <CopyAction text={message.content} />
+          </>
+        }
+        keepActions={lit}
+      >
+        {children}
+        <span role="status" style={{ position: 'absolute', clipPath: 'inset(50%)' }}>
+          {lit ? told : ''}
+        </span>
+      </Bubble>
+    </div>
   )
 })

@@ -2,6 +2,7 @@ import { Drawer } from '@mantine/core'
 import { useDisclosure, useDocumentTitle, useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useNew } from '@/app/keys/keys'
 import { chatQuery, useWorkspaces } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
 import { Waiting } from '@/parts/Waiting'
@@ -24,6 +25,7 @@ export default function Playground() {
   const chat = useQuery({ ...chatQuery(place.chat ?? ''), enabled: place.chat !== undefined })
   const [mode, setMode] = useState<Mode>('chat')
   const [listed, list] = useDisclosure()
+  useNew(() => place.openChat(undefined, { workspace: chat.data?.workspace_id ?? place.workspace }))
   const roomForChats = useMediaQuery('(min-width: 62em)', true, NOW)
   const roomForSide = useMediaQuery('(min-width: 75em)', true, NOW)
   const narrow = useMediaQuery('(max-width: 36em)', false, NOW)

@@ -3,6 +3,7 @@ import { IconChevronDown, IconMessages, IconPlus, IconSnowflake, IconTrash } fro
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
 import { Link } from 'react-router'
+import { useNew } from '@/app/keys/keys'
 import { useFormat, useMe } from '@/app/session'
 import { CuratorDialog } from '@/parts/capsules/Curator'
 import { usageQuery } from '@/parts/capsules/queries'
@@ -48,6 +49,7 @@ function RecallPage() {
   const { project } = place.filters
   const add = () =>
     setDraft({ content_md: '', project_id: project.startsWith('proj_') ? project : undefined })
+  useNew(add)
   const { count = 0, bytes_used = 0, quota_bytes = null, in_trash = 0, in_cold = 0 } = usage.data ?? {}
   const numbers = { count, number: format.number(count), used: format.bytes(bytes_used) }
   const away = place.view === 'trash' || place.view === 'cold'

@@ -2,6 +2,7 @@ import { ActionIcon, NavLink, Stack, Text, Title, Tooltip } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconHash, IconPlus, IconRobot } from '@tabler/icons-react'
 import type { Schema } from '@/api/client'
+import { useNew } from '@/app/keys/keys'
 import { AgentForm } from './AgentForm'
 import { Invitations } from './Invitations'
 import type { Place } from './place'
@@ -26,6 +27,7 @@ export function PlaceList({
   const words = useRoomsWords()
   const [making, room] = useDisclosure()
   const [shaping, agent] = useDisclosure()
+  useNew(room.open)
   return (
     <nav className={classes.list} aria-label={words('places')}>
       {invitations.length > 0 && (
@@ -52,6 +54,7 @@ export function PlaceList({
             key={one.id}
             component="button"
             className={classes.place}
+            data-row
             label={one.name}
             noWrap
             leftSection={<IconHash size={16} stroke={1.6} aria-hidden />}
@@ -82,6 +85,7 @@ export function PlaceList({
             key={one.slug}
             component="button"
             className={classes.place}
+            data-row
             label={one.name}
             noWrap
             leftSection={<IconRobot size={16} stroke={1.6} aria-hidden />}

@@ -1,8 +1,8 @@
 import { Button, Group, Kbd, Modal, Progress, Stack, Text } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok, type Schema } from '@/api/client'
+import { useKeys } from '@/app/keys/keys'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
 import { Markdown } from '@/parts/Markdown'
@@ -173,12 +173,7 @@ function One({
   const keep = () => {
     if (!keeping.isPending && written.content_md.trim()) keeping.mutate()
   }
-  // Not while one writes: there they are letters.
-  useHotkeys([
-    ['k', keep],
-    ['e', () => setEditing(true)],
-    ['s', onSkip],
-  ])
+  useKeys({ k: keep, e: () => setEditing(true), s: onSkip }, { inDialog: true })
   return (
     <>
       {editing ? (

@@ -66,7 +66,7 @@ export const Row = memo(function Row({
       </span>
       <div className={classes.main}>
         <Title order={ranked ? 2 : 3} className={classes.title}>
-          <Link to={place.with({ capsule: hit.id })} className={classes.link} preventScrollReset>
+          <Link to={place.with({ capsule: hit.id })} className={classes.link} preventScrollReset data-row>
             <Marked parts={title} />
           </Link>
         </Title>

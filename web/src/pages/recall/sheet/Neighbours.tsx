@@ -1,6 +1,6 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
+import { useKeys } from '@/app/keys/keys'
 import { useOrder } from '../order'
 import { usePlace } from '../place'
 import { useRecallWords } from '../recall.words'
@@ -16,10 +16,7 @@ export function Neighbours() {
   const before = at === undefined ? undefined : order?.idAt(at - 1)
   const after = at === undefined ? undefined : order?.idAt(at + 1)
   const go = (id: string | undefined) => id && place.set({ capsule: id }, { replace: true })
-  useHotkeys([
-    ['k', () => void go(before)],
-    ['j', () => void go(after)],
-  ])
+  useKeys({ k: () => go(before), j: () => go(after) }, { inDialog: true })
   if (!order) return null
   const ways = [
     { id: before, key: 'K', name: 'previous', icon: <IconChevronUp {...ICON} /> },
