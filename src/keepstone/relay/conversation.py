@@ -138,7 +138,7 @@ async def answer(
 ) -> AsyncGenerator[str | KeptAnswer | ChatMemory]:
     """What the model says, piece by piece; then the whole message as it is kept; then what was remembered from it."""
     chat_id = str(begun.turn.chat_id)
-    due = [await _compact(services, principal, begun, chat_id)]
+    due = [await _compact(services, principal, chat_id, begun.end)]
     body = await _body(services, principal, begun, chat_id)
     async with aclosing(converse(services, principal, begun.turn, body)) as events:
         async for event in events:
@@ -183,7 +183,7 @@ async def _distilled(services: Services, principal: Principal, due: tuple[int, i
 
 async def _body(services: Services, principal: Principal, begun: Begun, chat_id: str) -> dict[str, Any]:
     """What the model is given: the history as it was said, behind what stands for its beginning."""
-    before, said = await _history(services, principal, begun, chat_id)
+    before, said = await _history(services, principal, chat_id, begun.end)
     earlier = f"What was said before, shortened:\n{quote(one_line(before.content))}" if before else ""
     parts = [_SYSTEM, _MODES[begun.turn.mode], earlier, begun.sources]
     return {
@@ -198,12 +198,11 @@ async def _body(services: Services, principal: Principal, begun: Begun, chat_id:
 
 
 async def _history(
-    services: Services, principal: Principal, begun: Begun, chat_id: str
+    services: Services, principal: Principal, chat_id: str, end: int | None
 ) -> tuple[summaries.Compaction | None, Sequence[ChatMessage]]:
     """What stands for the beginning of the branch, and what was said on it since; up to an answer that is to be given
     anew.
     """
-    end = begun.end
     async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
         before = await summaries.compaction_of_branch(conn, workspace.space, chat_id, before=end)
         said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0, before=end)
@@ -220,11 +219,13 @@ def without_retried(said: Sequence[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
-async def _compact(services: Services, principal: Principal, begun: Begun, chat_id: str) -> tuple[int, int] | None:
+async def _compact(
+    services: Services, principal: Principal, chat_id: str, end: int | None = None
+) -> tuple[int, int] | None:
     """When the history has grown too long, its beginning is put into fewer words; what was said stays in the store.
     Returns what is then to be read for memories. Without an answer from the model the history stays as it is.
     """
-    before, said = await _history(services, principal, begun, chat_id)
+    before, said = await _history(services, principal, chat_id, end)
     earlier = before.content if before else ""
     old = beginning(said, earlier, services.settings.llm_context)
     if not old:
@@ -234,7 +235,7 @@ async def _compact(services: Services, principal: Principal, begun: Begun, chat_
         return None
     async with inside(services, principal, find_chat, chat_id, needs="member") as (conn, (_, workspace)):
         await store.hold(conn, chat_id)
-        now = await summaries.compaction_of_branch(conn, workspace.space, chat_id, before=begun.end)
+        now = await summaries.compaction_of_branch(conn, workspace.space, chat_id, before=end)
         if now != before or not await messages.still_there(conn, [message.id for message in old]):
             return None  # somebody else did so at the same moment, or what they said was erased
         summary_id = new_id("sum")
