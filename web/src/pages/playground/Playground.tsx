@@ -2,6 +2,7 @@ import { Drawer } from '@mantine/core'
 import { useDisclosure, useDocumentTitle, useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ListDrawer } from '@/parts/chat/ListDrawer'
 import { chatQuery, useWorkspaces, workspaceName } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
@@ -116,15 +117,9 @@ export default function Playground() {
         {roomForSide && side && <div className={classes.right}>{side}</div>}
       </div>
       {!roomForChats && (
-        <Drawer
-          opened={listed}
-          onClose={list.close}
-          title={words('chats')}
-          size={300}
-          closeButtonProps={{ 'aria-label': words('cancel') }}
-        >
+        <ListDrawer opened={listed} onClose={list.close} title={words('chats')}>
           {chats}
-        </Drawer>
+        </ListDrawer>
       )}
       {!roomForSide && (
         <Drawer.Root

@@ -1,9 +1,10 @@
-import { ActionIcon, Drawer, Select, Switch } from '@mantine/core'
+import { ActionIcon, Select, Switch } from '@mantine/core'
 import { useDisclosure, useLocalStorage, useMediaQuery } from '@mantine/hooks'
 import { IconHistory } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useAddress } from '@/parts/address'
+import { ListDrawer } from '@/parts/chat/ListDrawer'
 import { useModels } from '@/parts/chat/models'
 import { NoModel } from '@/parts/chat/NoModel'
 import { messagesQuery, useWorkspaces, workspaceName } from '@/parts/chat/workspace'
@@ -133,15 +134,9 @@ export default function Quorum() {
         </div>
       )}
       {!roomForHistory && (
-        <Drawer
-          opened={listed}
-          onClose={list.close}
-          title={words('history')}
-          size={300}
-          closeButtonProps={{ 'aria-label': words('close') }}
-        >
+        <ListDrawer opened={listed} onClose={list.close} title={words('history')}>
           {history}
-        </Drawer>
+        </ListDrawer>
       )}
     </Page>
   )

@@ -1,4 +1,4 @@
-import { Text, Tooltip } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useFormat } from '@/app/session'
 import { useChatWords } from './chat.words'
 
@@ -18,10 +18,14 @@ export function Spent({ timing, usage }: { timing?: Timing; usage?: Usage }) {
   }
   const count = usage ? usage.prompt_tokens + usage.completion_tokens : 0
   return (
-    <Tooltip label={[words('tookLong', took), spent && words('spent', spent)].filter(Boolean).join(' · ')}>
-      <Text size="xs" c="dimmed" component="span" style={{ whiteSpace: 'nowrap' }}>
-        {[words('took', took), usage && words('words', { count })].filter(Boolean).join(' · ')}
-      </Text>
-    </Tooltip>
+    <Text
+      size="xs"
+      c="dimmed"
+      component="span"
+      title={[words('tookLong', took), spent && words('spent', spent)].filter(Boolean).join(' · ')}
+      style={{ whiteSpace: 'nowrap' }}
+    >
+      {[words('took', took), usage && words('words', { count })].filter(Boolean).join(' · ')}
+    </Text>
   )
 }
