@@ -489,7 +489,9 @@ async def test_files_are_uploaded_read_and_deleted_and_artifacts_keep_their_vers
         # The same name again is another version; an earlier one is brought back.
         newer: FilePayload = {**text, "buffer": b"# Timetable\n\nThe ferry leaves at ten."}
         await page.locator("input[type=file]").set_input_files([newer])
-        await side.get_by_role("button", name="timetable.md MD").get_by_text("Version 2").click()
+        row = side.locator("[data-row]").filter(has_text="timetable.md")
+        await expect(row).to_contain_text(re.compile(r"MD · .* · Version \d"))
+        await row.click()
         sheet = page.get_by_role("dialog", name="timetable.md")
         await expect(sheet.get_by_role("article")).to_contain_text("leaves at ten")
         await visitor.accessible()

@@ -67,7 +67,7 @@ async def ask(page: Page, text: str) -> None:
 
 
 def answers(page: Page, side: str) -> Locator:
-    return page.get_by_role("log").get_by_role("region", name=side)
+    return page.get_by_role("log").get_by_role("group", name=side)
 
 
 async def test_two_models_answer_one_question_side_by_side_and_it_is_found_again(

@@ -41,7 +41,7 @@ export function AnswerView({
     </Button>
   )
   return (
-    <section className={classes.answer} aria-label={label}>
+    <div className={classes.answer} role="group" aria-label={label}>
       {phase === 'asking' && <Streaming name={name} text={answer} />}
       {phase !== 'asking' && answer && (
         <Bubble
@@ -82,6 +82,6 @@ export function AnswerView({
         />
         {exchange.trace && <TraceLink id={exchange.trace} />}
       </div>
-    </section>
+    </div>
   )
 }
