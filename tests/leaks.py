@@ -230,7 +230,7 @@ PUBLIC = ("GET /static/{path}", "GET /dashboard/{path}", "GET /x_console/{path}"
 
 def _probe_workspaces() -> None:
     """What is there under several addresses is told once. Each has an object of its own to delete and to restore."""
-    whole = {"title": "renamed", "workspace_id": "{workspace_id}"}  # where it is, it stays
+    whole = {"title": "renamed", "workspace_id": "{workspace_id}", "branch": "{message_id}"}  # where it is, it stays
     for number, at in enumerate(("/chat/api", "/v1")):
         one = f"{at}/workspaces/{{workspace_id}}"
         EXPECTED[f"DELETE {one}/members/{{user_id}}"] = {409}  # the only owner can't leave

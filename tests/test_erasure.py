@@ -47,7 +47,7 @@ NOBODYS = {
     "facts.scope_kind", "facts.visibility", "job_faults.error", "memories.kind", "memories.run_id",
     "memories.source_type", "memories.visibility", "memory_versions.change", "memory_versions.visibility",
     "message_versions.change", "message_versions.visibility", "trashed_messages.visibility",
-    "messages.role", "messages.visibility", "members.role", "passages.source_kind", "passages.visibility",
+    "messages.role", "messages.visibility", "members.role", "chats.kind", "passages.source_kind", "passages.visibility",
     "queries.degraded", "queries.filters", "spaces.kind", "statements.kind", "statements.visibility",
     "statement_versions.change", "statement_versions.visibility",
     "traces.kind", "traces.surface",
@@ -57,7 +57,8 @@ NOBODYS = {
     # ids and numbers
     "trashed_messages.revived", "trashed_messages.revived_from",
     "distillations.memory_ids", "summaries.source_ids", "constellations.points", "passages.place", "audit.details",
-    "spaces.metadata", "messages.reply_to", "usage_ledger.details", "users.password_hash",
+    "spaces.metadata", "messages.reply_to", "messages.follows", "chats.beside", "usage_ledger.details",
+    "users.password_hash",
     "traces.readers", "traces.people", "traces.sources",
     # digests and vectors
     "documents.sha256", "import_arrivals.journal", "import_arrivals.key", "import_arrivals.digest",

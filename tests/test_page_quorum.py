@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from browser import NARROW, Visitor, dashboard_server, visiting
 from live import Live
@@ -19,7 +19,7 @@ class Models:
     def __init__(self) -> None:
         self.upstream = ScriptedUpstream()
         self.upstream.otherwise = self._answer
-        self.asked: dict[str, list[Any]] = {"granite": [], "slate": [], "marble": []}
+        self.asked: dict[str, list[Any]] = {"granite": [], "slate": []}
         self.next: dict[str, Answer] = {}
 
     def _answer(self, request: Received) -> Answer:
@@ -66,7 +66,11 @@ async def ask(page: Page, text: str) -> None:
     await page.get_by_label("Question", exact=True).press("Enter")
 
 
-async def test_two_models_answer_at_once_and_the_better_answer_is_kept_as_a_decision(
+def answers(page: Page, side: str) -> Locator:
+    return page.get_by_role("log").get_by_role("group", name=side)
+
+
+async def test_two_models_answer_one_question_side_by_side_and_it_is_found_again(
     chromium: Browser, server: Live, models: Models
 ) -> None:
     async with visiting(chromium, server) as visitor:
@@ -75,30 +79,37 @@ async def test_two_models_answer_at_once_and_the_better_answer_is_kept_as_a_deci
         capsule = {"title": "Getting to the islands", "content_md": "The ferry leaves from pier 3 at seven."}
         visitor.api.post("/v1/memory/capsules", json=capsule)
         await visitor.go("/dashboard/quorum")
-        left = page.get_by_role("log", name="First model")
-        right = page.get_by_role("log", name="Second model")
-        await expect(page.get_by_role("combobox", name="First model")).to_have_value("granite")
-        await expect(page.get_by_role("combobox", name="Second model")).to_have_value("slate")
+        left, right = answers(page, "First model"), answers(page, "Second model")
+        await expect(page.get_by_role("button", name="Second model: slate")).to_be_visible()
+        await expect(page.get_by_text("What you ask stays here")).to_be_visible()
         await visitor.accessible()
 
         # A capsule goes with the question, and relevant memories by themselves.
         await page.get_by_role("button", name="Attach a capsule").click()
         await page.get_by_role("dialog").get_by_label("Getting to the islands").check()
         await page.get_by_role("dialog").get_by_role("button", name="Done").click()
+        models.next = {"slate": streamed(*chunks("The **slate** way", usage=True))}
         await ask(page, "Which ferry do I take if I get seasick?")
         await expect(left).to_contain_text("The granite way")
         await expect(right).to_contain_text("The slate way")
-        for name, pane in (("granite", left), ("slate", right)):
+        for name in ("granite", "slate"):
             sent = json.dumps(models.asked[name][-1])
             assert "leaves from pier 3 at seven" in sent
             assert "seasick on rough water" in sent
-            await expect(pane).to_contain_text("Getting to the islands")
-        await left.get_by_role("button", name="1 memory used").click()
+        await left.get_by_role("button", name="Looked up 1").click()
         await expect(left).to_contain_text("I get seasick on rough water")
+        await expect(right).to_contain_text(re.compile(r"\d s · 10 tokens"))
+        await expect(left).to_contain_text(re.compile(r"\d s"))
+        # The question spans both; the answers begin at one line.
+        boxes = [await one.bounding_box() for one in (page.get_by_role("article").first, left, right)]
+        assert boxes[0]
+        assert boxes[1]
+        assert boxes[2]
+        assert boxes[1]["y"] == boxes[2]["y"] > boxes[0]["y"]
+        assert boxes[2]["x"] > boxes[1]["x"] + boxes[1]["width"] / 2
         await visitor.accessible()
 
         # Either answer is kept, with the question.
-        await right.get_by_role("article").last.hover()
         await right.get_by_role("button", name="Save as capsule").click()
         sheet = page.get_by_role("dialog")
         await expect(sheet.get_by_label("Title")).to_have_value("Early or late")
@@ -113,55 +124,64 @@ async def test_two_models_answer_at_once_and_the_better_answer_is_kept_as_a_deci
         visitor.allow("429")
         models.next = {"granite": streamed(*chunks("On and on")[:-3], ending="hang"), "slate": error(429, "Too fast")}
         await ask(page, "And back?")
-        await expect(right.get_by_role("alert")).to_contain_text("Too fast")
-        await expect(left).to_contain_text("On and")
+        await expect(right.last.get_by_role("alert")).to_contain_text("Too fast")
+        await expect(left.last).to_contain_text("On and")
         await page.get_by_role("button", name="Stop", exact=True).click()
-        await expect(left).to_contain_text("Stopped here.")
-        await right.get_by_role("button", name="Ask again").click()
-        await expect(right.get_by_role("article")).to_have_count(4)
-        await expect(right.get_by_role("article").last).to_contain_text("The slate way")
+        await expect(left.last).to_contain_text("Stopped here.")
+        await right.last.get_by_role("button", name="Ask again").click()
+        await expect(right.last).to_contain_text("The slate way")
         await expect(page.get_by_role("button", name="Send")).to_be_visible()  # it is kept as well
         said = [one["content"] for one in models.asked["slate"][-1] if one["role"] != "system"]
         assert said == ["Which ferry do I take if I get seasick?", "The **slate** way", "And back?"]
-        await visitor.accessible()
 
-        # The address leads back to both.
-        await expect(page).to_have_url(re.compile(r"left=chat_\w+&right=chat_\w+"))
-        await page.reload()
-        await expect(right.get_by_role("article")).to_have_count(4)
-        await expect(left).to_contain_text("On and")  # what was said until it was stopped
-
-        # A model that is not in the list, by its name; the choice stays.
+        # It is in a history of its own, with time and tokens, and not among the playground's chats.
         await page.get_by_role("button", name="New question").click()
-        await expect(left.get_by_role("article")).to_have_count(0)
-        await page.get_by_role("combobox", name="Second model").fill("marble")
-        await ask(page, "Who are you?")
-        await expect(right).to_contain_text("The marble way")
-        await visitor.go("/dashboard/quorum")
-        await expect(page.get_by_role("combobox", name="Second model")).to_have_value("marble")
+        await expect(left).to_have_count(0)
+        history = page.get_by_role("navigation", name="Asked before")
+        await history.get_by_role("link", name="Which ferry do I take").click()
+        await expect(right).to_have_count(2)
+        await page.reload()
+        await expect(right).to_have_count(2)
+        await expect(right.first).to_contain_text(re.compile(r"\d s · 10 tokens"))
+        await expect(left.last).to_contain_text("On and")  # what was said until it was stopped
+        await visitor.accessible()
+        assert visitor.api.get("/v1/chats", params={"kind": "chat"}).json()["items"] == []
 
-        # Without memory the question goes out as it is, and nothing is kept.
-        before = len(visitor.api.get("/v1/chats").json()["items"])
+        # Deleted, and brought back.
+        await history.get_by_role("button", name="Delete “Which ferry").click()
+        await expect(history.get_by_role("link")).to_have_count(0)
+        await page.get_by_role("button", name="Undo").click()
+        await expect(history.get_by_role("link")).to_have_count(1)
+
+        # Without memory the question goes out as it is, and nothing is kept. The choice of a model stays.
+        await page.get_by_role("button", name="Second model: slate").click()
+        await page.get_by_role("option", name="granite", exact=True).click()
+        await visitor.go("/dashboard/quorum")
+        await expect(page.get_by_role("button", name="Second model: granite")).to_be_visible()
         await page.get_by_role("switch", name="Use memory").click()
         await ask(page, "Do I get seasick?")
-        await expect(right).to_contain_text("The marble way")
-        assert models.asked["marble"][-1] == [{"role": "user", "content": "Do I get seasick?"}]
-        assert len(visitor.api.get("/v1/chats").json()["items"]) == before
+        await expect(right).to_contain_text("The granite way")
+        assert models.asked["granite"][-1] == [{"role": "user", "content": "Do I get seasick?"}]
+        assert len(visitor.api.get("/v1/chats").json()["items"]) == 2
 
 
-async def test_on_a_phone_in_chinese_one_pane_is_shown_at_a_time(chromium: Browser, server: Live) -> None:
+async def test_on_a_phone_in_chinese_the_answers_stand_below_each_other(chromium: Browser, server: Live) -> None:
     phone: dict[str, Any] = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
     async with visiting(chromium, server, locale="zh-CN", color_scheme="dark", **phone) as visitor:
         page = visitor.page
         await visitor.go("/dashboard/quorum")
         await page.get_by_label("问题", exact=True).fill("坐哪一班船？")
         await page.get_by_role("button", name="发送").tap()
-        await expect(page.get_by_role("log", name="第一个模型")).to_contain_text("The granite way")
-        await expect(page.get_by_role("log", name="第二个模型")).to_have_count(0)
+        left, right = answers(page, "第一个模型"), answers(page, "第二个模型")
+        await expect(left).to_contain_text("The granite way")
+        await expect(right).to_contain_text("The slate way")
+        above, below = await left.bounding_box(), await right.bounding_box()
+        assert above
+        assert below
+        assert below["y"] >= above["y"] + above["height"]
         await visitor.accessible()
-        await page.get_by_role("radiogroup", name="显示哪个回答").get_by_text("slate").tap()
-        await expect(page.get_by_role("log", name="第二个模型")).to_contain_text("The slate way")
-        await expect(page.get_by_role("log", name="第一个模型")).to_have_count(0)
+        await page.get_by_role("button", name="显示问过的问题").tap()
+        await expect(page.get_by_role("dialog").get_by_role("link")).to_contain_text("坐哪一班船？")
         assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
 
 

@@ -181,6 +181,8 @@ class MessageForm(_Authored):
     visibility: Visibility = "private"
     attachments: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     metadata: Metadata
+    follows: Short | None = None
+    aside: bool = False
 
 
 class ThreadForm(_Form):
@@ -197,6 +199,8 @@ class ChatForm(_Authored):
     created_at: Moment
     updated_at: Moment
     deleted_at: Moment | None = None
+    kind: Literal["chat", "quorum"] = "chat"
+    beside: Short | None = None
 
 
 class DocumentVersionForm(_Authored):

@@ -161,6 +161,7 @@ class ArchiveReader:
                     "role": form.role, "user_id": self._own(form.mine), "agent": form.agent, "text": form.text,
                     "at": form.at, "recorded_at": form.recorded_at, "thread_id": here.reference(form.thread_id),
                     "reply_to": here.reference(form.reply_to), "visibility": form.visibility,
+                    "follows": here.reference(form.follows), "aside": form.aside,
                     "attachments": form.attachments, "metadata": form.metadata,
                     "sent_by": None if form.mine else self.principal.user_id,
                 }  # fmt: skip
@@ -261,7 +262,8 @@ class ArchiveReader:
                 case ThreadForm() if here.kind == "room":
                     new = await archives.put(conn, "threads", values | {"named_by": by})
                 case ChatForm() if here.kind == "workspace":
-                    new = await archives.put(conn, "chats", values | {"created_by": by, "named_by": by})
+                    beside = {"beside": here.reference(form.beside)}
+                    new = await archives.put(conn, "chats", values | beside | {"created_by": by, "named_by": by})
                 case EdgeForm() if here.kind == "graph":
                     ends = {"from_id": here.id(form.from_id), "to_id": here.id(form.to_id)}
                     there = await archives.all_there(conn, list(ends.values()))

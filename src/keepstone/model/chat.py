@@ -9,6 +9,8 @@ from keepstone.model.memory import Memory
 LARGEST = 256 * 1024  # bytes of a message
 
 Speaker = Literal["user", "assistant"]
+ChatKind = Literal["chat", "quorum"]
+ChatOrder = Literal["created", "activity"]
 SourceType = Literal["model", "user", "auto_deep_think", "auto_research", "auto_compaction"]
 
 
@@ -21,10 +23,17 @@ class Chat:
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None
+    kind: ChatKind = "chat"
+    beside: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
+    """`follows` is the message before it on its branch, or the chat, of the first; None where that is not known. What
+    stands `aside` is on a branch that was left. `siblings` are what stands in the same place on other branches and
+    itself, in the order in which they were said, where there is more than one.
+    """
+
     id: str
     seq: int
     role: Speaker
@@ -33,6 +42,9 @@ class ChatMessage:
     model: str | None
     created_at: datetime
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    follows: str | None = None
+    aside: bool = False
+    siblings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

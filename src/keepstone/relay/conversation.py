@@ -16,6 +16,7 @@ from keepstone.engine.pack import begins_at, tokens
 from keepstone.engine.quotation import one_line, own_words, quote, quote_as
 from keepstone.errors import Invalid, KeepstoneError
 from keepstone.memory import capsules
+from keepstone.memory.branches import find_instead
 from keepstone.memory.chats import find_chat, find_message
 from keepstone.memory.distil import LEAST, distil
 from keepstone.memory.workspace_search import PUT_THERE, find
@@ -23,7 +24,7 @@ from keepstone.model.chat import ChatMemory, ChatMessage
 from keepstone.model.ids import new_id
 from keepstone.model.principal import Principal
 from keepstone.providers.llm import LanguageModel
-from keepstone.relay.requests import converse
+from keepstone.relay.requests import converse, require_model
 from keepstone.relay.turn import ModelTurn, open_turn, schedule_distillation
 from keepstone.services import Services
 from keepstone.store import chats as store
@@ -67,6 +68,13 @@ class Begun:
     message: ChatMessage
     sources: str
     capsule_ids: tuple[str, ...]
+    model: str | None = None
+
+    @property
+    def end(self) -> int | None:
+        """The place (`seq`) of an answer that is to be given anew: the model is not told of it."""
+        instead = self.turn.instead
+        return instead.message.seq if instead is not None and instead.question is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,16 +95,25 @@ async def begin(
     mode: Mode,
     capsule_ids: Sequence[str],
     without: Sequence[str] = (),
+    model: str | None = None,
+    instead_of: str | None = None,
 ) -> Begun:
     """Keep what the user says, and find what goes with it. Refuses before anything is sent. `without` are memories that
-    the user took out.
+    the user took out. `instead_of` a question of theirs, this is another wording of it; instead of an answer, its
+    question is asked again, and `content` is empty.
     """
+    if model:
+        require_model(services, model, services.settings.llm_model)
+    instead = await find_instead(services, principal, chat_id, instead_of) if instead_of else None
+    if instead is not None and instead.question is not None:
+        content = instead.question.content
     if not own_words(content).strip():
         raise Invalid("Say something of your own: a message of nothing but recalled memory has no words.")
     attached = [await capsules.get(services, principal, capsule_id) for capsule_id in dict.fromkeys(capsule_ids)]
     turn = await open_turn(
-        services, principal, workspace_id=None, chat_id=chat_id, said=content, but=without, mode=mode
-    )
+        services, principal, workspace_id=None, chat_id=chat_id, said=content, but=without, mode=mode,
+        instead=instead,
+    )  # fmt: skip
     sources = [
         f"Capsule {capsule.id}, {one_line(capsule.title)}: {one_line(capsule.content_md[:_CAPSULE])}"
         for capsule in attached
@@ -112,6 +129,7 @@ async def begin(
         message=message,
         sources=quote("\n".join(sources)) if sources else "",
         capsule_ids=tuple(capsule.id for capsule in attached),
+        model=model,
     )
 
 
@@ -120,7 +138,7 @@ async def answer(
 ) -> AsyncGenerator[str | KeptAnswer | ChatMemory]:
     """What the model says, piece by piece; then the whole message as it is kept; then what was remembered from it."""
     chat_id = str(begun.turn.chat_id)
-    due = [await _compact(services, principal, chat_id)]
+    due = [await _compact(services, principal, chat_id, begun.end)]
     body = await _body(services, principal, begun, chat_id)
     async with aclosing(converse(services, principal, begun.turn, body)) as events:
         async for event in events:
@@ -165,11 +183,11 @@ async def _distilled(services: Services, principal: Principal, due: tuple[int, i
 
 async def _body(services: Services, principal: Principal, begun: Begun, chat_id: str) -> dict[str, Any]:
     """What the model is given: the history as it was said, behind what stands for its beginning."""
-    before, said = await _history(services, principal, chat_id)
+    before, said = await _history(services, principal, chat_id, begun.end)
     earlier = f"What was said before, shortened:\n{quote(one_line(before.content))}" if before else ""
     parts = [_SYSTEM, _MODES[begun.turn.mode], earlier, begun.sources]
     return {
-        "model": services.settings.llm_model,
+        "model": begun.model or services.settings.llm_model,
         "stream": True,
         "stream_options": {"include_usage": True},
         "messages": [
@@ -180,12 +198,15 @@ async def _body(services: Services, principal: Principal, begun: Begun, chat_id:
 
 
 async def _history(
-    services: Services, principal: Principal, chat_id: str
+    services: Services, principal: Principal, chat_id: str, end: int | None
 ) -> tuple[summaries.Compaction | None, Sequence[ChatMessage]]:
-    """What stands for the beginning of the chat, and what was said since."""
+    """What stands for the beginning of the branch, and what was said on it since; up to an answer that is to be given
+    anew.
+    """
     async with inside(services, principal, find_chat, chat_id) as (conn, (_, workspace)):
-        before = await summaries.compaction(conn, workspace.space, chat_id)
-        return before, without_retried(await store.messages(conn, chat_id, beyond=before.beyond if before else 0))
+        before = await summaries.compaction_of_branch(conn, workspace.space, chat_id, before=end)
+        said = await store.messages(conn, chat_id, beyond=before.beyond if before else 0, before=end)
+        return before, without_retried(said)
 
 
 def without_retried(said: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -198,11 +219,13 @@ def without_retried(said: Sequence[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
-async def _compact(services: Services, principal: Principal, chat_id: str) -> tuple[int, int] | None:
+async def _compact(
+    services: Services, principal: Principal, chat_id: str, end: int | None = None
+) -> tuple[int, int] | None:
     """When the history has grown too long, its beginning is put into fewer words; what was said stays in the store.
     Returns what is then to be read for memories. Without an answer from the model the history stays as it is.
     """
-    before, said = await _history(services, principal, chat_id)
+    before, said = await _history(services, principal, chat_id, end)
     earlier = before.content if before else ""
     old = beginning(said, earlier, services.settings.llm_context)
     if not old:
@@ -212,7 +235,7 @@ async def _compact(services: Services, principal: Principal, chat_id: str) -> tu
         return None
     async with inside(services, principal, find_chat, chat_id, needs="member") as (conn, (_, workspace)):
         await store.hold(conn, chat_id)
-        now = await summaries.compaction(conn, workspace.space, chat_id)
+        now = await summaries.compaction_of_branch(conn, workspace.space, chat_id, before=end)
         if now != before or not await messages.still_there(conn, [message.id for message in old]):
             return None  # somebody else did so at the same moment, or what they said was erased
         summary_id = new_id("sum")

@@ -107,7 +107,7 @@ async def converse(
     and `turn` is open. It is closed here. The text comes in pieces, then `Finished`. Close the generator to stop early:
     what was said until then is kept.
     """
-    upstream = _upstream(services)
+    upstream = upstream_of(services, body.get("model")) or _upstream(services)
     wanted = {"stream_options": {"include_usage": True}, **body, "stream": True}
     exchange = ChatExchange(dumped(wanted), wanted, model=upstream.model)
     rounds = Rounds(services, principal, upstream, exchange, turn, left_by="stopped")

@@ -5,10 +5,11 @@ Owns when the turn is closed and what the model has used. No database connection
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from keepstone.access.meter import note_tokens, refuse_without_tokens, require_tokens
 from keepstone.engine.pack import tokens
@@ -59,6 +60,10 @@ class Rounds:
     _handed_out: bool = False  # whole, whatever it says of itself
     _sent: int = 0  # bytes, of all rounds that the model has answered
     _noting: "asyncio.Task[None] | None" = None
+    _began: float = field(default_factory=time.monotonic)
+    _first_word: float | None = None
+    _known: list[str] = field(default_factory=list[str])  # memories that said already what was to be saved
+    _looked_up: dict[str, float] = field(default_factory=dict[str, float])
 
     def prepare(self, *, tools: bool) -> None:
         """What is remembered goes into the request, and our tools beside the client's."""
@@ -157,6 +162,8 @@ class Rounds:
                 late.clear()
                 async with aclosing(self._round(late)) as pieces:
                     async for piece in pieces:
+                        if piece.text and self._first_word is None:
+                            self._first_word = time.monotonic()
                         yield piece
                 going_on = not self.exchange.failed and await self._goes_on()
             for raw in self.exchange.tail():
@@ -239,6 +246,8 @@ class Rounds:
         self._tools_run.append(call.name)
         if done.memory_id is not None:
             self.exchange.note.saved.append(done.memory_id)
+        self._known += [done.known_id] if done.known_id is not None else []
+        self._looked_up |= done.found
         return AnsweredCall(
             id=call.id, name=call.name, arguments=call.arguments, result=done.text, memory_id=done.memory_id
         )
@@ -257,9 +266,22 @@ class Rounds:
             self.reply_id = await close_turn(
                 self.services, self.principal, turn, reply=storable(said),
                 model=storable(self.exchange.model or "") or None, tools=self._tools_run, broken_by=self._broken_by,
+                notes=self._notes(turn),
             )  # fmt: skip
         except KeepstoneError as fault:  # the client has its answer, or is about to get it
             log.warning("reply not kept", extra=describe(fault))
+
+    def _notes(self, turn: ModelTurn) -> dict[str, Any]:
+        """What memory did in this turn, how long it took and what it used, to be seen beside the answer."""
+        given = {recalled.memory.id: recalled.relevance for recalled in turn.injected}
+        notes: dict[str, Any] = {
+            "looked_up": given | self._looked_up, "saved": list(self.exchange.note.saved), "known": self._known,
+        }  # fmt: skip
+        first = self._first_word or time.monotonic()
+        timing = {"first_ms": _ms(first - self._began), "total_ms": _ms(time.monotonic() - self._began)}
+        counted = tokens_of(self.exchange.usage)
+        notes["usage"] = {"prompt_tokens": counted[0], "completion_tokens": counted[1]} if counted else None
+        return {name: value for name, value in notes.items() if value} | {"timing": timing}
 
     async def _note_usage(self) -> None:
         """Once, and to the end, as above. An upstream that does not say it, or that was left before it could, is
@@ -281,6 +303,10 @@ class Rounds:
         if self._answer is not None:
             answer, self._answer = self._answer, None
             await answer.close()
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
 
 
 async def _events(answer: UpstreamAnswer) -> AsyncGenerator[Event]:

@@ -4,8 +4,8 @@ here; what they give back is for the model to read.
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from keepstone.engine.quotation import one_line
@@ -28,10 +28,14 @@ _LONGEST = 1_200  # characters of one result: the rest can be asked for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """`memory_id` is what was saved. A failure is told to the model, which can do better."""
+    """`memory_id` is what was saved, `known_id` what said the same already, `found` which memories were looked up, with
+    their relevance. A failure is told to the model, which can do better.
+    """
 
     text: str
     memory_id: str | None = None
+    known_id: str | None = None
+    found: Mapping[str, float] = field(default_factory=dict[str, float])
     failed: bool = False
 
 
@@ -106,7 +110,8 @@ async def run_tool(services: Services, principal: Principal, turn: ModelTurn, na
         if name == RECALL_TOOL:
             query, offset, limit = _asked(given)
             memories = await recall(services, principal, turn.workspace_id, query, offset=offset, limit=limit)
-            return ToolResult(text=recalled(memories, offset))
+            found = {one.memory.id: round(one.relevance, 4) for one in memories}
+            return ToolResult(text=recalled(memories, offset), found=found)
         if name == SEARCH:
             query, offset, limit = _asked(given)
             types = _types(given)
@@ -114,7 +119,8 @@ async def run_tool(services: Services, principal: Principal, turn: ModelTurn, na
                 services, principal, turn.workspace_id, query, offset=offset, limit=limit, types=types,
                 but_chat=turn.chat_id,
             )  # fmt: skip
-            return ToolResult(text=searched(results.items, offset))
+            found = {one.id: round(one.relevance, 4) for one in results.items if one.type == "memory"}
+            return ToolResult(text=searched(results.items, offset), found=found)
     except Unavailable:
         raise
     except (KeepstoneError, ValueError) as fault:
@@ -205,6 +211,7 @@ async def _save(services: Services, principal: Principal, turn: ModelTurn, given
     return ToolResult(
         text=_saved(saved.memory.id, existing=saved.existing) + told_as(saved.added),
         memory_id=saved.memory.id if not saved.existing else None,
+        known_id=saved.memory.id if saved.existing else None,
     )
 
 

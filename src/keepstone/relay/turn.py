@@ -26,6 +26,7 @@ from keepstone.engine.quotation import own_words
 from keepstone.engine.standing import standing_wish
 from keepstone.errors import Malformed
 from keepstone.memory import chat_index, workspaces
+from keepstone.memory.branches import Instead
 from keepstone.memory.chats import find_chat, hold_chat
 from keepstone.memory.workspace_search import KnownMemories, MayMatter, known_memories, may_matter
 from keepstone.model.chat import LARGEST, ChatMemory, ChatMessage
@@ -37,7 +38,7 @@ from keepstone.observe.logs import describe
 from keepstone.relay.calls import AnsweredCall
 from keepstone.relay.turn_traces import injection_described
 from keepstone.services import Services
-from keepstone.store import candidates, chat_memories, distillations, tool_calls
+from keepstone.store import branches, candidates, chat_memories, distillations, tool_calls
 from keepstone.store import chats as store
 from keepstone.store.db import Connection
 
@@ -56,7 +57,7 @@ class ModelTurn:
     is relevant enough. `message_id` is what the user said, kept; None without a chat, or while a turn goes on.
     `tokens_left` is what models may still read and write this month; None for any number. `keeping` ends when what the
     user said is stored, and raises what kept it from that: before, no word of an answer may leave. `trace_id` is the
-    trace of what was injected, where traces are kept.
+    trace of what was injected, where traces are kept. `instead` is what this turn is to stand in the place of.
     """
 
     workspace_id: str
@@ -69,6 +70,7 @@ class ModelTurn:
     tokens_left: int | None = None
     keeping: "asyncio.Task[None] | None" = None
     trace_id: str | None = None
+    instead: Instead | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,12 @@ class _Opening:
     said: str
     inject: bool
     results_of: Sequence[str] | None
+    instead: Instead | None = None
+
+    @property
+    def asked_before(self) -> ChatMessage | None:
+        """What is kept already, and answered anew."""
+        return self.instead.question if self.instead else None
 
     @property
     def goes_on(self) -> bool:
@@ -104,7 +112,7 @@ class _Opening:
 
     @property
     def to_keep(self) -> str:
-        return "" if self.goes_on or self.chat_id is None else self.said
+        return "" if self.goes_on or self.chat_id is None or self.asked_before else self.said
 
 
 async def open_turn(
@@ -119,15 +127,17 @@ async def open_turn(
     mode: str = "chat",
     results_of: Sequence[str] | None = None,
     stored: bool = True,
+    instead: Instead | None = None,
 ) -> ModelTurn:
     """Before the model is asked. What the user said is kept, so that nothing is lost when the model is away; said again
     after that, or after an answer that broke off, it is not kept twice. `but` are memories that the user does not want
     to see injected. A turn that goes on brings results of these calls of the client's: then nothing new is said. Unless
     it is to be `stored` when this returns, whoever opens the turn waits for `keeping`, and may ask the model meanwhile.
+    `instead` of a question, what is said begins another branch; of an answer, nothing new is said.
     """
     opening = _Opening(
-        workspace_id=workspace_id, chat_id=chat_id, said=said, inject=inject, results_of=results_of
-    )  # fmt: skip
+        workspace_id=workspace_id, chat_id=chat_id, said=said, inject=inject, results_of=results_of, instead=instead
+    )
     placed: asyncio.Future[_TurnPlace] = asyncio.get_running_loop().create_future()
     keeping = asyncio.create_task(_keep_said(services, principal, opening, placed), name="keep what was said")
     try:
@@ -137,7 +147,7 @@ async def open_turn(
     except BaseException as fault:
         await settle(keeping, fault)
         raise
-    return replace(turn, mode=mode, keeping=None if keeping.done() else keeping)
+    return replace(turn, mode=mode, keeping=None if keeping.done() else keeping, instead=instead)
 
 
 async def settle(keeping: "asyncio.Task[None]", fault: BaseException) -> None:
@@ -267,7 +277,7 @@ async def _keep_said(
         if chat_id is None:
             workspace = await workspaces.find(conn, principal, opening.workspace_id)
         else:
-            if said:  # held, so that nothing is said where the chat no longer is
+            if said or opening.asked_before:  # held, so that nothing is said where the chat no longer is
                 chat, workspace = await hold_chat(conn, principal, chat_id, needs="member")
             else:
                 chat, workspace = await find_chat(conn, principal, chat_id)
@@ -276,14 +286,14 @@ async def _keep_said(
                     "This chat is in another workspace: name that one or none, or move the chat.",
                     fields={"workspace_id": "not the chat's"},
                 )
-            if said:
+            if said or opening.asked_before:
                 _require_room(services, said)
+            if said and opening.instead is None:
                 last = await store.last_message(conn, chat_id, but_broken=True)
         # Said again, since it got no answer, or none to its end.
         again = last is not None and (last.role, last.content, last.user_id) == ("user", said, principal.user_id)
-        message = (
-            last if again or not said else _new_message(services, principal, said)
-        )  # again: it got no whole answer
+        message = last if again or not said else _new_message(services, principal, said)
+        message = opening.asked_before or message
         injected = await _injected_before(conn, workspace.space, (opening.results_of or ()) if opening.inject else ())
         wanted = opening.inject and injected is None and bool(opening.said or opening.goes_on)
         placed.set_result(
@@ -294,7 +304,9 @@ async def _keep_said(
                 known=await known_memories(conn, workspace) if wanted else None,
             )
         )  # fmt: skip
-        if chat_id is not None and message is not None and not again:
+        if chat_id is not None and message is not None and said and not again:
+            if opening.instead is not None:
+                message = replace(message, follows=await branches.leave(conn, chat_id, opening.instead.message))
             await store.say(conn, workspace.space, chat_id, message, speaker="user")
 
 
@@ -317,9 +329,10 @@ async def close_turn(
     model: str | None,
     tools: Sequence[str],
     broken_by: BrokenBy | None = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> str | None:
     """After the model has answered, or broke off: then what it had said is kept with a mark, and what its tools did is
-    read all the same. Returns the id of the reply, where there is a chat to keep it in.
+    read all the same. `notes` are kept with it. Returns the id of the reply, where there is a chat to keep it in.
     """
     if turn.chat_id is None:
         return None
@@ -331,9 +344,10 @@ async def close_turn(
             metadata |= {"mode": turn.mode} if turn.mode != "chat" else {}
             metadata |= {"trace_id": turn.trace_id} if turn.trace_id is not None else {}
             metadata |= {"incomplete": broken_by} if broken_by else {}
+            follows, aside = await _place_of_reply(conn, turn, turn.chat_id)
             message = ChatMessage(
                 id=new_id("msg"), seq=0, role="assistant", content=reply, user_id=None, model=model,
-                created_at=services.clock(), metadata=metadata,
+                created_at=services.clock(), metadata=metadata | dict(notes or {}), follows=follows, aside=aside,
             )  # fmt: skip
             await store.say(
                 conn, workspace.space, turn.chat_id, message, speaker="assistant", sent_by=principal.user_id
@@ -344,6 +358,18 @@ async def close_turn(
         if tools and last is not None:
             await schedule_distillation(conn, services, principal, workspace.space, "tool", turn.chat_id, last)
     return reply_id
+
+
+async def _place_of_reply(conn: Connection, turn: ModelTurn, chat_id: str) -> tuple[str | None, bool]:
+    """What it follows, if that is not the end of the branch that is gone on with, and whether it stands aside: it does
+    with its question, when that was worded anew meanwhile. An answer that it takes the place of is left.
+    """
+    question = await store.message(conn, chat_id, turn.message_id) if turn.message_id else None
+    if question is not None and question.aside:
+        return question.id, True
+    if turn.instead is not None and turn.instead.question is not None:
+        return await branches.leave(conn, chat_id, turn.instead.message), False
+    return None, False
 
 
 async def schedule_distillation(

@@ -28,9 +28,9 @@ COLUMNS: Mapping[LiteralString, LiteralString] = {
                 "version, superseded_by, valid_from, valid_to, created_at, updated_at, accessed_at, deleted_at, "
                 "cold_at",
     "messages": "id, seq, client_id, speaker, role, user_id, agent, text, at, recorded_at, thread_id, reply_to, "
-                "visibility, attachments, metadata",
+                "visibility, attachments, metadata, follows, aside",
     "threads": "id, title, message_count, opened_at, closed_at",
-    "chats": "id, title, created_by, created_at, updated_at, deleted_at",
+    "chats": "id, title, created_by, created_at, updated_at, deleted_at, kind, beside",
     "documents": "id, kind, name, media_type, version, content, visibility, metadata, created_by, created_at, "
                  "updated_at, deleted_at",
     "facts": "id, scope_kind, key, value, visibility, valid_from, valid_to, recorded_at, superseded_at, recorded_by, "

@@ -1,13 +1,13 @@
 """Chats of a workspace, and what was said in them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
-from keepstone.model.chat import Chat, ChatMessage
+from keepstone.model.chat import Chat, ChatKind, ChatMessage, ChatOrder
 from keepstone.model.page import Page, PageRequest
 from keepstone.store.db import (
     Connection,
@@ -23,19 +23,22 @@ from keepstone.store.db import (
 )
 
 _CHAT: LiteralString = """
-    SELECT c.id, c.title, s.name AS workspace_id, c.created_by, c.created_at, c.updated_at, c.deleted_at
+    SELECT c.id, c.title, s.name AS workspace_id, c.created_by, c.created_at, c.updated_at, c.deleted_at,
+           c.kind, c.beside
       FROM chats c JOIN spaces s USING (account, space)
      WHERE c.account = %(account)s
 """
 _MESSAGE: LiteralString = """
-    SELECT m.id, m.seq, m.role, m.text AS content, m.user_id, m.agent AS model, m.at AS created_at, m.metadata
+    SELECT m.id, m.seq, m.role, m.text AS content, m.user_id, m.agent AS model, m.at AS created_at, m.metadata,
+           m.follows, m.aside
       FROM messages m WHERE m.account = %(account)s AND m.thread_id = %(chat)s
 """
 
 
 async def insert(conn: Connection, space: int, chat: Chat) -> None:
     times = {"created_at": chat.created_at, "updated_at": chat.created_at}
-    values = {"space": space, "id": chat.id, "title": chat.title, "unfound": False}
+    values = {"space": space, "id": chat.id, "title": chat.title, "unfound": False, "kind": chat.kind}
+    values |= {"beside": chat.beside}
     await insert_row(conn, "chats", {**values, "created_by": chat.created_by, "named_by": chat.created_by, **times})
 
 
@@ -44,10 +47,18 @@ async def get(conn: Connection, chat_id: str) -> Chat | None:
     return await fetch_one(conn, Chat, f"{_CHAT} AND c.id = %(id)s", {"id": chat_id})
 
 
-async def page(conn: Connection, spaces: Sequence[int], page: PageRequest) -> Page[Chat]:
-    """The newest first."""
-    query: LiteralString = f"{_CHAT} AND c.space = ANY(%(spaces)s) AND c.deleted_at IS NULL"
-    return await fetch_page(conn, Chat, query, {"spaces": list(spaces)}, page, when="c.created_at", key="c.id")
+async def page(
+    conn: Connection, spaces: Sequence[int], page: PageRequest, *, kind: ChatKind | None, order: ChatOrder, titled: str
+) -> Page[Chat]:
+    """The newest first, or those in which something was said last; `titled` is part of their title. Of a quorum, which
+    is two chats, the second.
+    """
+    query: LiteralString = f"""{_CHAT} AND c.space = ANY(%(spaces)s) AND c.deleted_at IS NULL
+        AND (%(kind)s::text IS NULL OR c.kind = %(kind)s AND (c.kind <> 'quorum' OR c.beside IS NOT NULL))
+        AND (%(titled)s = '' OR position(lower(%(titled)s) IN lower(c.title)) > 0)"""
+    params = {"spaces": list(spaces), "kind": kind, "titled": titled}
+    when: LiteralString = "c.updated_at" if order == "activity" else "c.created_at"
+    return await fetch_page(conn, Chat, query, params, page, when=when, key="c.id")
 
 
 async def trash(
@@ -98,7 +109,12 @@ async def move(conn: Connection, chat_id: str, space: int) -> None:
 async def say(
     conn: Connection, space: int, chat_id: str, message: ChatMessage, speaker: str, *, sent_by: str | None = None
 ) -> None:
-    """Append it, and the chat has moved on. `sent_by` is whom a model answers."""
+    """Append it, and the chat has moved on. `sent_by` is whom a model answers. Unless the message says what it follows,
+    that is the end of the branch that is gone on with.
+    """
+    if message.follows is None:
+        last = await last_message(conn, chat_id)
+        message = replace(message, follows=last.id if last else chat_id)
     values = {
         "space": space,
         "id": message.id,
@@ -111,6 +127,8 @@ async def say(
         "at": message.created_at,
         "thread_id": chat_id,
         "metadata": Jsonb(message.metadata),
+        "follows": message.follows,
+        "aside": message.aside,
     }
     await insert_row(conn, "messages", values)
     await update(conn, chat_id, updated_at=message.created_at, unfound=True)
@@ -170,18 +188,22 @@ async def message(conn: Connection, chat_id: str, message_id: str) -> ChatMessag
 
 async def last_message(conn: Connection, chat_id: str, *, but_broken: bool = False) -> ChatMessage | None:
     """With `but_broken` the last that is no answer which broke off."""
-    query: LiteralString = f"""{_MESSAGE} AND NOT (%(but_broken)s AND m.metadata ? 'incomplete')
+    query: LiteralString = f"""{_MESSAGE} AND NOT m.aside AND NOT (%(but_broken)s AND m.metadata ? 'incomplete')
         ORDER BY m.seq DESC LIMIT 1"""
     return await fetch_one(conn, ChatMessage, query, {"chat": chat_id, "but_broken": but_broken})
 
 
-async def messages(conn: Connection, chat_id: str, *, beyond: int = 0, limit: int | None = None) -> list[ChatMessage]:
-    """Those behind that place (`seq`), in the order in which they were said, whatever a clock says."""
+async def messages(
+    conn: Connection, chat_id: str, *, beyond: int = 0, before: int | None = None, limit: int | None = None
+) -> list[ChatMessage]:
+    """Those of the branch that is gone on with, behind that place (`seq`) and before the other, in the order in which
+    they were said, whatever a clock says.
+    """
+    query: LiteralString = f"""{_MESSAGE} AND NOT m.aside AND m.seq > %(beyond)s
+           AND (%(before)s::bigint IS NULL OR m.seq < %(before)s)
+         ORDER BY m.seq LIMIT %(limit)s"""
     return await fetch_all(
-        conn,
-        ChatMessage,
-        f"{_MESSAGE} AND m.seq > %(beyond)s ORDER BY m.seq LIMIT %(limit)s",
-        {"chat": chat_id, "beyond": beyond, "limit": limit},
+        conn, ChatMessage, query, {"chat": chat_id, "beyond": beyond, "before": before, "limit": limit}
     )
 
 
@@ -190,7 +212,7 @@ async def last_said(conn: Connection, chat_id: str) -> str | None:
     return await fetch_value(
         conn,
         """
-        SELECT id FROM messages WHERE account = %(account)s AND thread_id = %(chat)s AND role = 'user'
+        SELECT id FROM messages WHERE account = %(account)s AND thread_id = %(chat)s AND role = 'user' AND NOT aside
          ORDER BY seq DESC LIMIT 1
         """,
         {"chat": chat_id},

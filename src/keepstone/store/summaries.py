@@ -74,6 +74,28 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
     )
 
 
+async def compaction_of_branch(
+    conn: Connection, space: int, chat_id: str, *, before: int | None = None
+) -> Compaction | None:
+    """Of a chat the latest one that stands for a part of the branch that is gone on with, up to a message before that
+    place: it does when the last message it stands for is on it.
+    """
+    return await fetch_one(
+        conn,
+        Compaction,
+        """
+        SELECT s.id, s.content, m.seq AS beyond, s.source_ids, s.starts_at AS since
+          FROM summaries s
+          JOIN LATERAL (SELECT m.seq, m.aside FROM messages m
+                         WHERE m.account = s.account AND m.id = ANY(s.source_ids) ORDER BY m.seq DESC LIMIT 1) m ON true
+         WHERE s.account = %(account)s AND s.space = %(space)s AND s.thread_id = %(chat)s AND s.tier = 'compaction'
+           AND NOT m.aside AND (%(before)s::bigint IS NULL OR m.seq < %(before)s)
+         ORDER BY m.seq DESC, s.created_at DESC LIMIT 1
+        """,
+        {"space": space, "chat": chat_id, "before": before},
+    )
+
+
 async def still_there(conn: Connection, ids: Sequence[str]) -> bool:
     """Whether all of these are: what holds words of somebody who was erased meanwhile is not."""
     return await fetch_value(

@@ -53,6 +53,8 @@ class Chat:
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
+    kind: str = "chat"
+    beside: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,7 @@ class Message:
     model: str | None
     created_at: datetime
     metadata: dict[str, Any]
+    siblings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,17 +306,32 @@ class Workspaces(Resource[D]):
 
 class Chats(Resource[D]):
     @operation
-    def create(self, *, title: str = "", workspace_id: str | None = None) -> Request[Chat]:
-        """Without a workspace, in your default one."""
-        body = filled(title=title, workspace_id=workspace_id)
+    def create(
+        self,
+        *,
+        title: str = "",
+        workspace_id: str | None = None,
+        kind: Literal["chat", "quorum"] = "chat",
+        beside: str | None = None,
+    ) -> Request[Chat]:
+        """Without a workspace, in your default one. The second chat of a quorum is `beside` the first."""
+        body = filled(title=title, workspace_id=workspace_id, kind=kind, beside=beside)
         return Request(method="POST", path="/v1/chats", parse=into(Chat), json=body)
 
     @paged
     def list(
-        self, *, workspace_id: str | None = None, deleted: bool = False, page_size: int | None = None
+        self,
+        *,
+        workspace_id: str | None = None,
+        deleted: bool = False,
+        kind: Literal["chat", "quorum"] | None = None,
+        order: Literal["created", "activity"] = "created",
+        q: str = "",
+        page_size: int | None = None,
     ) -> Request[Page[Chat]]:
-        params = filled(workspace_id=workspace_id, deleted=deleted or None, limit=page_size)
-        return Request(method="GET", path="/v1/chats", parse=page_of(Chat), params=params)
+        """`q` is a part of the title; of a quorum, the second chat is listed, which names the first."""
+        asked = filled(workspace_id=workspace_id, deleted=deleted or None, kind=kind, q=q or None, limit=page_size)
+        return Request(method="GET", path="/v1/chats", parse=page_of(Chat), params={**asked, "order": order})
 
     @operation
     def get(self, chat_id: str) -> Request[Chat]:
@@ -321,11 +339,19 @@ class Chats(Resource[D]):
 
     @operation
     def update(
-        self, chat_id: str, *, title: str | None = None, workspace_id: str | Kept | None = KEPT
+        self,
+        chat_id: str,
+        *,
+        title: str | None = None,
+        workspace_id: str | Kept | None = KEPT,
+        branch: str | None = None,
     ) -> Request[Chat]:
-        """A `workspace_id` moves the chat with its memories; None moves it to your default workspace."""
-        moved = {} if isinstance(workspace_id, Kept) else {"workspace_id": workspace_id}
-        return Request(method="PATCH", path=_chat(chat_id), parse=into(Chat), json={**filled(title=title), **moved})
+        """A `workspace_id` moves the chat with its memories; None moves it to your default workspace. `branch` is a
+        message: the branch on which it is, is read and gone on with."""
+        body = filled(title=title, branch=branch) | (
+            {} if isinstance(workspace_id, Kept) else {"workspace_id": workspace_id}
+        )
+        return Request(method="PATCH", path=_chat(chat_id), parse=into(Chat), json=body)
 
     @operation
     def delete(self, chat_id: str) -> Request[None]:
@@ -339,16 +365,20 @@ class Chats(Resource[D]):
     def say(
         self,
         chat_id: str,
-        content: str,
+        content: str = "",
         *,
         mode: Literal["chat", "deep_think", "research"] = "chat",
         capsule_ids: Sequence[str] = (),
         without: Sequence[str] = (),
+        model: str | None = None,
+        instead_of: str | None = None,
     ) -> Streamed[ChatEvent, MessageDone]:
         """Say something; the answer comes as events, and nothing is sent before the first is asked for.
 
-        `capsule_ids` go with this turn; `without` are memories that are not to be injected."""
+        `capsule_ids` go with this turn; `without` are memories that are not to be injected. `instead_of` a question of
+        yours this is another wording of it; instead of an answer, without `content`, its question is asked again."""
         body = {"content": content, "mode": mode, "capsule_ids": capsule_ids, "without": without}
+        body |= filled(model=model, instead_of=instead_of)
         request = Request(
             method="POST",
             path=f"{_chat(chat_id)}/messages",

@@ -121,6 +121,15 @@ BEGIN
      WHERE r.account = here AND r.space = m.space;
     RETURN QUERY SELECT DISTINCT p.space, 'message'::text, p.source_id FROM passages p
                   WHERE p.account = here AND p.source_kind = 'message' AND p.source_id = ANY (said);
+    -- What followed them on its branch follows what they followed, as far as that is left.
+    WITH RECURSIVE kept AS (
+        SELECT m.id, m.follows FROM messages m
+         WHERE m.account = here AND m.thread_id = ANY (talks) AND m.follows = ANY (said) AND m.id <> ALL (said)
+        UNION ALL
+        SELECT k.id, m.follows FROM kept k JOIN messages m ON m.account = here AND m.id = k.follows
+         WHERE k.follows = ANY (said))
+    UPDATE messages m SET follows = k.follows FROM kept k
+     WHERE m.account = here AND m.id = k.id AND k.follows <> ALL (said);
     DELETE FROM messages m WHERE m.account = here AND m.id = ANY (said);
     -- What they deleted, or had an agent say, with every wording; and of what others made an agent say, their wordings.
     WITH away AS (DELETE FROM trashed_messages t

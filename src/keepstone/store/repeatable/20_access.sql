@@ -105,7 +105,8 @@ REVOKE DELETE ON usage_months FROM keepstone_app;
 REVOKE UPDATE, DELETE ON traces FROM keepstone_app;
 -- What was said in a room is corrected by functions alone (12_corrections.sql).
 REVOKE UPDATE, DELETE ON messages FROM keepstone_app;
-GRANT UPDATE (space, reread) ON messages TO keepstone_app;  -- a chat moves to another workspace; it was read once more
+-- A chat moves to another workspace; it was read once more; it stands aside of the branch that is gone on with.
+GRANT UPDATE (space, reread, follows, aside) ON messages TO keepstone_app;
 REVOKE INSERT, UPDATE, DELETE ON message_versions, trashed_messages FROM keepstone_app;
 -- A passage that changes, or is for other readers, is deleted and made anew: that sees to whoever spoke next, too.
 REVOKE UPDATE ON passages FROM keepstone_app;

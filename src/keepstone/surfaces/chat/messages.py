@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from fastapi import Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from keepstone.errors import KeepstoneError
 from keepstone.model.chat import LARGEST, ChatMessage
@@ -21,7 +21,7 @@ from keepstone.model.principal import Principal
 from keepstone.relay import conversation
 from keepstone.relay.conversation import Begun, KeptAnswer
 from keepstone.services import Services
-from keepstone.surfaces.chat.chats import MessageOut
+from keepstone.surfaces.chat.chats import MessageId, MessageOut
 from keepstone.surfaces.chat.memories import MemoryOut
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.presence import StreamedWhileThere
@@ -32,7 +32,9 @@ of_chat = Router(tags=["chats"])
 
 
 class SayIn(Wire):
-    content: Annotated[str, Field(min_length=1, max_length=LARGEST)]
+    content: Annotated[str, Field(max_length=LARGEST)] = Field(
+        default="", description="Empty only with `instead_of` an answer: then its question is asked again."
+    )
     mode: conversation.Mode = "chat"
     capsule_ids: Annotated[
         list[Annotated[str, Field(pattern=r"^cap_[a-z0-9]{24}$")]], Field(max_length=conversation.MOST_CAPSULES)
@@ -40,6 +42,20 @@ class SayIn(Wire):
     without: Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=100)] = Field(
         default=[], description="Memories that are not to be injected in this turn."
     )
+    model: Annotated[str, Field(max_length=255)] | None = Field(
+        default=None, description="Who answers; without one the server's own choice. `GET /v1/models` lists them."
+    )
+    instead_of: MessageId | None = Field(
+        default=None,
+        description="A question of yours that this is another wording of, or an answer that is to be given anew. What "
+        "stood there stays on a branch of its own, among `siblings`.",
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "SayIn":
+        if not self.content and self.instead_of is None:
+            raise ValueError("say something: `content` is empty")
+        return self
 
 
 _EVENTS: dict[int | str, Any] = {
@@ -58,7 +74,7 @@ _EVENTS: dict[int | str, Any] = {
 async def say(services: Used, principal: Caller, chat_id: str, body: SayIn) -> Response:
     begun = await conversation.begin(
         services, principal, chat_id, content=body.content, mode=body.mode, capsule_ids=body.capsule_ids,
-        without=body.without,
+        without=body.without, model=body.model or None, instead_of=body.instead_of,
     )  # fmt: skip
     headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store"}
     return StreamedWhileThere(_events(services, principal, begun), 200, headers)

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation } from 'react-router'
 import { api, ok, type Schema } from '@/api/client'
+import { useFormat } from '@/app/session'
 import { useChatWords } from '@/parts/chat/chat.words'
 import { chatQuery, chatsKey } from '@/parts/chat/workspace'
 import { offerUndo } from '@/parts/offerUndo'
@@ -28,6 +29,7 @@ export function ChatRow({
   const said = useChatWords()
   const client = useQueryClient()
   const { search } = useLocation()
+  const format = useFormat()
   const [renaming, setRenaming] = useState(false)
   const title = chat.title || words('unnamed')
   const params = { path: { chat_id: chat.id } }
@@ -67,6 +69,9 @@ export function ChatRow({
       >
         <Text size="sm" truncate title={title}>
           {title}
+        </Text>
+        <Text size="xs" c="dimmed" component="time" dateTime={chat.updated_at}>
+          {format.minute(chat.updated_at)}
         </Text>
       </Link>
       <Menu position="bottom-end">

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import { useNavigate } from 'react-router'
 import { api, ok } from '@/api/client'
+import { useMe } from '@/app/session'
 import { useAddress } from '@/parts/address'
 import { CapsuleChips } from '@/parts/capsules/CapsuleChips'
 import { type CapsuleDraft, SaveSheet } from '@/parts/capsules/SaveSheet'
@@ -17,17 +18,18 @@ import { useFollow } from '@/parts/chat/follow'
 import { useModels } from '@/parts/chat/models'
 import { NoModel } from '@/parts/chat/NoModel'
 import { Related } from '@/parts/chat/Related'
-import { Used } from '@/parts/chat/Used'
-import { type Message, messagesQuery } from '@/parts/chat/workspace'
-import { Empty } from '@/parts/Empty'
+import { chatMemoriesQuery, type Message, messagesQuery } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
+import { ModelPicker, useLastModel } from '@/parts/ModelPicker'
+import { Skeletons } from '@/parts/Skeletons'
 import classes from './Conversation.module.css'
+import { Did } from './Did'
 import { LeftOut, type LeftOutMemory } from './LeftOut'
 import { MessageItem } from './MessageItem'
 import { ModeSelect } from './ModeSelect'
 import { Outcome } from './Outcome'
 import { usePlaygroundWords } from './playground.words'
+import { Start } from './Start'
 import { type Asked, ask, isBusy, type Mode, stop, useTurns } from './turns'
 
 const SHOWN = 60
@@ -38,12 +40,14 @@ export function Conversation({
   chat,
   workspace,
   mode,
+  linkTo,
   onMode,
   onBegun,
 }: {
   chat: string | undefined
   workspace: string
   mode: Mode
+  linkTo: (memory: string) => string
   onMode: (mode: Mode) => void
   onBegun: (chat: string) => void
 }) {
@@ -51,10 +55,14 @@ export function Conversation({
   const said = useChatWords()
   const client = useQueryClient()
   const go = useNavigate()
+  const me = useMe()?.user?.id
   const models = useModels()
+  const [model, setModel] = useLastModel('playground')
   const { turns, used } = useTurns()
   const turn = chat ? turns[chat] : undefined
+  const busy = isBusy(turn)
   const messages = useQuery({ ...messagesQuery(chat ?? ''), enabled: chat !== undefined })
+  const memories = useQuery({ ...chatMemoriesQuery(chat ?? ''), enabled: chat !== undefined })
   const [text, setText] = useState('')
   const [shown, setShown] = useState(SHOWN)
   const [draft, setDraft] = useState<CapsuleDraft | null>(null)
@@ -63,7 +71,10 @@ export function Conversation({
     key: `keepstone.without.${chat ?? 'new'}`,
     defaultValue: [],
   })
-  const all = (chat && messages.data) || []
+  const without = out.map((one) => one.id)
+  const kept = (chat && messages.data) || []
+  const left = busy ? kept.findIndex((one) => one.id === turn?.insteadOf?.id) : -1
+  const all = left < 0 ? kept : kept.slice(0, left) // what another is being written in the place of
   const [params] = useAddress()
   const wanted = all.findLastIndex((message) => message.id === params.get('show'))
   const visible = all.slice(wanted < 0 ? -shown : Math.min(wanted, Math.max(0, all.length - shown)))
@@ -71,9 +82,13 @@ export function Conversation({
 
   const begin = useMutation({
     mutationFn: (content: string) =>
-      ok(api.POST('/chat/api/chats', { body: { title: titleOf(content), workspace_id: workspace } })),
+      ok(
+        api.POST('/chat/api/chats', {
+          body: { title: titleOf(content), workspace_id: workspace, kind: 'chat' },
+        }),
+      ),
   })
-  const say = async (asked: Omit<Asked, 'chat' | 'workspace'>) => {
+  const say = async (asked: Omit<Asked, 'chat' | 'workspace' | 'model'>) => {
     let place = chat
     if (!place) {
       const made = await begin.mutateAsync(asked.content)
@@ -82,26 +97,33 @@ export function Conversation({
       onBegun(place)
     }
     toEnd()
-    void ask(client, { ...asked, chat: place, workspace })
+    void ask(client, { ...asked, model, chat: place, workspace })
   }
-  const send = async () => {
-    const content = text
+  const send = async (content: string) => {
     const { capsules } = attached
     setText('')
     attached.clear()
     try {
-      await say({ content, mode, capsules, without: out.map((one) => one.id) })
+      await say({ content, mode, capsules, without })
     } catch {
       setText(content) // begin has said why
     }
   }
-  const again = (content: string, without = out.map((one) => one.id)) =>
-    void say({ content, mode: turn?.mode ?? mode, capsules: turn?.capsules ?? [], without })
-  const leaveOut = (question: string) => (memory: LeftOutMemory) => {
+  const instead = (message: Message, content: string, but = without) =>
+    void say({ content, mode: turn?.mode ?? mode, capsules: [], without: but, insteadOf: message })
+  const last = all.at(-1)
+  const asked = all.findLast((message) => message.role === 'user')
+  const broken = last?.role === 'assistant' && last.metadata.incomplete !== undefined
+  const again = (content: string) => {
+    if (broken && last) instead(last, content)
+    else void say({ content, mode: turn?.mode ?? mode, capsules: turn?.capsules ?? [], without })
+  }
+  const leaveOut = (answer: Message) => (memory: LeftOutMemory) => {
     const next = [...out.filter((one) => one.id !== memory.id), memory]
     setOut(next)
-    again(
-      question,
+    instead(
+      answer,
+      '',
       next.map((one) => one.id),
     )
   }
@@ -114,21 +136,21 @@ export function Conversation({
       }),
     [chat],
   )
-
-  const last = all.at(-1)
-  const pending = turn && !turn.said // asked, and not yet kept
-  const asked = all.findLast((message) => message.role === 'user')
-  const broken = last?.role === 'assistant' && last.metadata.incomplete !== undefined
+  const pending = turn && !turn.said && turn.insteadOf?.role !== 'assistant' // asked, and not yet kept
   const unanswered = !turn && (last?.role === 'user' || broken) && models.connected
   return (
     <div className={classes.column}>
       <div className={classes.scroll} ref={box} onScroll={onScroll}>
         <div className={classes.inside} role="log" aria-label={words('conversation')}>
-          {chat && messages.isPending && <Waiting />}
+          {chat && messages.isPending && <Skeletons lines={4} height={72} />}
           {messages.isError && <Failed error={messages.error} retry={() => messages.refetch()} />}
           {!chat && !models.pending && (
             <div className={classes.middle}>
-              {models.connected ? <Empty title={words('startTitle')}>{words('start')}</Empty> : <NoModel />}
+              {models.connected ? (
+                <Start workspace={workspace} onStart={(start) => void send(start)} />
+              ) : (
+                <NoModel />
+              )}
             </div>
           )}
           {all.length > visible.length && (
@@ -136,34 +158,37 @@ export function Conversation({
               {words('earlier')}
             </Button>
           )}
-          {visible.map((message, place) => (
+          {visible.map((message) => (
             <MessageItem
               key={message.id}
               message={message}
               chat={chat ?? ''}
               workspace={workspace}
+              own={message.user_id === me}
               onSave={save}
+              onInstead={busy || !models.connected ? undefined : instead}
             >
               {message.role === 'user' && (
-                <>
-                  <CapsuleChips
-                    capsules={used[message.id]?.capsules ?? []}
-                    onOpen={(id) => go(`/dashboard/recall?capsule=${id}`)}
-                  />
-                  <Used
-                    memories={used[message.id]?.memories ?? injectedIn(visible[place + 1])}
-                    workspace={workspace}
-                    without={out.map((one) => one.id)}
-                    onLeaveOut={isBusy(turn) ? undefined : leaveOut(message.content)}
-                  />
-                </>
+                <CapsuleChips
+                  capsules={used[message.id]?.capsules ?? []}
+                  onOpen={(id) => go(`/dashboard/recall?capsule=${id}`)}
+                />
               )}
+              <Did
+                message={message}
+                memories={memories.isFetching ? undefined : memories.data}
+                workspace={workspace}
+                linkTo={linkTo}
+                without={without}
+                onLeaveOut={busy ? undefined : leaveOut(message)}
+              />
             </MessageItem>
           ))}
           {pending && <Bubble mine name={words('me')} text={turn.content} />}
           {turn && (
             <Outcome
-              turn={broken && !isBusy(turn) ? { ...turn, text: '' } : turn} // then it is among the messages
+              turn={broken && !busy ? { ...turn, text: '' } : turn} // then it is among the messages
+              used={used[turn.said ?? '']?.memories ?? []}
               onAgain={() => again(turn.content)}
             />
           )}
@@ -205,15 +230,16 @@ export function Conversation({
         <Composer
           value={text}
           onChange={setText}
-          onSend={() => void send()}
+          onSend={() => void send(text)}
           onStop={() => chat && stop(chat)}
-          busy={isBusy(turn) || begin.isPending}
+          busy={busy || begin.isPending}
           label={words('message')}
           placeholder={words(models.connected ? 'placeholder' : 'placeholderNoModel')}
           tools={
             <>
               <AttachAction picked={attached.ids} onPick={attached.toggle} />
               {models.connected && <ModeSelect mode={mode} onChange={onMode} />}
+              {models.connected && <ModelPicker value={model} onChange={setModel} width={170} />}
             </>
           }
         />
@@ -221,12 +247,6 @@ export function Conversation({
       <SaveSheet draft={draft} onClose={() => setDraft(null)} />
     </div>
   )
-}
-
-/** What an answer says was put before the model: only ids are kept with it. */
-function injectedIn(answer: Message | undefined): { id: string }[] {
-  const ids = answer?.role === 'assistant' ? answer.metadata.injected : undefined
-  return Array.isArray(ids) ? ids.map((id) => ({ id: String(id) })) : []
 }
 
 function titleOf(content: string): string {

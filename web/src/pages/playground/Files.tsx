@@ -1,4 +1,4 @@
-import { ActionIcon, Button, FileButton, Loader, Stack, Text } from '@mantine/core'
+import { ActionIcon, Button, FileButton, Loader, Stack, Text, UnstyledButton } from '@mantine/core'
 import { IconDownload, IconTrash, IconUpload, IconX } from '@tabler/icons-react'
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { type DragEvent, useState } from 'react'
@@ -12,6 +12,7 @@ import { offerUndo } from '@/parts/offerUndo'
 import { useShown, useUntilShown } from '@/parts/shown'
 import { Waiting } from '@/parts/Waiting'
 import { Artifacts } from './Artifacts'
+import { FileSheet } from './FileSheet'
 import { usePlaygroundWords } from './playground.words'
 import classes from './Side.module.css'
 import { useUploads } from './uploads'
@@ -134,20 +135,26 @@ function FileRow({ file, mayChange }: { file: Schema<'DocumentOut'>; mayChange: 
     },
   })
   const [box, shown] = useShown<HTMLDivElement>(file.id)
+  const [opened, setOpened] = useState(false)
   const download = words('download', { name: file.name })
   return (
     <div ref={box} className={classes.item} data-shown={shown || undefined}>
-      <div className={classes.grow}>
+      <UnstyledButton className={classes.grow} data-row onClick={() => setOpened(true)}>
         <Text size="sm" truncate title={file.name}>
           {file.name}
         </Text>
         <Text size="xs" c="dimmed">
-          {format.bytes(file.size_bytes)} · {format.day(file.created_at)}
+          {[
+            kindOf(file.name),
+            format.bytes(file.size_bytes),
+            ...(file.version > 1 ? [words('version', { version: file.version })] : []),
+            format.day(file.updated_at),
+          ].join(' · ')}
         </Text>
         <Text size="xs" c="dimmed">
           {file.chunks > 0 ? words('parts', { count: file.chunks }) : words('noText')}
         </Text>
-      </div>
+      </UnstyledButton>
       <ActionIcon
         component="a"
         href={`/chat/api/workspaces/${file.workspace_id}/files/${file.id}/content`}
@@ -167,6 +174,11 @@ function FileRow({ file, mayChange }: { file: Schema<'DocumentOut'>; mayChange: 
           onClick={() => remove.mutate()}
         />
       )}
+      {opened && <FileSheet file={file} mayChange={mayChange} onClose={() => setOpened(false)} />}
     </div>
   )
+}
+
+function kindOf(name: string): string {
+  return /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toUpperCase() ?? ''
 }

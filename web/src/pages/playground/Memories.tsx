@@ -18,7 +18,7 @@ import { useTurns } from './turns'
 const OFTEN = 15_000 // jobs save too, after a turn
 
 /** All that a workspace remembers. */
-export function Memories({ workspace }: { workspace: Workspace }) {
+export function Memories({ workspace, chosen }: { workspace: Workspace; chosen?: string }) {
   const words = usePlaygroundWords()
   const me = useMe()
   const { fresh } = useTurns()
@@ -49,7 +49,19 @@ export function Memories({ workspace }: { workspace: Workspace }) {
     enabled: sought !== '',
     placeholderData: keepPreviousData,
   })
-  const items = list.data?.pages.flatMap((page) => page.items) ?? []
+  const one = useQuery({
+    queryKey: [...memoriesKey(workspace.id), 'one', chosen],
+    queryFn: () =>
+      ok(
+        api.GET('/chat/api/workspaces/{workspace_id}/memories/{memory_id}', {
+          params: { path: { ...path, memory_id: chosen ?? '' } },
+        }),
+      ),
+    enabled: chosen !== undefined,
+  })
+  const listed = list.data?.pages.flatMap((page) => page.items) ?? []
+  // What somebody came for stands first.
+  const items = chosen && one.data ? [one.data, ...listed.filter(({ id }) => id !== chosen)] : listed
   useUntilShown('mem', list, items)
   const results = sought ? found.data?.items : undefined
   // A viewer reads; who may change which one of several people's, the server knows.
@@ -114,7 +126,7 @@ export function Memories({ workspace }: { workspace: Workspace }) {
                 memory={one}
                 newer={items.find((other) => other.id === one.superseded_by)?.content}
                 workspace={workspace.id}
-                fresh={fresh.includes(one.id)}
+                fresh={fresh.includes(one.id) || one.id === chosen}
                 mayChange={mayChange}
               />
             ))}

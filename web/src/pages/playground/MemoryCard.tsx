@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Spoiler, Text, Textarea } from '@mantine/core'
+import { Anchor, Badge, Button, Group, Text, Textarea } from '@mantine/core'
 import { IconPencil, IconSparkles, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
@@ -12,6 +12,8 @@ import { useShown } from '@/parts/shown'
 import { usePlaygroundWords } from './playground.words'
 import classes from './Side.module.css'
 
+const LONG = 320 // characters, about as many as the lines hold
+const LINES = 7
 const SOURCES = ['user', 'model', 'auto_deep_think', 'auto_research', 'auto_compaction'] as const
 
 export type ShownMemory = Pick<Memory, 'id' | 'content' | 'category'> &
@@ -40,6 +42,8 @@ export function MemoryCard({
   const client = useQueryClient()
   const [edited, setEdited] = useState<string>()
   const [box, shown] = useShown<HTMLElement>(memory.id)
+  const [whole, setWhole] = useState(false)
+  const long = memory.content.length > LONG || memory.content.split('\n').length > LINES
   const params = { path: { workspace_id: workspace, memory_id: memory.id } }
   const refresh = () =>
     Promise.all([
@@ -89,16 +93,21 @@ export function MemoryCard({
   return (
     <article ref={box} className={fresh || shown ? `${classes.card} ${classes.fresh}` : classes.card}>
       {edited === undefined ? (
-        <Spoiler
-          maxHeight={163}
-          classNames={{ control: classes.all }}
-          showLabel={words('showAll')}
-          hideLabel={words('showLess')}
-        >
-          <Text size="sm" className={classes.content} component="div">
+        <>
+          <Text
+            size="sm"
+            className={classes.content}
+            component="div"
+            lineClamp={long && !whole ? LINES : undefined}
+          >
             {children ?? memory.content}
           </Text>
-        </Spoiler>
+          {long && (
+            <Anchor component="button" className={classes.all} onClick={() => setWhole(!whole)}>
+              {words(whole ? 'showLess' : 'showAll')}
+            </Anchor>
+          )}
+        </>
       ) : (
         <>
           <Textarea

@@ -2,11 +2,12 @@ import { Alert, Button, Group, Text } from '@mantine/core'
 import { IconRefresh } from '@tabler/icons-react'
 import { Bubble } from '@/parts/chat/Bubble'
 import { Streaming } from '@/parts/chat/Streaming'
+import { Used, type UsedMemory } from '@/parts/chat/Used'
 import { usePlaygroundWords } from './playground.words'
 import type { Turn } from './turns'
 
 /** Where the answer stands or should stand: being written, stopped, failed. */
-export function Outcome({ turn, onAgain }: { turn: Turn; onAgain: () => void }) {
+export function Outcome({ turn, used, onAgain }: { turn: Turn; used: UsedMemory[]; onAgain: () => void }) {
   const words = usePlaygroundWords()
   const again = (
     <Button
@@ -19,7 +20,12 @@ export function Outcome({ turn, onAgain }: { turn: Turn; onAgain: () => void }) 
     </Button>
   )
   if (turn.phase === 'asking' || turn.phase === 'answering') {
-    return <Streaming name={words('assistant')} text={turn.text} />
+    return (
+      <div>
+        <Streaming name={words('assistant')} text={turn.text} />
+        <Used memories={used} workspace={turn.workspace} />
+      </div>
+    )
   }
   const written = turn.text && <Bubble mine={false} name={words('assistant')} text={turn.text} />
   if (turn.phase === 'stopped') {

@@ -3,9 +3,11 @@ import { useDisclosure, useDocumentTitle, useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useNew } from '@/app/keys/keys'
-import { chatQuery, useWorkspaces } from '@/parts/chat/workspace'
+import { ListDrawer } from '@/parts/chat/ListDrawer'
+import { chatQuery, useWorkspaces, workspaceName } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
+import { Page } from '@/parts/Page'
+import { Skeletons } from '@/parts/Skeletons'
 import { Chats } from './Chats'
 import { Conversation } from './Conversation'
 import classes from './Playground.module.css'
@@ -14,6 +16,7 @@ import { usePlaygroundWords } from './playground.words'
 import { Side } from './Side'
 import { Toolbar } from './Toolbar'
 import type { Mode } from './turns'
+import { WorkspaceSheet } from './WorkspaceSheet'
 
 const NOW = { getInitialValueInEffect: false }
 
@@ -26,26 +29,36 @@ export default function Playground() {
   const [mode, setMode] = useState<Mode>('chat')
   const [listed, list] = useDisclosure()
   useNew(() => place.openChat(undefined, { workspace: chat.data?.workspace_id ?? place.workspace }))
+  const [sharing, share] = useDisclosure()
   const roomForChats = useMediaQuery('(min-width: 62em)', true, NOW)
   const roomForSide = useMediaQuery('(min-width: 75em)', true, NOW)
   const narrow = useMediaQuery('(max-width: 36em)', false, NOW)
-  const wide = useMediaQuery('(min-width: 90em)', true, NOW)
   const title = chat.data && (chat.data.title || words('unnamed'))
   useDocumentTitle(`${title ?? words('title')} · Keepstone`)
-
-  if (workspaces.isError) return <Failed error={workspaces.error} retry={() => workspaces.refetch()} />
-  if (place.chat && chat.isError) return <Failed error={chat.error} retry={() => place.openChat(undefined)} />
-  if (!workspaces.data || (place.chat && !chat.data)) return <Waiting />
+  const failed = workspaces.error ?? (place.chat ? chat.error : null)
   const wanted = place.chat ? chat.data?.workspace_id : place.workspace
+  const all = workspaces.data ?? []
   const current =
-    workspaces.data.find((one) => one.id === wanted) ??
-    workspaces.data.find((one) => one.is_default) ??
-    workspaces.data[0]
-  if (!current) return <Waiting />
+    place.chat && !chat.data
+      ? undefined
+      : (all.find((one) => one.id === wanted) ?? all.find((one) => one.is_default) ?? all[0])
+  if (failed || !current)
+    return (
+      <Page title={words('title')} full>
+        {failed ? (
+          <Failed
+            error={failed}
+            retry={() => (workspaces.isError ? workspaces.refetch() : place.openChat(undefined))}
+          />
+        ) : (
+          <Skeletons />
+        )}
+      </Page>
+    )
 
   const chats = (
     <Chats
-      workspaces={workspaces.data}
+      workspaces={all}
       current={current}
       chat={place.chat}
       onWorkspace={(workspace) => place.openChat(undefined, { workspace })}
@@ -53,44 +66,62 @@ export default function Playground() {
         list.close()
         place.openChat(id, { workspace: current.is_default ? undefined : current.id })
       }}
+      onShare={() => {
+        list.close()
+        share.open()
+      }}
     />
   )
-  const side = place.side && <Side side={place.side} workspace={current} onSide={place.openSide} />
+  const side = place.side && (
+    <Side side={place.side} workspace={current} memory={place.memory} onSide={place.openSide} />
+  )
   const shape = [classes.page, roomForChats && classes.chats, roomForSide && side && classes.beside]
   return (
-    <div className={shape.filter(Boolean).join(' ')}>
-      {roomForChats && <div className={classes.left}>{chats}</div>}
-      <div className={classes.middle}>
+    <Page
+      title={words('title')}
+      about={title ?? workspaceName(current, words('defaultWorkspace'))}
+      full
+      actions={
         <Toolbar
-          title={title ?? ''}
           memories={current.memory_count}
           side={place.side}
           onSide={place.openSide}
           onChats={roomForChats ? undefined : list.open}
-          compact={narrow || (place.side !== null && !wide)}
+          onShare={share.open}
+          compact={Boolean(narrow)}
         />
+      }
+      aside={
+        <WorkspaceSheet
+          opened={sharing}
+          onClose={share.close}
+          workspace={current}
+          onGone={() => {
+            share.close()
+            place.openChat(undefined)
+          }}
+        />
+      }
+    >
+      <div className={shape.filter(Boolean).join(' ')}>
+        {roomForChats && <div className={classes.left}>{chats}</div>}
         <div className={classes.talk}>
           <Conversation
             key={place.chat ?? current.id}
             chat={place.chat}
             workspace={current.id}
             mode={mode}
+            linkTo={place.memoryLink}
             onMode={setMode}
             onBegun={(id) => place.openChat(id)}
           />
         </div>
+        {roomForSide && side && <div className={classes.right}>{side}</div>}
       </div>
-      {roomForSide && side && <div className={classes.right}>{side}</div>}
       {!roomForChats && (
-        <Drawer
-          opened={listed}
-          onClose={list.close}
-          title={words('chats')}
-          size={300}
-          closeButtonProps={{ 'aria-label': words('cancel') }}
-        >
+        <ListDrawer opened={listed} onClose={list.close} title={words('chats')}>
           {chats}
-        </Drawer>
+        </ListDrawer>
       )}
       {!roomForSide && (
         <Drawer.Root
@@ -107,6 +138,6 @@ export default function Playground() {
           </Drawer.Content>
         </Drawer.Root>
       )}
-    </div>
+    </Page>
   )
 }

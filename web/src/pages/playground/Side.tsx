@@ -11,10 +11,12 @@ import classes from './Side.module.css'
 export function Side({
   side,
   workspace,
+  memory,
   onSide,
 }: {
   side: Name
   workspace: Workspace
+  memory?: string
   onSide: (side: Name | null) => void
 }) {
   const words = usePlaygroundWords()
@@ -44,7 +46,7 @@ export function Side({
       </div>
       <div className={classes.panel}>
         {side === 'memories' ? (
-          <Memories key={workspace.id} workspace={workspace} />
+          <Memories key={workspace.id} workspace={workspace} chosen={memory} />
         ) : (
           <Files key={workspace.id} workspace={workspace} />
         )}

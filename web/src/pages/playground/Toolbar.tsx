@@ -1,35 +1,38 @@
-import { ActionIcon, Badge, Button, Text, Title } from '@mantine/core'
-import { IconBookmarks, IconFiles, IconMessages } from '@tabler/icons-react'
-import classes from './Playground.module.css'
+import { ActionIcon, Badge, Button } from '@mantine/core'
+import { IconBookmarks, IconFiles, IconMessages, IconUsers } from '@tabler/icons-react'
 import type { Side } from './place'
 import { usePlaygroundWords } from './playground.words'
 
 const ICON = { size: 18, stroke: 1.6, 'aria-hidden': true } as const
 
-/** Above the conversation: its title, and what can be opened beside it. */
+/** At the top right: what can be opened beside the conversation. */
 export function Toolbar({
-  title,
   memories,
   side,
   onSide,
   onChats,
+  onShare,
   compact,
 }: {
-  title: string
   memories: number | undefined
   side: Side | null
   onSide: (side: Side | null) => void
   onChats?: () => void
+  onShare: () => void
   compact: boolean
 }) {
   const words = usePlaygroundWords()
   const count = words('memoriesCount', { count: memories ?? 0 })
+  const button = (of: Side | null) => ({
+    variant: side === of && of ? 'light' : 'default',
+    size: 'sm',
+    px: compact ? 8 : 'sm',
+  })
   return (
-    <div className={classes.bar}>
+    <>
       {onChats && (
         <ActionIcon
-          variant="subtle"
-          color="gray"
+          variant="default"
           size="lg"
           aria-label={words('showChats')}
           title={words('showChats')}
@@ -38,19 +41,8 @@ export function Toolbar({
           <IconMessages {...ICON} />
         </ActionIcon>
       )}
-      <div className={classes.titles}>
-        <Title order={1} size="h4" flex="none">
-          {words('title')}
-        </Title>
-        <Text size="sm" c="dimmed" truncate title={title}>
-          {title}
-        </Text>
-      </div>
       <Button
-        variant={side === 'memories' ? 'light' : 'subtle'}
-        color={side === 'memories' ? undefined : 'gray'}
-        size="sm"
-        px={compact ? 8 : 'sm'}
+        {...button('memories')}
         aria-label={compact ? `${words('memories')}: ${count}` : undefined}
         title={count}
         aria-pressed={side === 'memories'}
@@ -67,10 +59,7 @@ export function Toolbar({
         {compact ? null : words('memories')}
       </Button>
       <Button
-        variant={side === 'files' ? 'light' : 'subtle'}
-        color={side === 'files' ? undefined : 'gray'}
-        size="sm"
-        px={compact ? 8 : 'sm'}
+        {...button('files')}
         aria-label={compact ? words('files') : undefined}
         aria-pressed={side === 'files'}
         onClick={() => onSide(side === 'files' ? null : 'files')}
@@ -78,6 +67,14 @@ export function Toolbar({
       >
         {compact ? <IconFiles {...ICON} /> : words('files')}
       </Button>
-    </div>
+      <Button
+        {...button(null)}
+        aria-label={compact ? words('share') : undefined}
+        onClick={onShare}
+        leftSection={compact ? undefined : <IconUsers {...ICON} />}
+      >
+        {compact ? <IconUsers {...ICON} /> : words('share')}
+      </Button>
+    </>
   )
 }

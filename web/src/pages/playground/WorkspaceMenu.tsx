@@ -1,5 +1,5 @@
 import { Menu, Text, UnstyledButton } from '@mantine/core'
-import { IconCheck, IconPencil, IconPlus, IconSelector } from '@tabler/icons-react'
+import { IconCheck, IconPlus, IconSelector, IconUsers } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '@/api/client'
@@ -10,19 +10,21 @@ import { usePlaygroundWords } from './playground.words'
 
 const ICON = { size: 16, stroke: 1.6, 'aria-hidden': true } as const
 
-/** Which workspace one is in; another, a new one, another name. */
+/** Which workspace one is in; another, a new one, and who is in it. */
 export function WorkspaceMenu({
   workspaces,
   current,
   onChoose,
+  onShare,
 }: {
   workspaces: Workspace[]
   current: Workspace
   onChoose: (id: string) => void
+  onShare: () => void
 }) {
   const words = usePlaygroundWords()
   const client = useQueryClient()
-  const [naming, setNaming] = useState<'new' | 'rename'>()
+  const [naming, setNaming] = useState(false)
   const refresh = () => client.invalidateQueries({ queryKey: workspacesQuery.queryKey })
   const create = useMutation({
     mutationFn: (name: string) => ok(api.POST('/chat/api/workspaces', { body: { name } })),
@@ -30,16 +32,6 @@ export function WorkspaceMenu({
       await refresh()
       onChoose(made.id)
     },
-  })
-  const rename = useMutation({
-    mutationFn: (name: string) =>
-      ok(
-        api.PATCH('/chat/api/workspaces/{workspace_id}', {
-          params: { path: { workspace_id: current.id } },
-          body: { name },
-        }),
-      ),
-    onSuccess: refresh,
   })
   const shown = (one: Workspace) => workspaceName(one, words('defaultWorkspace'))
   return (
@@ -69,22 +61,20 @@ export function WorkspaceMenu({
             </Menu.Item>
           ))}
           <Menu.Divider />
-          <Menu.Item leftSection={<IconPlus {...ICON} />} onClick={() => setNaming('new')}>
+          <Menu.Item leftSection={<IconPlus {...ICON} />} onClick={() => setNaming(true)}>
             {words('newWorkspace')}
           </Menu.Item>
-          {current.role === 'owner' && (
-            <Menu.Item leftSection={<IconPencil {...ICON} />} onClick={() => setNaming('rename')}>
-              {words('renameWorkspace')}
-            </Menu.Item>
-          )}
+          <Menu.Item leftSection={<IconUsers {...ICON} />} onClick={onShare}>
+            {words('shareWorkspace')}
+          </Menu.Item>
         </Menu.Dropdown>
       </Menu>
       {naming && (
         <NameModal
-          title={words(naming === 'new' ? 'newWorkspace' : 'renameWorkspace')}
-          initial={naming === 'new' ? '' : shown(current)}
-          onClose={() => setNaming(undefined)}
-          onNamed={(name) => (naming === 'new' ? create : rename).mutate(name)}
+          title={words('newWorkspace')}
+          initial=""
+          onClose={() => setNaming(false)}
+          onNamed={(name) => create.mutate(name)}
         />
       )}
     </>

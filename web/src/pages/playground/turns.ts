@@ -5,6 +5,7 @@ import { events } from '@/api/events'
 import type { Attached } from '@/parts/chat/Related'
 import type { UsedMemory } from '@/parts/chat/Used'
 import {
+  chatMemoriesQuery,
   chatsKey,
   type Memory,
   type Message,
@@ -22,6 +23,8 @@ export type Asked = {
   mode: Mode
   capsules: Attached[]
   without: string[]
+  model: string
+  insteadOf?: Message // a question of one's own, or an answer
 }
 
 /** An answer under way, or one that did not come. What has come whole is among the chat's messages. */
@@ -77,12 +80,15 @@ export async function ask(client: QueryClient, asked: Asked): Promise<void> {
     const turn = state.turns[chat]
     if (turn && !done) change({ turns: { ...state.turns, [chat]: { ...turn, ...next } } })
   }
+  const { insteadOf } = asked
   const keep = (message: Message) => {
     const { queryKey } = messagesQuery(chat)
     const underway = client.isFetching({ queryKey }) > 0
-    client.setQueryData(queryKey, (before: Message[] = []) =>
-      before.some((one) => one.id === message.id) ? before : [...before, message],
-    )
+    client.setQueryData(queryKey, (before: Message[] = []) => {
+      if (before.some((one) => one.id === message.id)) return before
+      const left = insteadOf?.role === message.role ? before.findIndex((one) => one.id === insteadOf.id) : -1
+      return [...(left < 0 ? before : before.slice(0, left)), message]
+    })
     // What is being asked for just now may not know of it yet, and would take its place. It is only given up for a new
     // answer where there is something to show already: so this comes after.
     if (underway) void client.invalidateQueries({ queryKey, refetchType: 'all' })
@@ -109,9 +115,12 @@ export async function ask(client: QueryClient, asked: Asked): Promise<void> {
       const { [chat]: _, ...others } = state.turns
       change({ turns: others })
       void client.invalidateQueries({ queryKey: memoriesKey(workspace) })
+      void client.invalidateQueries({ queryKey: chatMemoriesQuery(chat).queryKey })
+      void client.invalidateQueries({ queryKey: chatsKey(workspace) })
       void client.invalidateQueries({ queryKey: workspacesQuery.queryKey })
     },
     'x_memory.auto_saved': ({ memory }: { memory: Memory }) => {
+      void client.invalidateQueries({ queryKey: chatMemoriesQuery(chat).queryKey })
       change({ fresh: [...state.fresh, memory.id] })
       void client.invalidateQueries({ queryKey: memoriesKey(workspace) })
       void client.invalidateQueries({ queryKey: workspacesQuery.queryKey })
@@ -123,8 +132,15 @@ export async function ask(client: QueryClient, asked: Asked): Promise<void> {
     },
   }
   change({ turns: { ...state.turns, [chat]: { ...asked, phase: 'asking', text: '' } } })
-  const { content, mode, without } = asked
-  const body = { content, mode, without, capsule_ids: asked.capsules.map((one) => one.id) }
+  const { mode, without } = asked
+  const body = {
+    content: insteadOf?.role === 'assistant' ? '' : asked.content,
+    mode,
+    without,
+    capsule_ids: asked.capsules.map((one) => one.id),
+    model: asked.model || null,
+    instead_of: insteadOf?.id,
+  }
   try {
     for await (const { event, data } of events(`/chat/api/${chat}/messages`, body, control.signal)) {
       hear[event]?.(JSON.parse(data) as never)
@@ -135,6 +151,9 @@ export async function ask(client: QueryClient, asked: Asked): Promise<void> {
     else update({ phase: 'failed', error: told(error) })
   } finally {
     if (stops.get(chat) === control) stops.delete(chat)
+    // Which branches there are now, the server knows; and what it kept of an answer that was stopped.
+    if (insteadOf || control.signal.aborted)
+      void client.invalidateQueries({ queryKey: messagesQuery(chat).queryKey, refetchType: 'all' })
   }
 }
 

@@ -1,5 +1,4 @@
-import { SegmentedControl } from '@mantine/core'
-import { useLocalStorage, useMediaQuery } from '@mantine/hooks'
+import { Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { api, ok } from '@/api/client'
@@ -7,21 +6,25 @@ import { CapsuleChips } from '@/parts/capsules/CapsuleChips'
 import { type CapsuleDraft, SaveSheet } from '@/parts/capsules/SaveSheet'
 import { AttachAction } from '@/parts/chat/AttachAction'
 import { useAttached } from '@/parts/chat/attached'
+import { Bubble } from '@/parts/chat/Bubble'
 import { Composer } from '@/parts/chat/Composer'
-import { useModels } from '@/parts/chat/models'
+import { useFollow } from '@/parts/chat/follow'
 import { Related } from '@/parts/chat/Related'
-import { chatsKey } from '@/parts/chat/workspace'
+import { ModelPicker, useLastModel } from '@/parts/ModelPicker'
+import { useModelList } from '@/parts/modelList'
+import { AnswerView } from './AnswerView'
 import { type Exchange, usePane } from './exchanges'
+import { historyKey } from './History'
 import { notesOf } from './notes'
-import { Pane } from './Pane'
 import classes from './Quorum.module.css'
 import { useQuorumWords } from './quorum.words'
 
-const TITLE = 50
+const TITLE = 60
+const SIDES = ['left', 'right'] as const
 
 export type Chats = { left?: string; right?: string }
 
-/** Two conversations that are asked the same. */
+/** Two conversations that are asked the same: each question once, and below it both answers side by side. */
 export function Panes({
   chats,
   before,
@@ -37,43 +40,44 @@ export function Panes({
 }) {
   const words = useQuorumWords()
   const client = useQueryClient()
-  const { names } = useModels()
-  const narrow = useMediaQuery('(max-width: 48em)', false, { getInitialValueInEffect: false })
-  const [chosen, setChosen] = useLocalStorage({
-    key: 'keepstone.quorum.models',
-    defaultValue: { left: '', right: '' },
-    getInitialValueInEffect: false,
-  })
-  const models = { left: chosen.left || names[0] || '', right: chosen.right || names[1] || names[0] || '' }
-  const [typing, setTyping] = useState<Partial<typeof models>>({})
-  const [shown, setShown] = useState<'left' | 'right'>('left')
+  const { models: listed, usual } = useModelList()
+  const [left, setLeft] = useLastModel('quorum.left')
+  const [right, setRight] = useLastModel('quorum.right')
+  const another = listed.find((one) => one.name !== (left || usual || listed[0]?.name))?.name ?? ''
+  const models = { left, right: right || another }
+  const choose = { left: setLeft, right: setRight }
   const [text, setText] = useState('')
   const [draft, setDraft] = useState<CapsuleDraft | null>(null)
   const attached = useAttached()
   const [notes, setNotes] = useState('')
   const panes = { left: usePane(before.left), right: usePane(before.right) }
+  const lasts = SIDES.map((side) => panes[side].exchanges.at(-1))
+  const { box, onScroll, toEnd } = useFollow(
+    lasts.map((one) => `${one?.question} ${one?.phase} ${one?.answer.length}`).join(),
+  )
 
   const busy = panes.left.busy || panes.right.busy
-  // What was said here is news to the playground, and to this page when one comes back to it.
+  // What was said here is news to this page when one comes back to it, and to its history.
   useEffect(() => {
     if (busy) return
     for (const id of [chats.left, chats.right]) void client.invalidateQueries({ queryKey: ['chat', id] })
-    void client.invalidateQueries({ queryKey: chatsKey(workspace) })
-  }, [busy, chats.left, chats.right, client, workspace])
+    void client.invalidateQueries({ queryKey: historyKey })
+  }, [busy, chats.left, chats.right, client])
 
   const prepare = useMutation({
     mutationFn: async (question: string) => {
       const added = await notesOf(client, attached.capsules)
       if (!memory || chats.left) return { added, places: chats }
-      const begin = (model: string) =>
+      const begin = (beside?: string) =>
         ok(
           api.POST('/chat/api/chats', {
-            body: { title: titleOf(question, model), workspace_id: workspace },
+            body: { title: titleOf(question), workspace_id: workspace, kind: 'quorum', beside },
           }),
         )
-      const [left, right] = await Promise.all([begin(models.left), begin(models.right)])
-      onBegun({ left: left.id, right: right.id })
-      return { added, places: { left: left.id, right: right.id } as Chats }
+      const first = await begin()
+      const second = await begin(first.id)
+      onBegun({ left: first.id, right: second.id })
+      return { added, places: { left: first.id, right: second.id } as Chats }
     },
   })
   const send = async () => {
@@ -85,26 +89,16 @@ export function Panes({
       const all = [notes, added].filter(Boolean).join('\n\n')
       setNotes(all)
       attached.clear()
-      for (const side of ['left', 'right'] as const) {
-        panes[side].ask({
-          question,
-          capsules,
-          notes: all,
-          model: models[side],
-          memory,
-          chat: places[side],
-          workspace,
-        })
+      toEnd()
+      for (const side of SIDES) {
+        const chat = places[side]
+        panes[side].ask({ question, capsules, notes: all, model: models[side], memory, chat, workspace })
       }
     } catch {
       setText(question) // what was wrong has been said
     }
   }
-  const choose = (side: 'left' | 'right') => (name: string) => {
-    setTyping({ ...typing, [side]: name })
-    setChosen({ ...models, [side]: name })
-  }
-  const save = (side: 'left' | 'right') => (one: Exchange) => {
+  const save = (side: 'left' | 'right', one: Exchange) => {
     const model = one.model || words('assistant')
     setDraft({
       kind: 'decision',
@@ -118,37 +112,61 @@ export function Panes({
       source: chats[side] ? { chat_id: chats[side] } : undefined,
     })
   }
-  const pane = (side: 'left' | 'right') => (
-    <Pane
-      label={words(side)}
-      model={typing[side] ?? models[side]}
-      names={names}
-      exchanges={panes[side].exchanges}
-      workspace={workspace}
-      hidden={Boolean(narrow) && shown !== side}
-      onModel={choose(side)}
-      onSave={save(side)}
-      onAgain={() => panes[side].again({ model: models[side], memory, chat: chats[side], workspace })}
-    />
-  )
+  const rows = Math.max(panes.left.exchanges.length, panes.right.exchanges.length)
   return (
-    <>
-      {narrow && (
-        <SegmentedControl
-          mx={10}
-          mb={8}
-          aria-label={words('panes')}
-          value={shown}
-          onChange={(side) => setShown(side as 'left' | 'right')}
-          data={(['left', 'right'] as const).map((side) => ({
-            value: side,
-            label: models[side] || words(side),
-          }))}
-        />
-      )}
-      <div className={narrow ? `${classes.panes} ${classes.one}` : classes.panes}>
-        {pane('left')}
-        {pane('right')}
+    <div className={classes.panes}>
+      <div className={classes.models}>
+        {SIDES.map((side) => (
+          <ModelPicker
+            key={side}
+            label={words(side)}
+            size="sm"
+            width="100%"
+            value={models[side]}
+            onChange={choose[side]}
+          />
+        ))}
+      </div>
+      <div className={classes.scroll} ref={box} onScroll={onScroll}>
+        <div role="log" aria-label={words('answers')}>
+          {rows === 0 && (
+            <Text c="dimmed" className={classes.nothing}>
+              {words('answerHere')}
+            </Text>
+          )}
+          {Array.from({ length: rows }, (_, place) => {
+            const asked = panes.left.exchanges[place] ?? panes.right.exchanges[place]
+            return (
+              <div key={place} className={classes.exchange}>
+                <div className={classes.question}>
+                  <Bubble mine name={words('me')} text={asked?.question ?? ''}>
+                    <CapsuleChips capsules={asked?.capsules ?? []} />
+                  </Bubble>
+                </div>
+                {SIDES.map((side) => {
+                  const one = panes[side].exchanges[place]
+                  return one ? (
+                    <AnswerView
+                      key={side}
+                      label={words(side)}
+                      exchange={one}
+                      workspace={workspace}
+                      onSave={() => save(side, one)}
+                      onAgain={
+                        place === rows - 1
+                          ? () =>
+                              panes[side].again({ model: models[side], memory, chat: chats[side], workspace })
+                          : undefined
+                      }
+                    />
+                  ) : (
+                    <div key={side} />
+                  )
+                })}
+              </div>
+            )
+          })}
+        </div>
       </div>
       <div className={classes.foot}>
         <Related text={text} picked={attached.ids} onPick={attached.toggle} />
@@ -168,12 +186,11 @@ export function Panes({
         />
       </div>
       <SaveSheet draft={draft} onClose={() => setDraft(null)} />
-    </>
+    </div>
   )
 }
 
-function titleOf(question: string, model: string): string {
+function titleOf(question: string): string {
   const letters = [...(question.trim().split('\n')[0] ?? '')]
-  const short = letters.length > TITLE ? `${letters.slice(0, TITLE).join('').trim()}…` : letters.join('')
-  return model ? `${short} · ${model}` : short
+  return letters.length > TITLE ? `${letters.slice(0, TITLE).join('').trim()}…` : letters.join('')
 }

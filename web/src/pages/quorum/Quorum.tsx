@@ -1,15 +1,18 @@
-import { Button, Select, Switch, Text, Title } from '@mantine/core'
-import { useDocumentTitle, useLocalStorage } from '@mantine/hooks'
-import { IconPlus } from '@tabler/icons-react'
+import { ActionIcon, Select, Switch } from '@mantine/core'
+import { useDisclosure, useLocalStorage, useMediaQuery } from '@mantine/hooks'
+import { IconHistory } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useAddress } from '@/parts/address'
+import { ListDrawer } from '@/parts/chat/ListDrawer'
 import { useModels } from '@/parts/chat/models'
 import { NoModel } from '@/parts/chat/NoModel'
-import { type Message, messagesQuery, useWorkspaces, workspaceName } from '@/parts/chat/workspace'
+import { messagesQuery, useWorkspaces, workspaceName } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
-import type { Exchange } from './exchanges'
+import { Page } from '@/parts/Page'
+import { Skeletons } from '@/parts/Skeletons'
+import { type Exchange, exchangesOf } from './exchanges'
+import { History } from './History'
 import { Panes } from './Panes'
 import classes from './Quorum.module.css'
 import { useQuorumWords } from './quorum.words'
@@ -19,8 +22,9 @@ const CHAT = /^chat_[a-z0-9]{24}$/
 /** Two models on one question. Where both chats are kept, the address leads back to them. */
 export default function Quorum() {
   const words = useQuorumWords()
-  useDocumentTitle(`${words('title')} · Keepstone`)
   const models = useModels()
+  const [listed, list] = useDisclosure()
+  const roomForHistory = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
   const workspaces = useWorkspaces()
   const [query, change] = useAddress()
   const left = query.get('left')?.match(CHAT)?.[0]
@@ -58,25 +62,36 @@ export default function Quorum() {
   const all = workspaces.data ?? []
   const current = all.find((one) => one.id === kept.workspace) ?? all.find((one) => one.is_default) ?? all[0]
   const error = first.error ?? second.error ?? workspaces.error
+  const fresh = () => {
+    list.close()
+    if (left || right) leave()
+    else setSession(session + 1)
+  }
+  const history = <History here={right} onNew={fresh} />
   return (
-    <div className={classes.page}>
-      <div className={classes.bar}>
-        <div>
-          <Title order={1} size="h4">
-            {words('title')}
-          </Title>
-          <Text size="sm" c="dimmed" visibleFrom="sm">
-            {words('about')}
-          </Text>
-        </div>
-        <span style={{ flex: 1 }} />
-        {models.connected && (
+    <Page
+      title={words('title')}
+      about={words('about')}
+      full
+      actions={
+        models.connected && (
           <>
+            {!roomForHistory && (
+              <ActionIcon
+                variant="default"
+                size="lg"
+                aria-label={words('showHistory')}
+                title={words('showHistory')}
+                onClick={list.open}
+              >
+                <IconHistory size={18} stroke={1.6} aria-hidden />
+              </ActionIcon>
+            )}
             {all.length > 1 && kept.memory && (
               <Select
                 aria-label={words('workspace')}
-                size="xs"
-                w={{ base: 120, sm: 170 }}
+                size="sm"
+                w={{ base: 120, sm: 190 }}
                 value={current?.id}
                 onChange={(workspace) => workspace && setKept({ ...kept, workspace })}
                 data={all.map((one) => ({
@@ -93,55 +108,36 @@ export default function Quorum() {
               onChange={(event) => setKept({ ...kept, memory: event.currentTarget.checked })}
               title={words(kept.memory ? 'memoryHint' : 'memoryOff')}
             />
-            <Button
-              size="xs"
-              variant="default"
-              leftSection={<IconPlus size={15} stroke={1.8} aria-hidden />}
-              onClick={() => (left || right ? leave() : setSession(session + 1))}
-            >
-              {words('fresh')}
-            </Button>
           </>
-        )}
-      </div>
-      {error && <Failed error={error} retry={leave} />}
-      {!models.connected && (
-        <div style={{ padding: 16 }}>
-          <NoModel />
+        )
+      }
+    >
+      {!models.connected && !models.pending && <NoModel />}
+      {models.connected && (
+        <div className={roomForHistory ? classes.page : `${classes.page} ${classes.alone}`}>
+          {roomForHistory && history}
+          {error && <Failed error={error} retry={leave} />}
+          {!error && (models.pending || loading || !current || !loaded) && <Skeletons />}
+          {!error && !models.pending && current && loaded && !loading && (
+            <Panes
+              key={session}
+              chats={{ left, right }}
+              before={loaded}
+              memory={kept.memory}
+              workspace={current.id}
+              onBegun={(chats) => {
+                own.current = `${chats.left} ${chats.right}`
+                change(chats, { replace: true })
+              }}
+            />
+          )}
         </div>
       )}
-      {models.pending || (!error && loading) || !current ? <Waiting /> : null}
-      {models.connected && !models.pending && !error && current && loaded && !loading && (
-        <Panes
-          key={session}
-          chats={{ left, right }}
-          before={loaded}
-          memory={kept.memory}
-          workspace={current.id}
-          onBegun={(chats) => {
-            own.current = `${chats.left} ${chats.right}`
-            change(chats, { replace: true })
-          }}
-        />
+      {!roomForHistory && (
+        <ListDrawer opened={listed} onClose={list.close} title={words('history')}>
+          {history}
+        </ListDrawer>
       )}
-    </div>
+    </Page>
   )
-}
-
-/** What is kept of a chat, as questions and their answers. */
-function exchangesOf(messages: Message[]): Exchange[] {
-  const found: Exchange[] = []
-  for (const one of messages) {
-    const last = found.at(-1)
-    if (one.role === 'user') {
-      found.push({ question: one.content, capsules: [], answer: '', used: [], phase: 'unanswered' })
-    } else if (last) {
-      const ids = Array.isArray(one.metadata.injected) ? one.metadata.injected : []
-      last.answer = one.content
-      last.model = one.model ?? undefined
-      last.used = ids.map((id) => ({ id: String(id) }))
-      last.phase = 'done'
-    }
-  }
-  return found
 }

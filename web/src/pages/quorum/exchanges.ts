@@ -1,6 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { Attached } from '@/parts/chat/Related'
-import type { UsedMemory } from '@/parts/chat/Used'
+import type { Timing, Usage } from '@/parts/chat/Spent'
+import { lookedUp, type UsedMemory } from '@/parts/chat/Used'
+import type { Message } from '@/parts/chat/workspace'
 import { complete, type Prompt } from './complete'
 
 /** A question and what came of it on one side. */
@@ -10,6 +12,9 @@ export type Exchange = {
   answer: string
   model?: string
   used: UsedMemory[]
+  trace?: string
+  timing?: Timing
+  usage?: Usage
   phase: 'asking' | 'done' | 'stopped' | 'failed' | 'unanswered'
   error?: string
 }
@@ -44,18 +49,27 @@ export function usePane(before: Exchange[]) {
       setLast(asking)
       const begun: Exchange = { ...asking, answer: '', used: [], phase: 'asking', model: asking.model }
       setExchanges([...earlier, begun])
+      const began = performance.now()
+      let first: number | undefined
+      const timing = (): Timing => {
+        const now = performance.now()
+        return { first_ms: (first ?? now) - began, total_ms: now - began }
+      }
       try {
         for await (const piece of complete(
           { ...asking, messages: prompts(earlier, asking) },
           control.signal,
         )) {
-          if ('text' in piece) change((now) => ({ answer: now.answer + piece.text }))
+          if ('text' in piece) {
+            first ??= performance.now()
+            change((now) => ({ answer: now.answer + piece.text }))
+          } else if ('usage' in piece) change(() => ({ usage: piece.usage }))
           else if ('used' in piece) change(() => ({ used: piece.used }))
           else change((now) => (now.model ? {} : { model: piece.model }))
         }
-        change(() => ({ phase: 'done' }))
+        change(() => ({ phase: 'done', timing: timing() }))
       } catch (error) {
-        if (control.signal.aborted) change(() => ({ phase: 'stopped' }))
+        if (control.signal.aborted) change(() => ({ phase: 'stopped', timing: timing() }))
         else change(() => ({ phase: 'failed', error: error instanceof Error ? error.message : '' }))
       }
     },
@@ -83,4 +97,24 @@ function prompts(earlier: Exchange[], asking: Asking): Prompt[] {
   ])
   const notes: Prompt[] = asking.notes ? [{ role: 'system', content: asking.notes }] : []
   return [...notes, ...said, { role: 'user', content: asking.question }]
+}
+
+/** What is kept of a chat, as questions and their answers. */
+export function exchangesOf(messages: Message[]): Exchange[] {
+  const found: Exchange[] = []
+  for (const one of messages) {
+    const last = found.at(-1)
+    if (one.role === 'user') {
+      found.push({ question: one.content, capsules: [], answer: '', used: [], phase: 'unanswered' })
+    } else if (last) {
+      last.answer = one.content
+      last.model = one.model ?? undefined
+      last.used = lookedUp(one)
+      last.timing = one.metadata.timing as Timing | undefined
+      last.usage = one.metadata.usage as Usage | undefined
+      last.trace = typeof one.metadata.trace_id === 'string' ? one.metadata.trace_id : undefined
+      last.phase = one.metadata.incomplete === undefined ? 'done' : 'stopped'
+    }
+  }
+  return found
 }

@@ -1,5 +1,7 @@
-import { Code, SegmentedControl, Stack, Text, Title } from '@mantine/core'
+import { Button, Code, SegmentedControl, Stack, Text, Title } from '@mantine/core'
+import { IconPlugConnected } from '@tabler/icons-react'
 import { useState } from 'react'
+import { Link } from 'react-router'
 import { CopyAction } from './CopyAction'
 import { useChatWords } from './chat.words'
 import classes from './NoModel.module.css'
@@ -25,6 +27,14 @@ export function NoModel() {
       <Text size="sm" c="dimmed">
         {words('noModel')}
       </Text>
+      <Button
+        component={Link}
+        to="/dashboard/settings/models"
+        leftSection={<IconPlugConnected size={16} stroke={1.8} aria-hidden />}
+        style={{ alignSelf: 'flex-start' }}
+      >
+        {words('toSettings')}
+      </Button>
       <SegmentedControl
         aria-label={words('provider')}
         value={provider}

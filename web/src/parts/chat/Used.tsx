@@ -1,26 +1,41 @@
-import { Collapse, Text, UnstyledButton } from '@mantine/core'
+import { Anchor, Collapse, Text, UnstyledButton } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconBookmark, IconChevronDown, IconRefresh } from '@tabler/icons-react'
 import { useQueries } from '@tanstack/react-query'
 import { useId } from 'react'
+import { Link } from 'react-router'
 import { ApiError, api, ok } from '@/api/client'
 import { useFormat } from '@/app/session'
 import { Action } from './Action'
 import { useChatWords } from './chat.words'
 import classes from './Used.module.css'
+import type { Message } from './workspace'
 
 export type UsedMemory = { id: string; content?: string; relevance?: number }
+
+/** What an answer says was put before the model or looked up by it, the most relevant first. */
+export function lookedUp(answer: Message | undefined): UsedMemory[] {
+  const found = answer?.metadata.looked_up
+  if (found && typeof found === 'object')
+    return Object.entries(found as Record<string, number>)
+      .map(([id, relevance]) => ({ id, relevance }))
+      .sort((one, other) => other.relevance - one.relevance)
+  const ids = answer?.metadata.injected
+  return Array.isArray(ids) ? ids.map((id) => ({ id: String(id) })) : []
+}
 
 /** A quiet line: how many memories were put before the model. It opens to what they say. */
 export function Used({
   memories,
   workspace,
   without,
+  linkTo,
   onLeaveOut,
 }: {
   memories: UsedMemory[]
   workspace: string
   without?: string[]
+  linkTo?: (memory: string) => string
   onLeaveOut?: (memory: { id: string; content: string }) => void
 }) {
   const words = useChatWords()
@@ -52,8 +67,13 @@ export function Used({
                   <Text size="sm" lineClamp={4} c={content === null ? 'dimmed' : undefined}>
                     {content === null ? words('gone') : (content ?? '…')}
                   </Text>
+                  {linkTo && content && (
+                    <Anchor component={Link} to={linkTo(one.id)} size="xs" mr={8}>
+                      {words('openMemory')}
+                    </Anchor>
+                  )}
                   {one.relevance !== undefined && (
-                    <Text size="xs" c="dimmed">
+                    <Text size="xs" c="dimmed" component="span">
                       {words('relevance', { percent: format.percent(one.relevance) })}
                     </Text>
                   )}

@@ -45,6 +45,14 @@ export const messagesQuery = (chat_id: string) =>
     },
   })
 
+/** What was remembered from a chat. */
+export const chatMemoriesQuery = (chat_id: string) =>
+  queryOptions({
+    queryKey: ['chat', chat_id, 'memories'],
+    queryFn: async () =>
+      (await ok(api.GET('/chat/api/{chat_id}/memories', { params: { path: { chat_id } } }))).memories,
+  })
+
 export const chatsKey = (workspace: string) => ['workspace', workspace, 'chats']
 export const memoriesKey = (workspace: string) => ['workspace', workspace, 'memories']
 export const filesKey = (workspace: string) => ['workspace', workspace, 'files']

@@ -1,10 +1,10 @@
 import { Anchor } from '@mantine/core'
 import ReactMarkdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
+import { Code } from './Code'
 
 const COMPONENTS: Components = {
-  // What can be scrolled must be reached by the keyboard.
-  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+  pre: ({ children }) => <Code>{children}</Code>,
   a: ({ href, children }) => (
     <Anchor href={href} target="_blank" rel="noreferrer noopener nofollow">
       {children}

@@ -1,22 +1,26 @@
 import { Alert, Button, Group, Text } from '@mantine/core'
 import { IconDeviceFloppy, IconRefresh } from '@tabler/icons-react'
-import { CapsuleChips } from '@/parts/capsules/CapsuleChips'
 import { Action } from '@/parts/chat/Action'
 import { Bubble } from '@/parts/chat/Bubble'
 import { CopyAction } from '@/parts/chat/CopyAction'
 import { useChatWords } from '@/parts/chat/chat.words'
+import { Spent } from '@/parts/chat/Spent'
 import { Streaming } from '@/parts/chat/Streaming'
 import { Used } from '@/parts/chat/Used'
+import { TraceLink } from '@/parts/TraceLink'
 import type { Exchange } from './exchanges'
+import classes from './Quorum.module.css'
 import { useQuorumWords } from './quorum.words'
 
-/** A question, and the answer of one model to it. */
-export function ExchangeView({
+/** The answer of one model to a question: what it looked up, how long it took, what it cost. */
+export function AnswerView({
+  label,
   exchange,
   workspace,
   onSave,
   onAgain,
 }: {
+  label: string
   exchange: Exchange
   workspace: string
   onSave: () => void
@@ -37,17 +41,14 @@ export function ExchangeView({
     </Button>
   )
   return (
-    <>
-      <Bubble mine name={words('me')} text={exchange.question}>
-        <CapsuleChips capsules={exchange.capsules} />
-        <Used memories={exchange.used} workspace={workspace} />
-      </Bubble>
+    <div className={classes.answer} role="group" aria-label={label}>
       {phase === 'asking' && <Streaming name={name} text={answer} />}
       {phase !== 'asking' && answer && (
         <Bubble
           mine={false}
           name={name}
           text={answer}
+          keepActions
           actions={
             <>
               <Action icon={IconDeviceFloppy} label={said('saveCapsule')} onClick={onSave} />
@@ -72,6 +73,15 @@ export function ExchangeView({
           {again}
         </Alert>
       )}
-    </>
+      <div className={classes.spent}>
+        <Spent timing={exchange.timing} usage={exchange.usage} />
+        <Used
+          memories={exchange.used}
+          workspace={workspace}
+          linkTo={(id) => `/dashboard/playground?workspace=${workspace}&side=memories&memory=${id}`}
+        />
+        {exchange.trace && <TraceLink id={exchange.trace} />}
+      </div>
+    </div>
   )
 }
