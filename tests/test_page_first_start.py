@@ -1,4 +1,4 @@
-"""What a new server and a new person need: models and mail with a test, a welcome, invite links, imports, an audit log."""
+"""What a new server and a new person need: models and mail with a test, a welcome, invitations, imports, an audit log."""
 
 import json
 import re

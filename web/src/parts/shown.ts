@@ -17,7 +17,7 @@ export function useShown<Box extends HTMLElement>(id: string) {
 
 type Pages = { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown }
 
-/** Of a list that comes in pages, further ones until what the address names is among them. `kind`: `mem`, `doc`. */
+/** Of a list that comes in pages, further ones until what the address names is among them. `kind`: `doc`, `art`. */
 export function useUntilShown(kind: string, list: Pages, items: readonly { id: string }[]) {
   const [params] = useAddress()
   const wanted = params.get('show')

@@ -41,9 +41,7 @@ FREEING = frozenset({"delete_all"})
 # Whoever has a credential may know whose it is, and make a token that reaches as far.
 OPEN = frozenset({"me", "token", "logout", "logout_form"})
 # Over all surfaces at once: each shows and changes what the key is for, and nothing else.
-ACROSS = frozenset(
-    {"list_memory", "count_memory", "get_memory", "list_trash", "count_trash", "restore_trash", "find"}
-)
+ACROSS = frozenset({"list_memory", "count_memory", "get_memory", "list_trash", "count_trash", "restore_trash", "find"})
 # What is left to whoever has to set up a second factor first.
 _ENROLMENT = frozenset({"second_factor", "enrol_second_factor", "confirm_second_factor"})
 # What a key may change of the account although it is limited: keys that reach no further than itself.

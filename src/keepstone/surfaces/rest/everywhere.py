@@ -14,7 +14,7 @@ from keepstone.surfaces.http.wire import Shown, fields_of, refuse
 router = Router(prefix="/v1", tags=["memory"])
 
 
-class WhereOut(
+class WayOut(
     fields_of(
         WhereFound,
         "place name workspace_id chat_id message_id room_id agent project_id graph_id scope_id entity",
@@ -27,7 +27,7 @@ class WhereOut(
 class ThingOut(fields_of(FoundThing, "kind id title snippet at")):
     id: str = Field(description="Of a direct message the agent's slug, of a scope its `scope_id`.")
     snippet: str | None = Field(description="HTML: the words that were asked for are marked, all else is escaped.")
-    where: WhereOut
+    where: WayOut
 
 
 class ThingsOut(Shown):
@@ -54,4 +54,4 @@ async def find(
 
 
 def _shown(item: FoundThing) -> ThingOut:
-    return ThingOut.of(item, where=WhereOut.model_validate(item.where))
+    return ThingOut.of(item, where=WayOut.model_validate(item.where))

@@ -11,8 +11,8 @@ export function wayTo({ kind, id, where }: Thing): string {
   if (kind === 'chat') return at(`playground/${id}`, { show })
   if (kind === 'room') return at('rooms', { room: where.room_id, dm: where.agent, show })
   if (where.place === 'workspace') {
-    const side = kind === 'document' ? 'files' : 'memories'
-    return at('playground', { workspace: where.workspace_id, side, show: id })
+    const inside = kind === 'document' ? { side: 'files', show: id } : { side: 'memories', memory: id }
+    return at('playground', { workspace: where.workspace_id, ...inside })
   }
   const panel = 'memories'
   if (where.place === 'room') return at('rooms', { room: where.room_id, panel, show: id })

@@ -2,8 +2,8 @@ import { Text, UnstyledButton } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api, ok } from '@/api/client'
 import { chatsKey } from '@/parts/chat/workspace'
+import { Marked } from '@/parts/Marked'
 import classes from './Chats.module.css'
-import { Marked } from './Marked'
 import { usePlaygroundWords } from './playground.words'
 
 /** Chats in which something was said that is looked for; those whose title says it stand above already. */

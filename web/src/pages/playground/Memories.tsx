@@ -8,7 +8,6 @@ import { useMe } from '@/app/session'
 import { memoriesKey, type Workspace } from '@/parts/chat/workspace'
 import { Failed } from '@/parts/Failed'
 import { Marked } from '@/parts/Marked'
-import { useUntilShown } from '@/parts/shown'
 import { Waiting } from '@/parts/Waiting'
 import { AddMemory } from './AddMemory'
 import { MemoryCard } from './MemoryCard'
@@ -62,7 +61,6 @@ export function Memories({ workspace, chosen }: { workspace: Workspace; chosen?:
   const listed = list.data?.pages.flatMap((page) => page.items) ?? []
   // What somebody came for stands first.
   const items = chosen && one.data ? [one.data, ...listed.filter(({ id }) => id !== chosen)] : listed
-  useUntilShown('mem', list, items)
   const results = sought ? found.data?.items : undefined
   // A viewer reads; who may change which one of several people's, the server knows.
   const mayChange = workspace.role !== 'viewer' && me !== undefined

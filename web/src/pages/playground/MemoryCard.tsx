@@ -8,7 +8,6 @@ import { Action } from '@/parts/chat/Action'
 import { useChatWords } from '@/parts/chat/chat.words'
 import { type Memory, memoriesKey, workspacesQuery } from '@/parts/chat/workspace'
 import { offerUndo } from '@/parts/offerUndo'
-import { useShown } from '@/parts/shown'
 import { usePlaygroundWords } from './playground.words'
 import classes from './Side.module.css'
 
@@ -41,7 +40,6 @@ export function MemoryCard({
   const format = useFormat()
   const client = useQueryClient()
   const [edited, setEdited] = useState<string>()
-  const [box, shown] = useShown<HTMLElement>(memory.id)
   const [whole, setWhole] = useState(false)
   const long = memory.content.length > LONG || memory.content.split('\n').length > LINES
   const params = { path: { workspace_id: workspace, memory_id: memory.id } }
@@ -91,7 +89,7 @@ export function MemoryCard({
     ? words(`source_${known}`)
     : memory.source_type && words('source_elsewhere', { source: memory.source_type })
   return (
-    <article ref={box} className={fresh || shown ? `${classes.card} ${classes.fresh}` : classes.card}>
+    <article className={fresh ? `${classes.card} ${classes.fresh}` : classes.card}>
       {edited === undefined ? (
         <>
           <Text
