@@ -86,22 +86,6 @@ async def test_under_the_address_of_a_slow_page_nothing_of_the_one_before_is_sho
         await expect(page.get_by_role("heading", level=1, name="Rooms")).to_be_visible()
 
 
-async def test_search_is_one_shortcut_away_and_opens_what_it_finds(chromium: Browser, server: Live) -> None:
-    async with visiting(chromium, server) as visitor:
-        kept = {"title": "Why we picked Clerk", "content_md": "Our own login would take three weeks.", "tags": ["auth"]}
-        visitor.api.post("/v1/memory/capsules", json=kept).raise_for_status()
-        await visitor.go("/dashboard/graphs")
-        await expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
-        await visitor.page.keyboard.press("Control+k")
-        field = visitor.page.get_by_role("textbox", name="Search your memory")
-        await field.fill("clerk")
-        await expect(visitor.page.get_by_role("button", name="Why we picked Clerk")).to_be_visible()
-        await visitor.accessible()
-        await visitor.page.keyboard.press("Enter")
-        await expect(visitor.page).to_have_url(re.compile(r"/dashboard/recall\?capsule=cap_"))
-        await expect(visitor.page.get_by_role("dialog").get_by_text("three weeks")).to_be_visible()
-
-
 async def test_language_and_theme_are_kept_and_the_server_knows_the_language(chromium: Browser, server: Live) -> None:
     async with visiting(chromium, server) as visitor:
         page = visitor.page

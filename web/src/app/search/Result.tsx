@@ -33,17 +33,15 @@ export function Result({ thing }: { thing: Schema<'ThingOut'> }) {
   const Icon = where.place === 'dm' && kind === 'room' ? IconRobot : ICONS[kind]
   const title = thing.title || words('unnamed')
   const place = placeName(thing, words)
-  const said = thing.snippet && textOf(thing.snippet) !== title
+  const { name, rest } = apart(title, thing.snippet ?? '')
   return (
     <span className={classes.result}>
       <Icon size={18} stroke={1.6} aria-hidden className={classes.icon} />
       <span className={classes.told}>
-        <span className={classes.title}>
-          {thing.snippet && !said ? <Marked html={thing.snippet} /> : title}
-        </span>
-        {said && thing.snippet && (
+        <span className={classes.title}>{name ? <Marked html={name} /> : title}</span>
+        {rest && (
           <span className={classes.snippet}>
-            <Marked html={thing.snippet} />
+            <Marked html={rest} />
           </span>
         )}
       </span>
@@ -64,4 +62,27 @@ function placeName({ kind, where }: Schema<'ThingOut'>, words: ReturnType<typeof
   return where.name
 }
 
-const textOf = (html: string) => new DOMParser().parseFromString(html, 'text/html').body.textContent
+/** A snippet that begins with the title is not told twice: its marks are shown there, and the rest below. */
+function apart(title: string, snippet: string): { name?: string; rest: string } {
+  let place = 0
+  let left = title.length
+  while (left > 0 && place < snippet.length) {
+    const [one = ''] = snippet.slice(place).match(/^(<\/?mark>|&[#\w]+;|.)/su) ?? []
+    if (!one.endsWith('mark>')) left -= one.startsWith('&') ? 1 : one.length
+    place += one.length
+  }
+  if (snippet.startsWith('</mark>', place)) place += 7
+  const name = snippet.slice(0, place)
+  if (name.replace(/<\/?mark>/g, '') !== escaped(title)) return { rest: snippet }
+  const rest = snippet.slice(place)
+  return { name, rest: /[\p{L}\p{N}]/u.test(rest) ? rest.trim() : '' }
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#x27;',
+}
+const escaped = (text: string) => text.replace(/[&<>"']/g, (letter) => ENTITIES[letter] ?? letter)

@@ -4,7 +4,7 @@ import { Spotlight, useSpotlight } from '@mantine/spotlight'
 import '@mantine/spotlight/styles.css'
 import { IconClock, IconSearch } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { useNavigate } from 'react-router'
 import { api, ok } from '@/api/client'
 import { type Command, type MenuPage, ranked, useCommands } from './commands'
@@ -53,6 +53,8 @@ export function Search({ pages }: { pages: readonly MenuPage[] }) {
       maxHeight="min(560px, 70dvh)"
       size={720}
       scrollable
+      centered={false} // its head stays where it is, however much is found
+      yOffset="9dvh"
       attributes={{ content: { 'aria-label': words('title') } }}
     >
       <Spotlight.Search
@@ -64,7 +66,7 @@ export function Search({ pages }: { pages: readonly MenuPage[] }) {
       />
       <Spotlight.ActionsList>
         {!typed && recent.length > 0 && (
-          <Spotlight.ActionsGroup label={words('recent')}>
+          <Results label={words('recent')}>
             {recent.map((one) => (
               <Spotlight.Action
                 key={one.to}
@@ -73,28 +75,23 @@ export function Search({ pages }: { pages: readonly MenuPage[] }) {
                 onClick={() => go(one.to)}
               />
             ))}
-          </Spotlight.ActionsGroup>
+          </Results>
         )}
         {fitting.length > 0 && (
-          <Spotlight.ActionsGroup label={words(typed ? 'commands' : 'actions')}>
+          <Results label={words(typed ? 'commands' : 'actions')}>
             {fitting.map((one) => (
               <CommandAction key={one.id} command={one} />
             ))}
-          </Spotlight.ActionsGroup>
+          </Results>
         )}
         {groups.map((group) => (
-          <Spotlight.ActionsGroup
-            key={group.kind}
-            label={words(group.kind)}
-            data-late={late || undefined}
-            className={classes.group}
-          >
+          <Results key={group.kind} label={words(group.kind)} late={late}>
             {group.items.map((thing) => (
               <Spotlight.Action key={thing.id} onClick={() => go(wayTo(thing))}>
                 <Result thing={thing} />
               </Spotlight.Action>
             ))}
-          </Spotlight.ActionsGroup>
+          </Results>
         ))}
         {nothing && (
           <Spotlight.Empty>
@@ -114,6 +111,17 @@ export function Search({ pages }: { pages: readonly MenuPage[] }) {
         </span>
       </Spotlight.Footer>
     </Spotlight.Root>
+  )
+}
+
+function Results({ label, late, children }: { label: string; late?: boolean; children: ReactNode }) {
+  return (
+    <div role="group" aria-label={label} className={classes.group} data-late={late || undefined}>
+      <div className={classes.heading} aria-hidden>
+        {label}
+      </div>
+      {children}
+    </div>
   )
 }
 

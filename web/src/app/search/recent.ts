@@ -5,19 +5,13 @@ export type Recent = { to: string; title: string }
 
 const KEPT = 'keepstone.recent'
 const MOST = 5
-const NAMED = 500 // milliseconds after which a page has said what it is called
 
 /** Places where one was last, by what the window was called there; not the one where one is. */
 export function useRecent(opened: boolean): Recent[] {
   const { pathname, search } = useLocation()
   const here = pathname + search
-  useEffect(() => {
-    const later = setTimeout(
-      () => note({ to: here, title: document.title.replace(/ · Keepstone$/, '') }),
-      NAMED,
-    )
-    return () => clearTimeout(later)
-  }, [here])
+  // When one leaves, the window is still called what the page was.
+  useEffect(() => () => note({ to: here, title: document.title.replace(/ · Keepstone$/, '') }), [here])
   const [recent, setRecent] = useState<Recent[]>([])
   useEffect(() => {
     if (opened) setRecent(read().filter((one) => one.to !== here))
