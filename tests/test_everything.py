@@ -10,6 +10,7 @@ from keepstone.access import keys
 from keepstone.memory import participants, room_memories, rooms
 from keepstone.memory.superseding import AUTO
 from keepstone.model.everything import MEMORY_KINDS
+from keepstone.model.principal import KeySurface
 from keepstone.services import Services
 from leaks import CANARY, make_victim
 
@@ -127,11 +128,12 @@ async def test_nobody_sees_more_there_than_where_it_lies(app: FastAPI, services:
         by_service = await everything(client, world.service_auth)
         assert {one["kind"] for one in by_service} <= {"node", "entity_memory", "item"}
 
-        for surface, kinds in (("capsules", {"capsule"}), ("mem0", {"entity_memory"}), ("stores", {"item"})):
+        opened: dict[KeySurface, str] = {"capsules": "capsule", "mem0": "entity_memory", "stores": "item"}
+        for surface, kind in opened.items():
             _, secret = await keys.create_key(services, world.owner.principal, name="k", surfaces=[surface])
             limited = {"Authorization": f"Bearer {secret}"}
-            assert {one["kind"] for one in await everything(client, limited, superseded="true")} == kinds
-            assert {one["kind"] for one in await everything(client, limited, "/v1/trash")} == kinds
+            assert {one["kind"] for one in await everything(client, limited, superseded="true")} == {kind}
+            assert {one["kind"] for one in await everything(client, limited, "/v1/trash")} == {kind}
             other = await client.get(f"{ALL}/{victim.objects['memory_id']}", headers=limited)
             assert other.status_code == 404
         room = victim.objects["room_id"]

@@ -56,7 +56,9 @@ async def list_trash(
         return replace(found, items=await _described(conn, principal, found.items, places))
 
 
-async def count_trash(services: Services, principal: Principal, *, words: Sequence[str] = ()) -> Mapping[str, int]:
+async def count_trash(
+    services: Services, principal: Principal, *, words: Sequence[str] = ()
+) -> Mapping[TrashKind, int]:
     """How many of each kind."""
     now = services.clock()
     async with services.db.transaction(account_scope(principal)) as conn:

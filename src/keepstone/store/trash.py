@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, LiteralString
 
-from keepstone.model.everything import Discarded, ReadablePlace
+from keepstone.model.everything import Discarded, ReadablePlace, TrashKind
 from keepstone.model.page import Page, PageRequest
 from keepstone.store.arrays import bigints, texts
 from keepstone.store.db import Connection, fetch_dict, fetch_page
@@ -106,7 +106,7 @@ async def page(
 
 async def counts(
     conn: Connection, reached: Mapping[str, Any], *, since: datetime, now: datetime, words: Sequence[str] = ()
-) -> dict[str, int]:  # fmt: skip
+) -> dict[TrashKind, int]:  # fmt: skip
     """How many there are of each kind, the most first."""
     query: LiteralString = f"SELECT kind, count(*) FROM ({_TRASH}) t GROUP BY kind ORDER BY count(*) DESC, kind"
     return await fetch_dict(conn, query, _asked(reached, since, now, kind=None, words=words, ids=None))

@@ -93,7 +93,7 @@ class ShelvedOut(
     namespace: list[str] | None = Field(description="Of an item.")
 
     @classmethod
-    def of(cls, memory: ShelvedMemory) -> "ShelvedOut":
+    def listed(cls, memory: ShelvedMemory) -> "ShelvedOut":
         return cls.model_validate(_shown(memory))
 
 
@@ -178,7 +178,7 @@ Wanted = Annotated[MemoryFilter, Depends(_wanted)]
 
 @router.get("/memory/all", summary="Memory of every kind that you may read, the newest first")
 async def list_memory(services: Used, principal: Caller, wanted: Wanted, page: Paging) -> PageOut[ShelvedOut]:
-    return show_page(await everything.list_memory(services, principal, page, wanted=wanted), ShelvedOut.of)
+    return show_page(await everything.list_memory(services, principal, page, wanted=wanted), ShelvedOut.listed)
 
 
 @router.get("/memory/all/counts", summary="How many there are by kind, user, agent and source")
@@ -214,7 +214,7 @@ class DiscardedOut(
     namespace: list[str] | None = Field(description="Of an item.")
 
     @classmethod
-    def of(cls, thing: Discarded) -> "DiscardedOut":
+    def listed(cls, thing: Discarded) -> "DiscardedOut":
         shown = {name: getattr(thing, name) for name in cls.model_fields if name not in {"place", "namespace"}}
         return cls.model_validate(shown | {"place": _place(thing.place), "namespace": _labels(thing.path)})
 
@@ -244,7 +244,7 @@ class BroughtBackOut(fields_of(BroughtBack, "kind id code message")):
     place: WhereOut | None = Field(description="Where it is now; null for a place itself.")
 
     @classmethod
-    def of(cls, one: BroughtBack) -> "BroughtBackOut":
+    def told(cls, one: BroughtBack) -> "BroughtBackOut":
         told = {"kind": one.kind, "id": one.id, "code": one.code, "message": one.message}
         return cls.model_validate(told | {"restored": one.code is None, "place": _place(one.place)})
 
@@ -258,7 +258,7 @@ async def list_trash(
     services: Used, principal: Caller, page: Paging, kind: Annotated[TrashKind | None, Query()] = None, q: Words = None
 ) -> PageOut[DiscardedOut]:
     found = await trash.list_trash(services, principal, page, kind=kind, words=_words(q))
-    return show_page(found, DiscardedOut.of)
+    return show_page(found, DiscardedOut.listed)
 
 
 @router.get("/trash/counts", summary="How many of each kind")
@@ -271,4 +271,4 @@ async def count_trash(services: Used, principal: Caller, q: Words = None) -> Tra
 async def restore_trash(services: Used, principal: Caller, body: RestoreManyIn) -> RestoredList:
     """Each for itself: what can't be brought back says why."""
     back = await trash.restore(services, principal, [(one.kind, one.id) for one in body.items])
-    return RestoredList(items=[BroughtBackOut.of(one) for one in back])
+    return RestoredList(items=[BroughtBackOut.told(one) for one in back])

@@ -4,6 +4,7 @@ import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { memo, useEffect, useRef } from 'react'
 import { Link } from 'react-router'
 import { useFormat } from '@/app/session'
+import { plain } from '@/pages/recall/list/excerpt'
 import { useTop } from '@/pages/recall/list/top'
 import { Failed } from '@/parts/Failed'
 import { ICONS, useWhere } from '@/parts/things/things'
@@ -117,7 +118,7 @@ const Row = memo(function Row({ memory, first, last }: { memory: Shelved; first:
       <div className={classes.main}>
         <Link to={place.with({ memory: memory.id })} className={classes.link} data-row preventScrollReset>
           {memory.title || memory.key ? <strong className={classes.head}>{head}</strong> : null}
-          <span className={classes.text}>{memory.text}</span>
+          <span>{memory.kind === 'capsule' ? plain(memory.text) : memory.text}</span>
         </Link>
         <Text size="xs" c="dimmed" component="p" className={classes.facts}>
           {[...new Set(facts.filter(Boolean))].join(' · ')}
