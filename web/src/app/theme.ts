@@ -15,6 +15,8 @@ const stone: MantineColorsTuple = [
 
 const CLOSE = spoken() === 'zh' ? '关闭' : 'Close'
 const VEIL = { backgroundOpacity: 0.35, blur: 2 }
+// Of a window over the page: the page's own header is the banner, and there is one.
+const ATTRIBUTES = { header: { role: 'presentation' } }
 const TITLE = { fontWeight: 600, fontSize: 'var(--mantine-font-size-lg)', overflowWrap: 'anywhere' } as const
 
 // The greys of the dark, with a breath of the stone's green, so that what Mantine colours itself stands in our palette.
@@ -45,6 +47,7 @@ export const theme = createTheme({
     Drawer: Drawer.extend({
       defaultProps: {
         overlayProps: VEIL,
+        attributes: ATTRIBUTES,
         padding: 'lg',
         transitionProps: { duration: 160 },
         closeButtonProps: { 'aria-label': CLOSE },
@@ -58,6 +61,7 @@ export const theme = createTheme({
     Modal: Modal.extend({
       defaultProps: {
         overlayProps: VEIL,
+        attributes: ATTRIBUTES,
         padding: 'lg',
         centered: true,
         transitionProps: { duration: 160 },
