@@ -1,4 +1,4 @@
-"""What a new server and a new person need: models and mail with a test, a welcome, invitations, imports, an audit log."""
+"""What a new server and a new person need: models and mail, a welcome, invite links, imports, an audit log."""
 
 import json
 import re
@@ -140,14 +140,14 @@ async def test_somebody_is_invited_by_link_and_joins_on_a_phone_in_chinese(chrom
         await visitor.go("/dashboard/settings/people")
         card = page.get_by_role("region", name="Invite by link")
         await card.get_by_role("button", name="Make a link").click()
-        first = await card.get_by_label("The link").input_value()
-        await card.get_by_role("button", name="Take back the link for For whoever has it").click()
+        first = await card.get_by_label("The link", exact=True).input_value()
+        await card.get_by_role("button", name="Take back this link: For whoever has it").click()
         await expect(card).to_contain_text("No link is waiting to be used.")
         email = f"li@{visitor.email.partition('@')[2]}"
         await card.get_by_label("E-mail").fill(email)
         await card.get_by_role("button", name="Make a link").click()
         await expect(card.get_by_role("listitem")).to_contain_text(email)
-        url = await card.get_by_label("The link").input_value()
+        url = await card.get_by_label("The link", exact=True).input_value()
         await visitor.accessible()
         async with visiting(chromium, server, viewport=NARROW, locale="zh-CN", color_scheme="dark") as invited:
             await invited.context.clear_cookies()

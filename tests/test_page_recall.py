@@ -84,17 +84,13 @@ async def write(visitor: Visitor, content: str, title: str = "") -> Locator:
     return sheet
 
 
-async def test_a_newcomer_is_shown_four_ways_and_the_first_capsule_is_celebrated_once(
+async def test_a_newcomer_is_welcomed_and_the_first_capsule_is_celebrated_once(
     chromium: Browser, server: Live
 ) -> None:
     async with visiting(chromium, server) as visitor:
         page = visitor.page
         await visitor.go("/dashboard/recall")
-        for way in ("In the Playground", "In a Quorum", "From your own tools", "By hand"):
-            await expect(page.get_by_role("heading", name=way)).to_be_visible()
-        await expect(page.get_by_role("link", name="Open the Playground")).to_have_attribute(
-            "href", "/dashboard/playground"
-        )
+        await expect(page.get_by_role("region", name="Welcome to Keepstone")).to_be_visible()
         await visitor.accessible()
 
         sheet = await write(visitor, "The ferry to the island leaves at nine.")

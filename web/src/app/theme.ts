@@ -17,6 +17,8 @@ const CLOSE = spoken() === 'zh' ? '关闭' : 'Close'
 // Mantine's element for the head of a sheet is taken for the head of the whole page by screen readers.
 const HEAD = { header: { role: 'none' } }
 const VEIL = { backgroundOpacity: 0.35, blur: 2 }
+// Of a window over the page: the page's own header is the banner, and there is one.
+const ATTRIBUTES = { header: { role: 'presentation' } }
 const TITLE = { fontWeight: 600, fontSize: 'var(--mantine-font-size-lg)', overflowWrap: 'anywhere' } as const
 
 // The greys of the dark, with a breath of the stone's green, so that what Mantine colours itself stands in our palette.
@@ -47,6 +49,7 @@ export const theme = createTheme({
     Drawer: Drawer.extend({
       defaultProps: {
         overlayProps: VEIL,
+        attributes: ATTRIBUTES,
         padding: 'lg',
         transitionProps: { duration: 160 },
         closeButtonProps: { 'aria-label': CLOSE },
@@ -61,6 +64,7 @@ export const theme = createTheme({
     Modal: Modal.extend({
       defaultProps: {
         overlayProps: VEIL,
+        attributes: ATTRIBUTES,
         padding: 'lg',
         centered: true,
         transitionProps: { duration: 160 },

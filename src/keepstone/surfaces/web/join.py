@@ -114,4 +114,4 @@ def _refused(words: SimpleNamespace, fault: KeepstoneError) -> HTMLResponse:
 
 
 def _html(body: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(body, status, {"vary": "accept-language", "referrer-policy": "no-referrer"})
+    return HTMLResponse(body, status, {"vary": "accept-language"})

@@ -18,7 +18,7 @@ export const useInviteWords = defineWords('invites', {
     anybody: 'For whoever has it',
     until: 'until {{at}}',
     revoke: 'Take back',
-    revokeNamed: 'Take back the link for {{name}}',
+    revokeNamed: 'Take back this link: {{name}}',
     revoked: 'The link is good for nothing any more.',
   },
   zh: {
@@ -37,7 +37,7 @@ export const useInviteWords = defineWords('invites', {
     anybody: '任何拥有链接的人',
     until: '有效期至 {{at}}',
     revoke: '收回',
-    revokeNamed: '收回给 {{name}} 的链接',
+    revokeNamed: '收回链接：{{name}}',
     revoked: '链接已失效。',
   },
 })
