@@ -58,13 +58,12 @@ async def list_traces(
         await enter(conn, space_scope(principal, *places))
         there = await store.still_there(conn, [row.question_id for row in found.items if row.question_id is not None])
     shown = [_line(row, there) for row in found.items]
-    return replace(found, items=[line for line in shown if wanted.text is None or line.question is not None])
+    kept = [line for line in shown if wanted.text is None or line.question is not None]
+    return Page(items=kept, next_cursor=found.next_cursor)
 
 
 def _line(row: TraceRow, there: set[str]) -> TraceLine:
-    fields = {name: getattr(row, name) for name in TraceLine.__dataclass_fields__}
-    shown = row.question_id is None or row.question_id in there
-    return TraceLine(**fields | {"question": row.question if shown else None})
+    return row if row.question_id is None or row.question_id in there else replace(row, question=None)
 
 
 async def list_places(services: Services, principal: Principal) -> list[TracePlace]:

@@ -87,7 +87,14 @@ export function Recall({ scope, onOpen }: { scope: string; onOpen: (id: string) 
             />
           </div>
           <Group grow align="flex-start">
-            <NumberInput label={words('most')} value={most} onChange={setMost} min={1} max={100} />
+            <NumberInput
+              label={words('most')}
+              value={most}
+              onChange={setMost}
+              min={1}
+              max={100}
+              hideControls
+            />
             <TextInput
               type="datetime-local"
               label={words('asOf')}
