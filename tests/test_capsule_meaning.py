@@ -363,5 +363,7 @@ async def test_what_is_deleted_or_renamed_is_so_on_the_map_too(
     shown = {point["id"]: point["title"] for point in changed.json()["points"]}
     assert made[0] not in shown
     assert shown[made[1]] == "Renamed"
+    drawn = changed.json()
+    assert (drawn["newer"], drawn["changed"], drawn["gone"]) == (0, 1, 1)
     (stored,) = await rows(database, "SELECT points::text FROM constellations")
     assert "Boats" not in stored[0], "no title outlives its capsule in the map"

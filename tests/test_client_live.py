@@ -272,6 +272,13 @@ def test_a_graph_and_its_nodes(keepstone: Keepstone) -> None:
     (neighbor,) = keepstone.graphs.neighbors(graph.id, boat.id, depth=1, direction="out", edge_type="leaves_from")
     assert neighbor.node.id == moved.id
     assert [one.id for one in keepstone.graphs.nodes(graph.id, metadata_filter={"place": "sea"})] == [boat.id]
+    assert [one.node.id for one in keepstone.graphs.node_edges(graph.id, boat.id, page_size=1)] == [moved.id]
+    counts = keepstone.graphs.counts(graph.id)
+    assert (counts.nodes, counts.superseded, counts.edges) == (3, 1, 2)
+    assert not keepstone.graphs.edges(graph.id, as_of=pier.valid_from - timedelta(days=1)).first().items
+    drawn = keepstone.graphs.picture(graph.id, superseded=True, limit=3)
+    assert len(drawn.nodes) == 3
+    assert drawn.more
     recalled = keepstone.graphs.recall(
         graph.id, "Which pier does the ferry leave from?", min_relevance=0, start=moved.created_at
     )

@@ -1,5 +1,6 @@
 """Recall: keeping something, finding it again, reading and changing it, and seeing all of it over time and on a map."""
 
+import json
 import random
 import re
 import time
@@ -400,30 +401,67 @@ async def test_a_period_is_chosen_on_the_timeline_and_a_capsule_on_the_map(chrom
 
         await page.get_by_text("Constellation", exact=True).click()
         sky = page.get_by_role("img", name="Map of")
-        await expect(sky.locator("canvas")).to_be_visible()
-        await expect(sky).to_have_attribute("aria-busy", "false")
+        await expect(sky).to_have_attribute("data-view", re.compile("across"))
         await visitor.accessible()
         found = api.get(f"{CAPSULES}/constellation").json()
-        star = found["points"][0]
-        await sky.click(position=await place_of(sky, found["points"], star))
+        sheet = page.get_by_role("dialog")
+        await sky.click(position=await place_of(sky, found["points"][0]))
+        await expect(sheet).to_contain_text("This is note")
+        await page.keyboard.press("Escape")
+        await sky.focus()
+        await sky.press("ArrowRight")
+        await sky.press("Enter")
+        await expect(sheet).to_contain_text("This is note")
+        await page.keyboard.press("Escape")
+
+
+async def test_the_map_is_searched_wound_back_and_drawn_anew(chromium: Browser, server: Live) -> None:
+    async with visiting(chromium, server) as visitor:
+        page, api = visitor.page, visitor.api
+        hold_many(api)
+        await visitor.go("/dashboard/recall?view=constellation")
+        sky = page.get_by_role("img", name=f"Map of {MANY}")
+        await expect(sky).to_be_visible(timeout=90_000)  # a job draws the map
+        clusters = page.locator("section", has=page.get_by_role("heading", name="Clusters"))
+        whole = await sky.get_attribute("data-view")
+
+        search = page.get_by_role("searchbox", name="Find on the map")
+        title = api.get(f"{CAPSULES}/constellation").json()["points"][0]["title"]
+        await search.fill(title)
+        await expect(page.get_by_text(re.compile(r"^\d+ stars?$"))).to_be_visible()
+        await search.press("Enter")
+        await expect(page.get_by_text(re.compile(r"^1 of \d+$"))).to_be_visible()
+        await expect(sky).not_to_have_attribute("data-view", str(whole))
+        await search.press("Escape")
+        await expect(search).to_have_value("")
+
+        moment = page.get_by_role("slider", name="Until when")
+        await moment.press("Home")
+        await expect(page.get_by_text("had been kept by then")).to_be_visible()
+        await moment.press("End")
+        await clusters.get_by_role("button").first.click()
+        await clusters.get_by_role("link").first.click()
         await expect(page.get_by_role("dialog")).to_contain_text("This is note")
         await page.keyboard.press("Escape")
-        await page.get_by_role("region").or_(page.locator("section")).last.get_by_role("button").first.click()
-        await page.get_by_role("link", name=re.compile("part ")).first.click()
-        await expect(page.get_by_role("dialog")).to_contain_text("This is note")
+
+        keep(api, "A zeppelin crossed the bay at noon.", title="Zeppelin")
+        wait_for_meaning(api)
+        await visitor.go("/dashboard/recall?view=constellation")
+        await expect(page.get_by_text("1 capsule has come since this map was drawn.")).to_be_visible()
+        await page.get_by_role("button", name="Draw it anew").click()
+        await expect(page.get_by_role("img", name=f"Map of {MANY + 1}")).to_be_visible(timeout=90_000)
+        await expect(page.get_by_text("since this map was drawn")).to_have_count(0)
 
 
-async def place_of(sky: Locator, points: list[dict[str, Any]], star: dict[str, Any]) -> Any:
-    """Where a star is drawn: the map fills its place but for 8 pixels, with a tenth of it left free on each side."""
+async def place_of(sky: Locator, star: dict[str, Any]) -> Any:
+    """Where a star is drawn, by what the map says of the part of it that is seen."""
     box = await sky.bounding_box()
+    view = json.loads(await sky.get_attribute("data-view") or "")
     assert box
-
-    def part(axis: str) -> float:
-        values = [point[axis] for point in points]
-        span = max(values) - min(values)
-        return ((star[axis] - min(values)) / span + 0.1) / 1.2
-
-    return {"x": 8 + part("x") * (box["width"] - 16), "y": 8 + (1 - part("y")) * (box["height"] - 16)}
+    return {
+        "x": box["width"] / 2 + (star["x"] - view["x"]) * view["across"],
+        "y": box["height"] / 2 + (-star["y"] - view["y"]) * view["down"],
+    }
 
 
 async def test_it_works_on_a_phone_in_the_dark_and_in_chinese(chromium: Browser, server: Live) -> None:

@@ -43,3 +43,18 @@ def test_texts_with_a_tag_in_common_are_more_alike() -> None:
     plain = with_tags(vectors, [[]] * 30)
     assert tagged[0] @ tagged[2] > plain[0] @ plain[2]
     assert with_tags(vectors, [["all"]] * 30).shape == plain.shape, "a tag that everybody has says nothing"
+
+
+def test_no_name_is_a_month_a_verb_or_a_fragment_of_a_word() -> None:
+    groups = {
+        0: [f"Marathon training: the {run} felt good, the rest did not." for run in ("long run", "sprint", "warm-up")],
+        1: [f"For the trip to Lisbon in May: {way} on the first day." for way in ("tram 28", "the ferry", "Belém")],
+        2: [
+            f"机器学习：{what}对结果影响最大，这次测了{count}组。"
+            for what, count in (("嵌入模型", 3), ("学习率", 5), ("负样本", 8))
+        ],
+    }
+    named = names({number: [Text("", text, ()) for text in texts] for number, texts in groups.items()}, {})
+    assert named[0] == "Marathon training"
+    assert named[1] in {"Trip", "Lisbon"}
+    assert named[2] == "机器学习"

@@ -30,8 +30,12 @@ SHARED_WORD = 0.6
 _TABLES = load("titles")
 _BEFORE_NOUN, _BEFORE_VERB = frozenset(_TABLES.words("before_noun")), frozenset(_TABLES.words("before_verb"))
 _POOR_ENDINGS, _NOT_AT_THE_END = _TABLES.words("poor_endings"), _TABLES.words("not_at_the_end")
+_NOT_AT_THE_START, _NO_TOPIC = _TABLES.words("not_at_the_start"), frozenset(_TABLES.words("no_topic"))
 _STOP_WORDS = STOP_WORDS["en"] | STOP_WORDS["de"]
 
+# What stands at the beginning of a line before a colon is what the line is about.
+_HEADING = re.compile(r"(?m)^\W*([^\n:：.。,，]{2,28})[:：]")
+HEADING = 2.0
 _ENDING = " .。!！:：,，…"
 
 # The stems of a phrase: the same for all its forms.
@@ -76,22 +80,41 @@ def names(groups: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
 
 
 def phrases_apart(groups: Sequence[Sequence[str]], limit: int = 12) -> list[list[str]]:
-    """For each group of texts the phrases that set it apart, best first: those that several texts share before those
-    that one alone has.
+    """For each group of texts the phrases that set it apart and can be its name, best first: those that several texts
+    share before those that one alone has, and what stands as a heading before a colon before all others.
     """
-    read = [[tuple(_phrases(text[:READ])) for text in texts] for texts in groups]
+    read = [_read_group(texts) for texts in groups]
     scored = [_scores(phrases) for phrases in read]
     everywhere: Counter[Key] = Counter()
     for scores, _ in scored:
         everywhere.update(scores)
     average = sum(everywhere.values()) / max(len(groups), 1)
     found: list[list[str]] = []
-    for texts, (scores, forms) in zip(read, scored, strict=True):
-        holders = Counter(key for phrases in texts for key in {phrase.key for phrase in phrases})
-        apart = {key: score * math.log1p(average / everywhere[key]) for key, score in scores.items()}
-        order = sorted(apart, key=lambda key: (-min(holders[key], 1 + 0.2 * len(texts)) * apart[key], key))
-        found.append([forms[key] for key in order[:limit]])
+    for texts, phrases, (scores, forms) in zip(groups, read, scored, strict=True):
+        holders = Counter(key for each in phrases for key in {phrase.key for phrase in each})
+        headings = Counter(heading for text in texts for heading in set(_HEADING.findall(text[:READ].casefold())))
+        worth = {
+            key: min(holders[key], 1 + 0.2 * len(texts))
+            * score
+            * math.log1p(average / everywhere[key])
+            * (HEADING if headings[forms[key].casefold()] * 3 >= len(texts) else 1)
+            for key, score in scores.items()
+            if _can_name(forms[key])
+        }
+        found.append([forms[key] for key in sorted(worth, key=lambda key: (-worth[key], key))[:limit]])
     return found
+
+
+def _read_group(texts: Sequence[str]) -> list[tuple[_Phrase, ...]]:
+    """The phrases of each. A word that is written without spaces is known by coming again, in whichever of them."""
+    again = _recurring([line.text for text in texts for line in lines(text[:READ])])
+    return [tuple(_phrases(text[:READ], again)) for text in texts]
+
+
+def _can_name(form: str) -> bool:
+    if DENSE.match(form):
+        return not form.startswith(_NOT_AT_THE_START) and form not in _NO_TOPIC
+    return any(word not in _NO_TOPIC for word in form.casefold().split())
 
 
 def _names(
@@ -153,9 +176,10 @@ def _scores(texts: Iterable[Iterable[_Phrase]]) -> tuple[dict[Key, float], dict[
     return dict(scores), {key: written.most_common(1)[0][0] for key, written in forms.items()}
 
 
-def _phrases(text: str) -> Iterator[_Phrase]:
+def _phrases(text: str, again: frozenset[str] | None = None) -> Iterator[_Phrase]:
+    """`again` are substrings that come again, if they are known; else those of this text."""
     read = [line.text for line in lines(text)]
-    again = _recurring(read)
+    again = _recurring(read) if again is None else again
     language = guess(text[:2000])
     for place, line in enumerate(read):
         early = 1 / (1 + 0.03 * place)

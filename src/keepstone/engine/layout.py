@@ -25,9 +25,12 @@ RATE = 2.0
 RESUMED_RATE = 0.2
 # Up to this part of new points the old ones are not moved at all.
 HELD = 0.2
-# How far a new point keeps from others, in parts of what each has; and how often a place is looked for.
-ROOM = 0.12
+# How far a point keeps from others, in parts of what each has: so that a dot is seen for itself. And how often a place
+# is looked for, or made.
+ROOM = 0.5
 TRIES = 24
+PUSHES = 160
+COMPARED = 8
 # What is left of the pull between points of different groups.
 ACROSS = np.float32(0.15)
 # 1 / (1 + A d^2B) says how near two points are on the map; fitted to a least distance of 0.1 and a spread of 1.
@@ -93,14 +96,15 @@ def layout(
     graph = graph or neighbours(vectors)
     random = np.random.default_rng(seed)
     if not before:
-        return _framed(_settled(graph, _jittered(_principal(unit), random), RATE, random))
+        settled = _framed(_settled(graph, _jittered(_principal(unit), random), RATE, random))
+        return _framed(_roomy(settled, random))
     rows = np.fromiter(before.keys(), dtype=np.int64, count=len(before))
     old = np.array(list(before.values()), dtype=np.float32)
     if len(unit) - len(rows) <= HELD * len(unit) and np.ptp(old, axis=0).max() > 0:
         return _added(graph, unit, rows, old, random)
     start = _jittered(_resumed(graph, unit, rows, old), random)
     rate = max(RESUMED_RATE, RATE * (1 - len(rows) / len(unit)))
-    return _aligned(_settled(graph, _balanced(graph, start, random), rate, random), rows, old)
+    return _roomy(_aligned(_settled(graph, _balanced(graph, start, random), rate, random), rows, old), random)
 
 
 def parted(graph: NeighbourGraph, labels: npt.NDArray[np.int64]) -> NeighbourGraph:
@@ -258,6 +262,29 @@ def _squared(apart: Floats) -> Floats:
 
 
 # --- the frame
+
+
+def _roomy(places: Floats, random: np.random.Generator) -> Floats:
+    """The same with room around each point, so that what means nearly the same doesn't lie in one spot.
+
+    Whoever shares a cell of a grid is compared with a few others in it; the grid lies elsewhere each time.
+    """
+    gap = np.float32(ROOM / len(places) ** 0.5)
+    for _ in range(PUSHES):
+        cell = np.floor((places + random.uniform(0, 2 * gap, size=2).astype(np.float32)) / (2 * gap)).astype(np.int64)
+        number = cell[:, 0] * 4_194_301 + cell[:, 1]
+        order = np.lexsort((random.random(len(places)), number))
+        push = np.zeros_like(places)
+        for step in range(1, min(COMPARED, len(places) - 1) + 1):
+            one, other = order[:-step], order[step:]
+            apart = places[one] - places[other]
+            far = np.sqrt(_squared(apart))
+            close = (number[one] == number[other])[:, None] & (far < gap)
+            each = np.where(close, apart / far * (gap - far) / 4, 0).astype(np.float32)
+            push[one] += each
+            push[other] -= each
+        places = places + push
+    return places
 
 
 def _framed(places: Floats) -> Floats:

@@ -63,12 +63,16 @@ class TimelineSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constellation:
-    """`newer` counts the capsules that are not on it yet."""
+    """`newer` counts the capsules that are not on it yet, `changed` those whose text is another since it was made, and
+    `gone` those that were on it.
+    """
 
     made_at: datetime | None
     points: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
     newer: int = 0
+    changed: int = 0
+    gone: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,14 +173,16 @@ async def _draw(
     return await asyncio.to_thread(lambda: render(_drawn(drawn, shown)))
 
 
-def _drawn(drawn: map_store.Map | None, shown: Mapping[str, tuple[str, str, list[str], datetime]]) -> Constellation:
+def _drawn(drawn: map_store.Map | None, shown: Mapping[str, map_store.ShownStar]) -> Constellation:
     """With what is still there, as it is called now."""
     if drawn is None:
         return Constellation(made_at=None, points=[], clusters=[])
     points: list[dict[str, Any]] = []
+    changed = 0
     for point in drawn.points:
         if point["id"] in shown:
-            title, kind, tags, created_at = shown[point["id"]]
+            title, kind, tags, created_at, updated_at = shown[point["id"]]
+            changed += updated_at > drawn.made_at
             points.append({**point, "title": title, "kind": kind, "tags": tags, "created_at": created_at})
     sizes = Counter(point["cluster"] for point in points)
     counted = [
@@ -185,7 +191,7 @@ def _drawn(drawn: map_store.Map | None, shown: Mapping[str, tuple[str, str, list
     ]
     return Constellation(
         made_at=drawn.made_at, points=points, clusters=[each for each in counted if each["count"]],
-        newer=len(shown) - len(points),
+        newer=len(shown) - len(points), changed=changed, gone=len(drawn.points) - len(points),
     )  # fmt: skip
 
 

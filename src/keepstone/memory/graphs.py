@@ -268,9 +268,11 @@ async def relate(
     return made
 
 
-async def list_edges(services: Services, principal: Principal, graph_id: str | None, page: PageRequest) -> Page[Edge]:
+async def list_edges(
+    services: Services, principal: Principal, graph_id: str | None, page: PageRequest, *, as_of: datetime | None = None
+) -> Page[Edge]:
     async with inside(services, principal, graph_id) as (conn, graph):
-        return await store.edges(conn, graph.space, page)
+        return await store.edges(conn, graph.space, page, as_of)
 
 
 async def end_edge(services: Services, principal: Principal, graph_id: str | None, edge_id: str) -> None:

@@ -54,14 +54,40 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCount:
+    """How many nodes of a type hold, and no longer do; and since when there are any."""
+
+    type: str
+    holding: int
+    superseded: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnNode:
+    """A node in the picture of its graph: the beginning of its text, and how many edges it has."""
+
+    id: str
+    type: str
+    text: str
+    degree: int
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
-    """Which nodes: all conditions hold together. A node is within a time if it was made or changed in it."""
+    """Which nodes: all conditions hold together. A node is within a time if it was made or changed in it. With
+    `superseded` also those that no longer hold.
+    """
 
     node_type: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     start: datetime | None = None
     end: datetime | None = None
     as_of: datetime | None = None
+    superseded: bool = False
 
     @property
     def filters(self) -> list[str]:

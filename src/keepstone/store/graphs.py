@@ -34,15 +34,16 @@ SHAPE = memories.Shape(
     columns=", h.space AS history",
     joins="JOIN spaces h ON h.account = s.account AND h.part_of = s.space",
 )
-_EDGE: LiteralString = """
+EDGE: LiteralString = """
     SELECT e.id, e.from_id, e.to_id, e.type, e.metadata, e.valid_from, e.valid_to, e.created_by, e.created_at
       FROM edges e WHERE e.account = %(account)s AND e.deleted_at IS NULL
 """
 # What holds now, or held then; and the other filters.
-_WANTED: LiteralString = """
+WANTED: LiteralString = """
     AND m.deleted_at IS NULL
-    AND CASE WHEN %(as_of)s::timestamptz IS NULL THEN m.valid_to IS NULL
-             ELSE m.valid_from <= %(as_of)s AND (m.valid_to IS NULL OR m.valid_to > %(as_of)s) END
+    AND CASE WHEN %(as_of)s::timestamptz IS NULL THEN m.valid_to IS NULL OR %(superseded)s
+             ELSE m.valid_from <= %(as_of)s
+                  AND (m.valid_to IS NULL OR m.valid_to > %(as_of)s OR %(superseded)s) END
     AND (%(type)s::text IS NULL OR m.type = %(type)s)
     AND (%(metadata)s::jsonb IS NULL OR m.metadata @> %(metadata)s::jsonb)
     AND (%(start)s::timestamptz IS NULL AND %(end)s::timestamptz IS NULL
@@ -51,13 +52,14 @@ _WANTED: LiteralString = """
 """
 
 
-def _conditions(wanted: NodeFilter) -> dict[str, Any]:
+def conditions(wanted: NodeFilter) -> dict[str, Any]:
     return {
         "type": wanted.node_type,
         "metadata": Jsonb(wanted.metadata) if wanted.metadata else None,
         "start": wanted.start,
         "end": wanted.end,
         "as_of": wanted.as_of,
+        "superseded": wanted.superseded,
     }
 
 
@@ -101,7 +103,7 @@ async def trash(conn: Connection, page: PageRequest, *, since: datetime, made_by
 
 async def nodes(conn: Connection, space: int, wanted: NodeFilter, page: PageRequest) -> Page[Node]:
     """The newest first."""
-    return await memories.page(conn, SHAPE, [space], page, where=_WANTED, params=_conditions(wanted))
+    return await memories.page(conn, SHAPE, [space], page, where=WANTED, params=conditions(wanted))
 
 
 async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most: int) -> tuple[int, ...] | None:
@@ -109,7 +111,7 @@ async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most:
     query: LiteralString = (
         "SELECT passing_nodes(%(space)s, %(type)s, %(metadata)s, %(start)s, %(end)s, %(as_of)s, %(most)s)"
     )
-    [passages] = await fetch_column(conn, query, _conditions(wanted) | {"space": space, "most": most}, binary=True)
+    [passages] = await fetch_column(conn, query, conditions(wanted) | {"space": space, "most": most}, binary=True)
     return None if passages is None else tuple(passages)
 
 
@@ -117,8 +119,8 @@ async def which_pass(
     conn: Connection, space: int, spaces: Sequence[int], wanted: NodeFilter, passages: Sequence[int]
 ) -> set[int]:
     """Those of these passages, which lie in these spaces, that are of nodes that are meant."""
-    params = _conditions(wanted) | {"space": space}
-    where: LiteralString = f"AND m.space = %(space)s {_WANTED}"
+    params = conditions(wanted) | {"space": space}
+    where: LiteralString = f"AND m.space = %(space)s {WANTED}"
     return await memories.which_pass(conn, SHAPE, where, params, spaces=spaces, passages=passages)
 
 
@@ -152,7 +154,7 @@ async def superseding(conn: Connection, space: int, node_id: str) -> Edge | None
     return await fetch_one(
         conn,
         Edge,
-        f"""{_EDGE} AND e.space = %(space)s AND e.to_id = %(id)s AND e.type = %(type)s AND e.valid_to IS NULL
+        f"""{EDGE} AND e.space = %(space)s AND e.to_id = %(id)s AND e.type = %(type)s AND e.valid_to IS NULL
          ORDER BY e.valid_from, e.created_at, e.id LIMIT 1""",
         {"space": space, "id": node_id, "type": SUPERSEDES},
     )
@@ -172,7 +174,7 @@ async def edges_of(
     return await fetch_all(
         conn,
         Edge,
-        f"""{_EDGE} AND e.space = %(space)s
+        f"""{EDGE} AND e.space = %(space)s
            AND (%(direction)s IN ('out', 'both') AND e.from_id = ANY(%(ids)s)
                 OR %(direction)s IN ('in', 'both') AND e.to_id = ANY(%(ids)s))
            AND (%(type)s::text IS NULL OR e.type = %(type)s)
@@ -183,9 +185,13 @@ async def edges_of(
     )
 
 
-async def edges(conn: Connection, space: int, page: PageRequest) -> Page[Edge]:
-    query: LiteralString = f"{_EDGE} AND e.space = %(space)s"
-    return await fetch_page(conn, Edge, query, {"space": space}, page, when="e.created_at", key="e.id")
+async def edges(conn: Connection, space: int, page: PageRequest, as_of: datetime | None = None) -> Page[Edge]:
+    """All there were, or those that held at that time."""
+    query: LiteralString = f"""{EDGE} AND e.space = %(space)s
+        AND (%(as_of)s::timestamptz IS NULL
+             OR e.valid_from <= %(as_of)s AND (e.valid_to IS NULL OR e.valid_to > %(as_of)s))"""
+    params = {"space": space, "as_of": as_of}
+    return await fetch_page(conn, Edge, query, params, page, when="e.created_at", key="e.id")
 
 
 async def note_query(conn: Connection, query: Query) -> None:

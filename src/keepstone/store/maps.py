@@ -11,6 +11,8 @@ from psycopg.types.json import Jsonb
 
 from keepstone.store.db import Connection, fetch_one, fetch_rows, fetch_value
 
+ShownStar = tuple[str, str, list[str], datetime, datetime]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapState:
@@ -48,12 +50,12 @@ async def get(conn: Connection, space: int) -> Map | None:
     )
 
 
-async def shown(conn: Connection, space: int) -> dict[str, tuple[str, str, list[str], datetime]]:
-    """Title, kind, tags and date of every capsule that is there, by its id."""
+async def shown(conn: Connection, space: int) -> dict[str, ShownStar]:
+    """Title, kind, tags, date and last change of every capsule that is there, by its id."""
     rows = await fetch_rows(
         conn,
         """
-        SELECT m.id, m.title, m.type, m.tags, m.created_at FROM memories m
+        SELECT m.id, m.title, m.type, m.tags, m.created_at, m.updated_at FROM memories m
          WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'capsule' AND m.deleted_at IS NULL
            AND m.cold_at IS NULL
         """,

@@ -75,6 +75,57 @@ class Neighbor:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeEdge:
+    edge: Edge
+    node: Node  # at the other end
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTypeCount:
+    node_type: str
+    holding: int
+    superseded: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphCounts:
+    nodes: int  # that hold
+    superseded: int  # nodes that no longer do
+    edges: int
+    since: datetime | None  # when the earliest node began to hold
+    node_types: tuple[NodeTypeCount, ...]
+    edge_types: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnNode:
+    id: str
+    node_type: str
+    text: str  # its beginning
+    degree: int  # how many edges it has
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnEdge:
+    id: str
+    from_id: str
+    to_id: str
+    edge_type: str
+    valid_from: datetime
+    valid_to: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphPicture:
+    nodes: tuple[DrawnNode, ...]
+    edges: tuple[DrawnEdge, ...]
+    more: bool  # there are nodes that are not on it
+
+
+@dataclass(frozen=True, kw_only=True)
 class GraphResult:
     id: str
     content: str
@@ -172,13 +223,14 @@ class Graphs(Resource[D]):
         start: datetime | None = None,
         end: datetime | None = None,
         as_of: datetime | None = None,
+        superseded: bool = False,
         deleted: bool = False,
         page_size: int | None = None,
     ) -> Request[Page[Node]]:
         wanted = None if metadata_filter is None else json.dumps(dict(metadata_filter))
         params = filled(
-            node_type=node_type, metadata_filter=wanted, start=start, end=end, as_of=as_of, deleted=deleted or None,
-            limit=page_size,
+            node_type=node_type, metadata_filter=wanted, start=start, end=end, as_of=as_of,
+            superseded=superseded or None, deleted=deleted or None, limit=page_size,
         )  # fmt: skip
         return Request(method="GET", path=f"{_graph(graph_id)}/nodes", parse=page_of(Node), params=params)
 
@@ -252,9 +304,49 @@ class Graphs(Resource[D]):
         return Request(method="POST", path=f"{_graph(graph_id)}/edges", parse=into(Edge), json=body)
 
     @paged
-    def edges(self, graph_id: str, *, page_size: int | None = None) -> Request[Page[Edge]]:
-        params = filled(limit=page_size)
+    def edges(
+        self, graph_id: str, *, as_of: datetime | None = None, page_size: int | None = None
+    ) -> Request[Page[Edge]]:
+        params = filled(as_of=as_of, limit=page_size)
         return Request(method="GET", path=f"{_graph(graph_id)}/edges", parse=page_of(Edge), params=params)
+
+    @paged
+    def node_edges(
+        self,
+        graph_id: str,
+        node_id: str,
+        *,
+        ended: bool | None = None,
+        as_of: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Request[Page[NodeEdge]]:
+        params = filled(ended=ended, as_of=as_of, limit=page_size)
+        return Request(method="GET", path=f"{_node(graph_id, node_id)}/edges", parse=page_of(NodeEdge), params=params)
+
+    @operation
+    def counts(self, graph_id: str, *, as_of: datetime | None = None) -> Request[GraphCounts]:
+        return Request(
+            method="GET", path=f"{_graph(graph_id)}/counts", parse=into(GraphCounts), params=filled(as_of=as_of)
+        )
+
+    @operation
+    def picture(
+        self,
+        graph_id: str,
+        *,
+        node_type: str | None = None,
+        metadata_filter: Mapping[str, Any] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+        superseded: bool | None = None,
+        limit: int | None = None,
+    ) -> Request[GraphPicture]:
+        params = filled(
+            node_type=node_type, start=start, end=end, as_of=as_of, superseded=superseded, limit=limit,
+            metadata_filter=None if metadata_filter is None else json.dumps(metadata_filter),
+        )  # fmt: skip
+        return Request(method="GET", path=f"{_graph(graph_id)}/picture", parse=into(GraphPicture), params=params)
 
     @operation
     def delete_edge(self, graph_id: str, edge_id: str) -> Request[None]:

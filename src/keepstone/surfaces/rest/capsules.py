@@ -177,6 +177,8 @@ class ConstellationOut(Shown):
     points: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
     newer: int = Field(default=0, description="Capsules that are not on it yet.")
+    changed: int = Field(default=0, description="Capsules that were changed since it was made.")
+    gone: int = Field(default=0, description="Capsules that were on it and are no longer there.")
 
 
 class RelatedList(BaseModel):

@@ -15,7 +15,7 @@ from keepstone.model.ids import pattern
 from keepstone.model.memory import Version
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.http.router import Router
-from keepstone.surfaces.http.routes import Routes
+from keepstone.surfaces.http.routes import Routes, Superseded
 from keepstone.surfaces.http.wire import (
     Added,
     MaySupersede,
@@ -174,14 +174,14 @@ class GraphRecallOut(Shown):
     trace_id: str | None = Field(default=None, description="What it was made of: `GET /v1/traces/{trace_id}`.")
 
 
-def _named(graph_id: str) -> str | None:
+def named(graph_id: str) -> str | None:
     return None if graph_id == DEFAULT else graph_id
 
 
-_graphs = Routes(router, GraphOut, read_id=_named)
-_nodes = Routes(router, NodeOut, read_id=_named)
-_versions = Routes(router, NodeVersionOut, read_id=_named, listed="NodeVersionList")
-_edges = Routes(router, EdgeOut, read_id=_named)
+_graphs = Routes(router, GraphOut, read_id=named)
+_nodes = Routes(router, NodeOut, read_id=named)
+_versions = Routes(router, NodeVersionOut, read_id=named, listed="NodeVersionList")
+_edges = Routes(router, EdgeOut, read_id=named)
 
 _GRAPH = "/{graph_id:graphname}"
 _NODE = "/{graph_id:graphname}/nodes/{node_id:node}"
@@ -205,7 +205,7 @@ _graphs.one("POST", "/{graph_id:graph}/restore", graphs.restore_graph, "restore_
 async def store_node(services: Used, principal: Caller, response: Response, graph_id: str, body: NodeIn) -> StoredOut:
     wish = SupersedeWish.of(body.supersede, body.supersedes)
     kept = await graphs.store_node(
-        services, principal, _named(graph_id), content=body.content, node_type=body.node_type, metadata=body.metadata,
+        services, principal, named(graph_id), content=body.content, node_type=body.node_type, metadata=body.metadata,
         wish=wish, valid_from=body.valid_from,
     )  # fmt: skip
     if kept.existing:
@@ -232,14 +232,18 @@ async def list_nodes(
     start: Annotated[Time | None, Query(description="Created or updated at this time or later.")] = None,
     end: Annotated[Time | None, Query(description="Created or updated at this time or before.")] = None,
     as_of: AsOf = None,
+    superseded: Superseded = False,
     deleted: Annotated[bool, Query(description="Those in the trash, whatever the filters.")] = False,
 ) -> PageOut[NodeOut]:
     if deleted:
-        nodes = await graphs.list_trash(services, principal, _named(graph_id), page)
+        nodes = await graphs.list_trash(services, principal, named(graph_id), page)
     else:
         refuse("node_type", node_type)
-        wanted = NodeFilter(node_type=node_type, metadata=_pairs(metadata_filter), start=start, end=end, as_of=as_of)
-        nodes = await graphs.list_nodes(services, principal, _named(graph_id), wanted, page)
+        wanted = NodeFilter(
+            node_type=node_type, metadata=read_pairs(metadata_filter), start=start, end=end, as_of=as_of,
+            superseded=superseded,
+        )  # fmt: skip
+        nodes = await graphs.list_nodes(services, principal, named(graph_id), wanted, page)
     return show_page(nodes, NodeOut.model_validate)
 
 
@@ -272,7 +276,7 @@ async def list_neighbors(
 ) -> NeighborList:
     refuse("edge_type", edge_type)
     neighbours = await graphs.neighbours(
-        services, principal, _named(graph_id), node_id, depth=depth, direction=direction, edge_type=edge_type,
+        services, principal, named(graph_id), node_id, depth=depth, direction=direction, edge_type=edge_type,
         as_of=as_of,
     )  # fmt: skip
     shown = [
@@ -287,8 +291,9 @@ async def list_neighbors(
 
 _edges.one("POST", f"{_GRAPH}/edges", graphs.relate, "relate", "Relate two nodes", body=EdgeIn, status=201)
 _edges.page(
-    f"{_GRAPH}/edges", graphs.list_edges, "list_edges", "The edges of a graph, the newest first, also those that ended"
-)
+    f"{_GRAPH}/edges", graphs.list_edges, "list_edges", "The edges of a graph, the newest first, also those that ended",
+    as_of=(Annotated[Time | None, Query(description="Those that held at this time.")], None),
+)  # fmt: skip
 _edges.remove(f"{_GRAPH}/edges/{{edge_id:edge}}", graphs.end_edge, "end_edge", "An edge that holds no longer")
 
 # ------------------------------------------------------------------------------------------------------ recall
@@ -302,14 +307,14 @@ async def recall_nodes(services: Used, principal: Caller, graph_id: str, body: G
         as_of=body.as_of,
     )  # fmt: skip
     recalled = await graph_recall.recall(
-        services, principal, query=body.query, graph_id=_named(graph_id), wanted=wanted, max_results=body.max_results,
+        services, principal, query=body.query, graph_id=named(graph_id), wanted=wanted, max_results=body.max_results,
         min_relevance=body.min_relevance,
     )  # fmt: skip
     results = [RecallResult.of(result.memory, relevance=result.relevance) for result in recalled.results]
     return GraphRecallOut.of(recalled, results=results)
 
 
-def _pairs(text: str | None) -> dict[str, Any]:
+def read_pairs(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:

@@ -1,9 +1,12 @@
-import { Button, Group, NumberInput, SimpleGrid, Stack, Switch, TextInput } from '@mantine/core'
+import { Button, Group, NativeSelect, SimpleGrid, Stack, Switch, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { useRef, useState } from 'react'
 import { useAddress } from '@/parts/address'
 import { useGraphsWords } from './graphs.words'
 import { FILTERS, readObject, useFilters } from './useFilters'
+
+const SURE = '0.5'
+const LEAST = ['0', '0.25', SURE, '0.7', '0.9']
 
 /** Type, metadata and time: what a list and a recall are narrowed by. They are in the page's address. */
 export function FilterFields({ recalling }: { recalling: boolean }) {
@@ -55,21 +58,11 @@ export function FilterFields({ recalling }: { recalling: boolean }) {
           value={typed.end}
           onChange={(event) => set('end', event.currentTarget.value)}
         />
-        <TextInput
-          type="datetime-local"
-          label={words('asOf')}
-          value={typed.as_of}
-          onChange={(event) => set('as_of', event.currentTarget.value)}
-        />
-        <NumberInput
+        <NativeSelect
           label={words('least')}
-          placeholder="0.5"
-          min={0}
-          max={1}
-          step={0.1}
-          value={typed.least}
-          title={words('leastHint')}
-          onChange={(value) => set('least', String(value))}
+          value={typed.least || SURE}
+          onChange={({ currentTarget: { value } }) => set('least', value === SURE ? '' : value)}
+          data={LEAST.map((value) => ({ value, label: words(`least${LEAST.indexOf(value)}` as 'least0') }))}
         />
       </SimpleGrid>
       <Group justify="space-between">

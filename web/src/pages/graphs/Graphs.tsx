@@ -7,18 +7,20 @@ import { useNew } from '@/app/keys/keys'
 import { useAddress } from '@/parts/address'
 import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
-import { Waiting } from '@/parts/Waiting'
+import { Skeletons } from '@/parts/Skeletons'
 import { graphsQuery } from './calls'
 import { GraphPicker } from './GraphPicker'
+import classes from './Graphs.module.css'
 import { useGraphsWords } from './graphs.words'
 import { NodeForm } from './NodeForm'
 import { NodeList } from './NodeList'
 import { NodeSheet } from './NodeSheet'
 import { NoNodes } from './NoNodes'
+import { Overview } from './Overview'
 import { RecallBox } from './RecallBox'
 import { Results } from './Results'
 
-const Picture = lazy(() => import('./Picture'))
+const Picture = lazy(() => import('./picture/Picture'))
 
 /** The graphs of the account: find nodes, look at them and at how they hang together. */
 export default function Graphs() {
@@ -35,6 +37,12 @@ export default function Graphs() {
   const view = params.get('view') === 'picture' ? 'picture' : 'list'
   const open = (id: string | null) => change({ node: id })
   const bare = graph && graph.node_count === 0 && !asked && !params.get('deleted') && !params.get('as_of')
+  const picture = (lit: ReadonlySet<string> | null) =>
+    graph && (
+      <Suspense fallback={<div className={classes.picture} />}>
+        <Picture graph={graph.id} chosen={node} lit={lit} onOpen={open} />
+      </Suspense>
+    )
   return (
     <Page
       title={words('title')}
@@ -49,8 +57,9 @@ export default function Graphs() {
           </>
         )
       }
+      aside={graph && <NodeSheet graph={graph.id} node={node} onOpen={open} />}
     >
-      {graphs.isPending && <Waiting />}
+      {graphs.isPending && <Skeletons />}
       {graphs.isError && <Failed error={graphs.error} retry={graphs.refetch} />}
       {graph &&
         (bare ? (
@@ -58,32 +67,28 @@ export default function Graphs() {
         ) : (
           <Stack gap="md">
             <RecallBox graph={graph.id} />
+            <Overview key={graph.id} graph={graph.id}>
+              <SegmentedControl
+                aria-label={words('view')}
+                value={view}
+                onChange={(value) => change({ view: value === 'list' ? null : value })}
+                data={[
+                  { value: 'list', label: words('list') },
+                  { value: 'picture', label: words('picture') },
+                ]}
+              />
+            </Overview>
             {asked ? (
-              <Results graph={graph.id} question={asked} chosen={node} onOpen={open} />
+              <Results graph={graph.id} question={asked} chosen={node} onOpen={open}>
+                {view === 'picture' ? picture : undefined}
+              </Results>
+            ) : view === 'list' ? (
+              <NodeList graph={graph.id} chosen={node} onOpen={open} />
             ) : (
-              <>
-                <SegmentedControl
-                  aria-label={words('view')}
-                  value={view}
-                  onChange={(value) => change({ view: value === 'list' ? null : value })}
-                  data={[
-                    { value: 'list', label: words('list') },
-                    { value: 'picture', label: words('picture') },
-                  ]}
-                  style={{ alignSelf: 'flex-start' }}
-                />
-                {view === 'list' ? (
-                  <NodeList graph={graph.id} chosen={node} onOpen={open} />
-                ) : (
-                  <Suspense fallback={<Waiting />}>
-                    <Picture graph={graph.id} chosen={node} onOpen={open} />
-                  </Suspense>
-                )}
-              </>
+              picture(null)
             )}
           </Stack>
         ))}
-      {graph && <NodeSheet graph={graph.id} node={node} onOpen={open} />}
       {graph && <NodeForm graph={graph.id} opened={storing} onClose={store.close} onStored={open} />}
     </Page>
   )

@@ -1,13 +1,13 @@
 import { Anchor, Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconArrowsExchange, IconEdit, IconRefresh, IconTrash, IconVectorTriangle } from '@tabler/icons-react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { api, ok } from '@/api/client'
 import { useFormat } from '@/app/session'
 import { useAddress } from '@/parts/address'
 import { offerUndo } from '@/parts/offerUndo'
 import { CopyId } from './CopyId'
-import { type Node, useRefresh } from './calls'
+import { type Node, nodeQuery, useRefresh, useRevive } from './calls'
 import classes from './Graphs.module.css'
 import { useGraphsWords } from './graphs.words'
 import { NodeEdges } from './NodeEdges'
@@ -37,10 +37,7 @@ export function NodeDetails({
     mutationFn: () => ok(api.POST('/v1/graphs/{graph_id}/nodes/{node_id}/restore', { params: { path } })),
     onSuccess: () => refresh(),
   })
-  const revive = useMutation({
-    mutationFn: () => ok(api.POST('/v1/graphs/{graph_id}/nodes/{node_id}/revive', { params: { path } })),
-    onSuccess: () => refresh(),
-  })
+  const revive = useRevive(graph)
   const forget = useMutation({
     mutationFn: async () => {
       // What is still being asked of it would come back as not found.
@@ -53,6 +50,10 @@ export function NodeDetails({
       await refresh(node.id)
       offerUndo(words('wasForgotten'), words('undo'), () => restore.mutate())
     },
+  })
+  const newer = useQuery({
+    ...nodeQuery(graph, node.superseded_by ?? ''),
+    enabled: node.superseded_by !== null,
   })
   const pairs = Object.entries(node.metadata)
   const since = words('since', { time: format.minute(node.valid_from) })
@@ -78,16 +79,16 @@ export function NodeDetails({
             <Text size="sm">
               {words('supersededBy')}{' '}
               <Anchor component="button" type="button" onClick={() => onOpen(node.superseded_by)}>
-                {node.superseded_by.slice(0, 14)}…
+                {newer.data?.content ?? `${node.superseded_by.slice(0, 14)}…`}
               </Anchor>
             </Text>
             <Button
               size="compact-xs"
               variant="light"
               loading={revive.isPending}
-              onClick={() => revive.mutate()}
+              onClick={() => revive.mutate(node.id)}
             >
-              {words('undo')}
+              {words('revive')}
             </Button>
           </Group>
         )}

@@ -1,10 +1,10 @@
 import { Button, Center, Text } from '@mantine/core'
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { api, ok } from '@/api/client'
 import { useFrameWords } from '@/app/frame.words'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
-import { useRefresh } from './calls'
+import { Skeletons } from '@/parts/Skeletons'
+import { useRefresh, useRevive } from './calls'
 import classes from './Graphs.module.css'
 import { useGraphsWords } from './graphs.words'
 import { NodeRow } from './NodeRow'
@@ -32,9 +32,11 @@ export function NodeList({
           params: { path: { graph_id: graph }, query: { ...query, limit: 50, cursor: pageParam } },
         }),
       ),
+    placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })
+  const revive = useRevive(graph)
   const restore = useMutation({
     mutationFn: (id: string) =>
       ok(
@@ -44,7 +46,7 @@ export function NodeList({
       ),
     onSuccess: () => refresh(),
   })
-  if (found.isPending) return <Waiting />
+  if (found.isPending) return <Skeletons height={76} />
   if (found.isError) return <Failed error={found.error} retry={found.refetch} />
   const nodes = found.data.pages.flatMap((page) => page.items)
   if (!nodes.length)
@@ -63,7 +65,7 @@ export function NodeList({
             chosen={node.id === chosen}
             onOpen={node.deleted_at ? () => undefined : onOpen}
             beside={
-              node.deleted_at && (
+              node.deleted_at ? (
                 <Button
                   size="xs"
                   variant="default"
@@ -73,6 +75,19 @@ export function NodeList({
                 >
                   {words('restore')}
                 </Button>
+              ) : (
+                node.superseded_by &&
+                !query.as_of && (
+                  <Button
+                    size="xs"
+                    variant="default"
+                    mr="sm"
+                    loading={revive.isPending && revive.variables === node.id}
+                    onClick={() => revive.mutate(node.id)}
+                  >
+                    {words('revive')}
+                  </Button>
+                )
               )
             }
           />

@@ -29,12 +29,15 @@ export function NodeRow({
   const format = useFormat()
   const pairs = Object.entries(node.metadata)
   return (
-    <li className={`${classes.row} ${chosen ? classes.chosen : ''}`}>
+    <li
+      className={`${classes.row} ${chosen ? classes.chosen : ''}`}
+      data-past={node.valid_to ? true : undefined}
+    >
       <UnstyledButton
+        data-row
         className={classes.open}
         onClick={() => onOpen(node.id)}
         aria-haspopup="dialog"
-        data-row
       >
         <Text className={classes.content} lineClamp={3}>
           {node.content}

@@ -1,13 +1,12 @@
-import { Drawer, useMatches } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useFrameWords } from '@/app/frame.words'
+import { Aside } from '@/parts/Aside'
 import { Failed } from '@/parts/Failed'
-import { Waiting } from '@/parts/Waiting'
+import { Skeletons } from '@/parts/Skeletons'
 import { nodeQuery } from './calls'
 import { useGraphsWords } from './graphs.words'
 import { NodeDetails } from './NodeDetails'
 
-/** All about one node. */
+/** All about one node, beside the list. */
 export function NodeSheet({
   graph,
   node,
@@ -18,22 +17,14 @@ export function NodeSheet({
   onOpen: (id: string | null) => void
 }) {
   const words = useGraphsWords()
-  const frame = useFrameWords()
-  const size = useMatches({ base: '100%', sm: 480 })
   const found = useQuery({ ...nodeQuery(graph, node ?? ''), enabled: node !== null })
   return (
-    <Drawer
-      closeButtonProps={{ 'aria-label': frame('close') }}
-      opened={node !== null}
-      onClose={() => onOpen(null)}
-      position="right"
-      size={size}
-      title={words('node')}
-      overlayProps={{ backgroundOpacity: 0.25 }}
-    >
-      {node !== null && found.isPending && <Waiting />}
+    <Aside opened={node !== null} onClose={() => onOpen(null)} title={words('node')}>
+      {node !== null && found.isPending && <Skeletons lines={4} />}
       {found.isError && <Failed error={found.error} retry={found.refetch} />}
-      {found.data && <NodeDetails key={found.data.id} graph={graph} node={found.data} onOpen={onOpen} />}
-    </Drawer>
+      {node !== null && found.data && (
+        <NodeDetails key={found.data.id} graph={graph} node={found.data} onOpen={onOpen} />
+      )}
+    </Aside>
   )
 }

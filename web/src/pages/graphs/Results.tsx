@@ -1,12 +1,13 @@
 import { Box, Group, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useMemo } from 'react'
 import { api, ok } from '@/api/client'
 import { useFormat } from '@/app/session'
 import { Failed } from '@/parts/Failed'
 import { Relevance } from '@/parts/relevance/Relevance'
 import { SameCall } from '@/parts/relevance/SameCall'
+import { Skeletons } from '@/parts/Skeletons'
 import { TraceLink } from '@/parts/TraceLink'
-import { Waiting } from '@/parts/Waiting'
 import { CopyId } from './CopyId'
 import classes from './Graphs.module.css'
 import { useGraphsWords } from './graphs.words'
@@ -21,11 +22,14 @@ export function Results({
   question,
   chosen,
   onOpen,
+  children,
 }: {
   graph: string
   question: string
   chosen: string | null
   onOpen: (id: string) => void
+  /** In the place of the list: another way to show those that were found. */
+  children?: (found: ReadonlySet<string>) => ReactNode
 }) {
   const words = useGraphsWords()
   const format = useFormat()
@@ -47,7 +51,8 @@ export function Results({
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
   })
-  if (found.isPending) return <Waiting />
+  const ids = useMemo(() => new Set(found.data?.results.map((one) => one.id)), [found.data])
+  if (found.isPending) return <Skeletons height={76} />
   if (found.isError) return <Failed error={found.error} retry={found.refetch} />
   const { results, total, query_id, degraded, trace_id } = found.data
   return (
@@ -70,6 +75,8 @@ export function Results({
         <Text c="dimmed" ta="center" py="xl">
           {words('nothingAbout')}
         </Text>
+      ) : children ? (
+        children(ids)
       ) : (
         <ol className={classes.rows}>
           {results.map((one) => (

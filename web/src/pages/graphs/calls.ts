@@ -1,13 +1,10 @@
-import { queryOptions, useQueryClient } from '@tanstack/react-query'
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { api, ok, type Schema } from '@/api/client'
 import type { Filters } from './useFilters'
 
 export type Node = Schema<'NodeOut'>
 export type Edge = Schema<'EdgeOut'>
-export type Drawn = { nodes: Node[]; edges: Edge[]; more: boolean }
-
-const DRAWN = 400
-const PAGE = 200
+export type Drawn = Schema<'PictureOut'>
 
 export const graphsQuery = (deleted: boolean) =>
   queryOptions({
@@ -27,83 +24,53 @@ export const nodeQuery = (graph: string, node: string) =>
       ),
   })
 
-export const neighborsQuery = (graph: string, node: string, depth: number) =>
+export const countsQuery = (graph: string, as_of: string | undefined) =>
   queryOptions({
-    queryKey: ['graphs', graph, 'neighbors', node, depth],
-    queryFn: ({ signal }) =>
+    queryKey: ['graphs', graph, 'counts', as_of],
+    queryFn: () =>
       ok(
-        api.GET('/v1/graphs/{graph_id}/nodes/{node_id}/neighbors', {
-          params: { path: { graph_id: graph, node_id: node }, query: { depth } },
-          signal,
-        }),
+        api.GET('/v1/graphs/{graph_id}/counts', { params: { path: { graph_id: graph }, query: { as_of } } }),
       ),
   })
 
-/** The newest few hundred nodes that pass the filters, and the edges between them that hold. */
-export const drawnQuery = (graph: string, filters: Filters) =>
+type PictureWish = Omit<Filters['query'], 'as_of' | 'deleted'> & { limit: number }
+
+/** The nodes with the most edges that pass the filters, and the edges between them. */
+export const pictureQuery = (graph: string, query: PictureWish) =>
   queryOptions({
-    queryKey: ['graphs', graph, 'drawn', filters.query],
-    queryFn: async (): Promise<Drawn> => {
-      const nodes = await gather(DRAWN, (cursor) =>
-        ok(
-          api.GET('/v1/graphs/{graph_id}/nodes', {
-            params: { path: { graph_id: graph }, query: { ...filters.query, limit: PAGE, cursor } },
-          }),
-        ),
-      )
-      const edges = await gather(2 * DRAWN, (cursor) =>
-        ok(
-          api.GET('/v1/graphs/{graph_id}/edges', {
-            params: { path: { graph_id: graph }, query: { limit: PAGE, cursor } },
-          }),
-        ),
-      )
-      const known = new Set(nodes.items.map((one) => one.id))
-      const at = filters.query.as_of ? Date.parse(filters.query.as_of) : Date.now()
-      return {
-        nodes: nodes.items,
-        edges: edges.items.filter(
-          (one) => known.has(one.from_id) && known.has(one.to_id) && holdsAt(one, at),
-        ),
-        more: nodes.more,
-      }
-    },
+    queryKey: ['graphs', graph, 'picture', query],
+    queryFn: (): Promise<Drawn> =>
+      ok(api.GET('/v1/graphs/{graph_id}/picture', { params: { path: { graph_id: graph }, query } })),
   })
 
 /** A node and what is one or two edges away. */
 export const aroundQuery = (graph: string, node: string, depth: number) =>
   queryOptions({
     queryKey: ['graphs', graph, 'around', node, depth],
-    queryFn: async ({ client }): Promise<Drawn> => {
+    queryFn: async ({ client, signal }): Promise<Drawn> => {
+      const path = { graph_id: graph, node_id: node }
       const [center, near] = await Promise.all([
         client.fetchQuery(nodeQuery(graph, node)),
-        client.fetchQuery(neighborsQuery(graph, node, depth)),
+        ok(
+          api.GET('/v1/graphs/{graph_id}/nodes/{node_id}/neighbors', {
+            params: { path, query: { depth } },
+            signal,
+          }),
+        ),
       ])
-      const nodes = new Map([
-        [center.id, center],
-        ...near.items.map((one) => [one.node.id, one.node] as const),
-      ])
-      const edges = new Map(near.items.map((one) => [one.edge.id, one.edge]))
-      return { nodes: [...nodes.values()], edges: [...edges.values()], more: false }
+      const nodes = new Map([center, ...near.items.map((one) => one.node)].map((one) => [one.id, one]))
+      const edges = [...new Map(near.items.map((one) => [one.edge.id, one.edge])).values()]
+      const degree = new Map<string, number>()
+      for (const edge of edges)
+        for (const id of [edge.from_id, edge.to_id]) degree.set(id, (degree.get(id) ?? 0) + 1)
+      const drawn = [...nodes.values()].map((one) => ({
+        ...one,
+        text: one.content,
+        degree: degree.get(one.id) ?? 0,
+      }))
+      return { nodes: drawn, edges, more: false }
     },
   })
-
-export function holdsAt(edge: Edge, at: number): boolean {
-  return Date.parse(edge.valid_from) <= at && (edge.valid_to === null || Date.parse(edge.valid_to) > at)
-}
-
-type Paged<Item> = { items: Item[]; next_cursor: string | null }
-
-async function gather<Item>(most: number, page: (cursor?: string) => Promise<Paged<Item>>) {
-  const items: Item[] = []
-  let cursor: string | undefined
-  do {
-    const found: Paged<Item> = await page(cursor)
-    items.push(...found.items)
-    cursor = found.next_cursor ?? undefined
-  } while (cursor && items.length < most)
-  return { items, more: cursor !== undefined }
-}
 
 /** After anything was changed: all that is known of graphs is asked for anew, but not of a node that is `gone`. */
 export function useRefresh() {
@@ -113,4 +80,18 @@ export function useRefresh() {
       queryKey: ['graphs'],
       predicate: (query) => gone === undefined || !query.queryKey.includes(gone),
     })
+}
+
+/** What was superseded holds again. */
+export function useRevive(graph: string) {
+  const refresh = useRefresh()
+  return useMutation({
+    mutationFn: (id: string) =>
+      ok(
+        api.POST('/v1/graphs/{graph_id}/nodes/{node_id}/revive', {
+          params: { path: { graph_id: graph, node_id: id } },
+        }),
+      ),
+    onSuccess: () => refresh(),
+  })
 }

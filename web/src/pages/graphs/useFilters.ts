@@ -2,7 +2,9 @@ import { useMemo } from 'react'
 import { useAddress } from '@/parts/address'
 import { moment } from '@/parts/relevance/moment'
 
-export const FILTERS = ['type', 'meta', 'start', 'end', 'as_of', 'least', 'deleted'] as const
+export const FILTERS = ['type', 'meta', 'start', 'end', 'as_of', 'least', 'superseded', 'deleted'] as const
+
+const ABOVE: readonly string[] = ['as_of', 'superseded'] // they have their place above the list
 
 /** The filters in the page's address, as written there (`raw`) and as the list of nodes takes them (`query`). */
 export function useFilters() {
@@ -16,7 +18,7 @@ export function useFilters() {
     const metadata = readObject(raw.meta)
     return {
       raw,
-      count: FILTERS.filter((name) => raw[name]).length,
+      count: FILTERS.filter((name) => raw[name] && !ABOVE.includes(name)).length,
       metadata,
       query: {
         node_type: raw.type || undefined,
@@ -24,6 +26,7 @@ export function useFilters() {
         start: moment(raw.start),
         end: moment(raw.end),
         as_of: moment(raw.as_of),
+        superseded: raw.superseded ? true : undefined,
         deleted: raw.deleted ? true : undefined,
       },
     }

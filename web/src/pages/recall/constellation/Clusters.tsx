@@ -1,41 +1,62 @@
 import { Accordion, Anchor, Button, Group, Text, Title, useComputedColorScheme } from '@mantine/core'
-import { useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { Link } from 'react-router'
 import { useFormat } from '@/app/session'
-import { useInk } from '../ink'
+import { hue } from '@/parts/board/hues'
+import { useInk } from '@/parts/board/ink'
 import { usePlace } from '../place'
 import { useRecallWords } from '../recall.words'
 import classes from './Clusters.module.css'
-import { hue } from './hues'
-import type { Cluster } from './reading'
+import sky from './Constellation.module.css'
+import type { Cluster, Star } from './reading'
 
 const STEP = 50
 
-/** The map as a list, for the keyboard and for those who do not see it. */
-export function Clusters({ clusters }: { clusters: readonly Cluster[] }) {
+/** The map as a list, for the keyboard and for those who do not see it; what was found or was there then. */
+export function Clusters({
+  clusters,
+  opened,
+  found,
+  at,
+  onOpen,
+}: {
+  clusters: readonly Cluster[]
+  opened: number | null
+  found: readonly Star[] | null
+  at: number | null
+  onOpen: (cluster: number | null) => void
+}) {
   const words = useRecallWords()
   const format = useFormat()
   const place = usePlace()
   const ink = useInk()
   const dark = useComputedColorScheme('light') === 'dark'
-  const [opened, setOpened] = useState<string | null>(null)
   const [shown, setShown] = useState(STEP)
+  const shownClusters = useMemo(() => {
+    const meant = found && new Set(found.map((star) => star.id))
+    return clusters
+      .map((cluster) => ({
+        ...cluster,
+        stars: cluster.stars.filter(
+          (star) => (!meant || meant.has(star.id)) && (at === null || star.created <= at),
+        ),
+      }))
+      .filter((cluster) => cluster.stars.length > 0)
+  }, [clusters, found, at])
+  useEffect(() => setShown(STEP), [opened])
   return (
-    <section>
+    <section className={sky.list}>
       <Title order={2} size="h5" mb="xs">
         {words('clusters')}
       </Title>
       <Accordion
-        value={opened}
-        onChange={(value) => {
-          setOpened(value)
-          setShown(STEP)
-        }}
+        value={opened === null ? null : String(opened)}
+        onChange={(value) => onOpen(value === null ? null : Number(value))}
         order={3}
         variant="contained"
         classNames={{ item: classes.item }}
       >
-        {clusters.map((cluster) => (
+        {shownClusters.map((cluster) => (
           <Accordion.Item key={cluster.number} value={String(cluster.number)}>
             <Accordion.Control>
               <Group gap="xs" wrap="nowrap">
@@ -49,11 +70,11 @@ export function Clusters({ clusters }: { clusters: readonly Cluster[] }) {
               </Group>
             </Accordion.Control>
             <Accordion.Panel>
-              {opened === String(cluster.number) && (
+              {opened === cluster.number && (
                 <ul className={classes.list}>
                   {cluster.stars.slice(0, shown).map((star) => (
                     <li key={star.id}>
-                      <Anchor component={Link} to={place.with({ capsule: star.id })} size="sm">
+                      <Anchor data-row component={Link} to={place.with({ capsule: star.id })} size="sm">
                         {star.title}
                       </Anchor>
                     </li>
