@@ -85,9 +85,7 @@ async def write(visitor: Visitor, content: str, title: str = "") -> Locator:
     return sheet
 
 
-async def test_a_newcomer_is_welcomed_and_the_first_capsule_is_celebrated_once(
-    chromium: Browser, server: Live
-) -> None:
+async def test_a_newcomer_is_welcomed_and_the_first_capsule_is_celebrated_once(chromium: Browser, server: Live) -> None:
     async with visiting(chromium, server) as visitor:
         page = visitor.page
         await visitor.go("/dashboard/recall")

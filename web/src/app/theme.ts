@@ -14,8 +14,6 @@ const stone: MantineColorsTuple = [
 ] // biome-ignore format: a row of shades
 
 const CLOSE = spoken() === 'zh' ? '关闭' : 'Close'
-// Mantine's element for the head of a sheet is taken for the head of the whole page by screen readers.
-const HEAD = { header: { role: 'none' } }
 const VEIL = { backgroundOpacity: 0.35, blur: 2 }
 // Of a window over the page: the page's own header is the banner, and there is one.
 const ATTRIBUTES = { header: { role: 'presentation' } }
@@ -53,7 +51,6 @@ export const theme = createTheme({
         padding: 'lg',
         transitionProps: { duration: 160 },
         closeButtonProps: { 'aria-label': CLOSE },
-        attributes: HEAD,
         styles: {
           title: TITLE,
           header: { background: 'var(--card)' },
@@ -69,7 +66,6 @@ export const theme = createTheme({
         centered: true,
         transitionProps: { duration: 160 },
         closeButtonProps: { 'aria-label': CLOSE },
-        attributes: HEAD,
         styles: {
           title: TITLE,
           header: { background: 'var(--card)' },

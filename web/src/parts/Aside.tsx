@@ -49,7 +49,6 @@ export function Aside({
         </Group>
       }
       // The page has its banner already.
-      attributes={{ header: { role: 'none' } }}
       styles={{ title: { flex: 1 } }}
     >
       {children}
