@@ -48,7 +48,6 @@ export function Aside({
           )}
         </Group>
       }
-      // The page has its banner already.
       styles={{ title: { flex: 1 } }}
     >
       {children}
