@@ -190,7 +190,7 @@ PROBES: dict[str, Probe] = {
     "GET /v1/memory/capsules/counts": Probe(params={"by": "tag"}),
     "POST /v1/memory/capsules/change": Probe(json={"ids": ["{capsule_id}"], "add_tags": ["seen"]}),
     "POST /v1/memory/capsules/delete": Probe(json={"ids": ["{capsule_id}"]}),
-    "POST /v1/memory/capsules/restore": Probe(json={"ids": ["{deleted_capsule}"]}),
+    "POST /v1/memory/capsules/restore": Probe(json={"ids": ["{away_capsule}"]}),
     "POST /v1/memory/capsules/alike": Probe(json={"content_md": CANARY}),
     "POST /v1/memory/capsules/{capsule_id}/unmerge": Probe(json={"version": 2}),
     "POST /v1/memory/capsules/title": Probe(json={"content_md": "a canary"}),
@@ -315,7 +315,7 @@ def _probe_rooms() -> None:
             f"POST {room}/participants": Probe(json={"user": "max@example.org"}),
             f"POST {room}/agents": Probe(json={"agent": "{slug}"}),
             f"POST {room}/messages": Probe(json=said),
-            f"PUT {room}/read": Probe(json={"message_id": "{message_id}"}),
+            f"PUT {room}/read": Probe(json={"message_id": "{room_message}"}),
             f"POST {room}/threads": Probe(json={"title": "a"}),
             f"POST {room}/landmarks": Probe(json=said),
             f"POST {room}/compose": Probe(json={"agent": "{slug}", "message": {"text": "What was decided?"}}),
@@ -600,12 +600,15 @@ async def keep(services: Services, olga: Person) -> dict[str, str]:
     await operator.set_quota(services, olga.user.id, None)
     await capsules.delete(services, olga.principal, deleted)
     trashed = await one("in the trash of everything")
-    await capsules.delete(services, olga.principal, trashed)
+    away = await one("in the trash with others")
+    for one_of_them in (trashed, away):
+        await capsules.delete(services, olga.principal, one_of_them)
     return {
         "capsule_id": await one("there", project.id),
         "other_capsule": await one("there too"),
         "deleted_capsule": deleted,
         "trashed_capsule": trashed,
+        "away_capsule": away,
         "cold_capsule": cold,
         "project_id": project.id,
         "spare_project": (await projects.create(services, olga.principal, name=CANARY)).id,

@@ -15,7 +15,11 @@ from keepstone.store.db import update_rows
 
 STORE = Path(store.__file__).parent
 
-TABLES = set(re.findall(r"CREATE TABLE (\w+)", (STORE / "migrations" / "0001_baseline.sql").read_text()))
+TABLES = {
+    name
+    for path in (STORE / "migrations").glob("*.sql")
+    for name in re.findall(r"CREATE TABLE (\w+)", path.read_text())
+}
 OF_THE_SERVER = {"plans", "provider_settings", "job_faults", "migrations"}
 KEYED = TABLES - OF_THE_SERVER
 

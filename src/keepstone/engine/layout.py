@@ -95,12 +95,12 @@ def layout(
     unit = _unit(vectors)
     graph = graph or neighbours(vectors)
     random = np.random.default_rng(seed)
-    if not before:
+    rows = np.array(list(before or ()), dtype=np.int64)
+    old = np.array(list((before or {}).values()), dtype=np.float32).reshape(-1, 2)
+    if len(old) == 0 or np.ptp(old, axis=0).max() == 0:  # one place is no map to keep to
         settled = _framed(_settled(graph, _jittered(_principal(unit), random), RATE, random))
         return _framed(_roomy(settled, random))
-    rows = np.fromiter(before.keys(), dtype=np.int64, count=len(before))
-    old = np.array(list(before.values()), dtype=np.float32)
-    if len(unit) - len(rows) <= HELD * len(unit) and np.ptp(old, axis=0).max() > 0:
+    if len(unit) - len(rows) <= HELD * len(unit):
         return _added(graph, unit, rows, old, random)
     start = _jittered(_resumed(graph, unit, rows, old), random)
     rate = max(RESUMED_RATE, RATE * (1 - len(rows) / len(unit)))

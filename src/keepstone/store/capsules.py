@@ -149,10 +149,10 @@ async def tags(conn: Connection, space: int) -> list[tuple[str, int]]:
 
 
 _GROUPS: Mapping[CountedBy, LiteralString] = {
-    "month": "SELECT to_char(m.created_at AT TIME ZONE %(zone)s, 'YYYY-MM') AS value FROM memories m",
-    "kind": "SELECT m.type AS value FROM memories m",
-    "project": "SELECT coalesce(m.project_id, '') AS value FROM memories m",
-    "tag": "SELECT unnest(m.tags) AS value FROM memories m",
+    "month": "to_char(m.created_at AT TIME ZONE %(zone)s, 'YYYY-MM')",
+    "kind": "m.type",
+    "project": "coalesce(m.project_id, '')",
+    "tag": "unnest(m.tags)",
 }
 
 
@@ -166,7 +166,8 @@ async def count_by(
     return await fetch_rows(
         conn,
         f"""
-        SELECT value, count(*) FROM ({_GROUPS[by]} WHERE {_LIVE} {WANTED}) AS grouped
+        SELECT value, count(*)
+          FROM (SELECT {_GROUPS[by]} AS value FROM memories m WHERE {_LIVE} {WANTED}) AS grouped
          GROUP BY value ORDER BY {order} LIMIT %(most)s
         """,
         {**params_of(wanted), "space": space, "zone": zone, "most": _COUNTED},

@@ -12,7 +12,8 @@ from keepstone.store.graphs import EDGE, WANTED, conditions
 # Edges between nodes that are both there.
 _LIVE_ENDS: LiteralString = """
     AND NOT EXISTS (SELECT FROM memories gone
-                     WHERE gone.account = e.account AND gone.id IN (e.from_id, e.to_id) AND gone.deleted_at IS NOT NULL)
+                     WHERE gone.account = %(account)s AND gone.id IN (e.from_id, e.to_id)
+                       AND gone.deleted_at IS NOT NULL)
 """
 _HOLDS: LiteralString = """
     AND (%(past)s OR e.valid_from <= %(moment)s AND (e.valid_to IS NULL OR e.valid_to > %(moment)s))

@@ -65,6 +65,12 @@ class Hit(Capsule):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MergedCapsule:
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CapsuleVersion:
     version: int
     change: str
@@ -76,6 +82,39 @@ class CapsuleVersion:
     metadata: dict[str, Any]
     changed_by: str | None
     changed_at: datetime
+    merged: tuple[MergedCapsule, ...] = ()  # what went into it with this version, as long as `unmerge` can take it out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapsuleBefore:
+    """What is another now, as it was."""
+
+    id: str
+    kind: str
+    tags: tuple[str, ...]
+    project_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alike:
+    similar: tuple[Similar, ...]  # the nearest first
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    restored: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapsuleIds:
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +137,9 @@ class CapsuleMap:
     made_at: datetime | None
     points: tuple[dict[str, Any], ...]
     clusters: tuple[dict[str, Any], ...]
+    newer: int = 0  # capsules that are not on it yet
+    changed: int = 0
+    gone: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +226,7 @@ class Capsules(Resource[D]):
         query: str,
         *,
         mode: Mode = "hybrid",
-        tag: str | None = None,
+        tag: str | Sequence[str] | None = None,
         kind: str | None = None,
         project_id: str | None = None,
         since: datetime | None = None,
@@ -208,7 +250,7 @@ class Capsules(Resource[D]):
     def list(
         self,
         *,
-        tag: str | None = None,
+        tag: str | Sequence[str] | None = None,
         kind: str | None = None,
         project_id: str | None = None,
         since: datetime | None = None,
@@ -290,9 +332,12 @@ class Capsules(Resource[D]):
         return Request(method="GET", path=f"{_CAPSULES}/timeline", parse=items_of(Span), params=filled(bucket=bucket))
 
     @operation
-    def map(self) -> Request[CapsuleMap]:
-        """Points in a plane, what is alike close together. Below 30 capsules: Conflict."""
-        return Request(method="GET", path=f"{_CAPSULES}/constellation", parse=into(CapsuleMap))
+    def map(self, *, anew: bool | None = None) -> Request[CapsuleMap]:
+        """Points in a plane, what is alike close together. Below 30 capsules: Conflict. `anew` has it drawn again; it is
+        there a few seconds later.
+        """
+        params = filled(anew=anew)
+        return Request(method="GET", path=f"{_CAPSULES}/constellation", parse=into(CapsuleMap), params=params)
 
     @operation
     def related(
@@ -307,6 +352,73 @@ class Capsules(Resource[D]):
         """Several into one of them; the others go to the trash."""
         body = {"ids": ids, "into": into_id}
         return Request(method="POST", path=f"{_CAPSULES}/merge", parse=into(Capsule), json=body)
+
+    @operation
+    def unmerge(self, capsule_id: str, *, version: int) -> Request[Capsule]:
+        """Take the merge back that made this version."""
+        path = f"{_CAPSULES}/{at(capsule_id)}/unmerge"
+        return Request(method="POST", path=path, parse=into(Capsule), json={"version": version})
+
+    @operation
+    def count(
+        self,
+        by: Literal["month", "kind", "project", "tag"],
+        *,
+        tag: str | Sequence[str] | None = None,
+        kind: str | None = None,
+        project_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Request[tuple[Counted, ...]]:
+        """How many there are of each month, kind, project or tag."""
+        params = {"by": by, **_wanted(tag, kind, project_id, since, until)}
+        return Request(method="GET", path=f"{_CAPSULES}/counts", parse=items_of(Counted), params=params)
+
+    @operation
+    def ids(
+        self,
+        *,
+        tag: str | Sequence[str] | None = None,
+        kind: str | None = None,
+        project_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Request[CapsuleIds]:
+        """The ids of all of them, the newest first, for the operations on many."""
+        params = _wanted(tag, kind, project_id, since, until)
+        return Request(method="GET", path=f"{_CAPSULES}/ids", parse=into(CapsuleIds), params=params)
+
+    @operation
+    def update_many(
+        self,
+        ids: Sequence[str],
+        *,
+        add_tags: Sequence[str] | None = None,
+        remove_tags: Sequence[str] | None = None,
+        kind: str | None = None,
+        project_id: str | None = None,
+    ) -> Request[tuple[CapsuleBefore, ...]]:
+        """Up to 200 at once. What was changed comes back as it was. `project_id="none"` takes them out of theirs."""
+        body = filled(ids=ids, add_tags=add_tags, remove_tags=remove_tags, kind=kind, project_id=project_id)
+        if project_id == "none":
+            body["project_id"] = None
+        return Request(method="POST", path=f"{_CAPSULES}/change", parse=items_of(CapsuleBefore), json=body)
+
+    @operation
+    def delete_many(self, ids: Sequence[str]) -> Request[Deleted]:
+        """Up to 200 at once, into the trash."""
+        return Request(method="POST", path=f"{_CAPSULES}/delete", parse=into(Deleted), json={"ids": ids})
+
+    @operation
+    def restore_many(self, ids: Sequence[str]) -> Request[Restored]:
+        """Up to 200 at once, out of the trash."""
+        return Request(method="POST", path=f"{_CAPSULES}/restore", parse=into(Restored), json={"ids": ids})
+
+    @operation
+    def alike(self, content_md: str, *, title: str | None = None) -> Request[Alike]:
+        """What says nearly the same as a text, and tags for it; nothing is kept."""
+        body = filled(content_md=content_md, title=title)
+        return Request(method="POST", path=f"{_CAPSULES}/alike", parse=into(Alike), json=body, repeatable=True)
 
     @operation
     def title(self, content_md: str) -> Request[Title]:
@@ -351,6 +463,10 @@ class Capsules(Resource[D]):
 
 
 def _wanted(
-    tag: str | None, kind: str | None, project_id: str | None, since: datetime | None, until: datetime | None
+    tag: str | Sequence[str] | None,
+    kind: str | None,
+    project_id: str | None,
+    since: datetime | None,
+    until: datetime | None,
 ) -> dict[str, Any]:
     return filled(tag=tag, kind=kind, project_id=project_id, **{"from": since, "to": until})
