@@ -333,9 +333,7 @@ class Capsules(Resource[D]):
 
     @operation
     def map(self, *, anew: bool | None = None) -> Request[CapsuleMap]:
-        """Points in a plane, what is alike close together. Below 30 capsules: Conflict. `anew` has it drawn again; it is
-        there a few seconds later.
-        """
+        """Points in a plane, what is alike close together. Below 30 capsules: Conflict. `anew` has it drawn again."""
         params = filled(anew=anew)
         return Request(method="GET", path=f"{_CAPSULES}/constellation", parse=into(CapsuleMap), params=params)
 
