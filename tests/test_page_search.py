@@ -103,7 +103,7 @@ async def test_everything_is_found_by_kind_and_opened_where_it_is(chromium: Brow
             ("keeper", "Rooms and agents", "Keeper", r"rooms.dm=keeper"),
             ("lighth", "Nodes", "stands on the cape", f"graphs.graph=.*node={made['node']}"),
             ("lighth", "Scopes", "lighthouse-crew", r"scopes.scope=lighthouse-crew"),
-            ("lighth", "Memories", "Ada repaired", f"workspace={made['place']}.*show={made['memory']}"),
+            ("lighth", "Memories", "Ada repaired", f"workspace={made['place']}.*memory={made['memory']}"),
             (
                 "lighth",
                 "Files and artifacts",

@@ -50,6 +50,7 @@ export function Search({ pages }: { pages: readonly MenuPage[] }) {
       query={asked}
       onQueryChange={setAsked}
       shortcut={['mod + K']}
+      tagsToIgnore={[]} // also while one writes
       maxHeight="min(560px, 70dvh)"
       size={720}
       scrollable

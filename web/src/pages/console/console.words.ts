@@ -134,7 +134,7 @@ export const useConsoleWords = defineWords('console', {
   zh: {
     about: '供运维者使用。只显示数字和名称，从不显示任何人保存的内容。',
     refused: '这里只供服务器的运维者使用',
-    refusedHow: '你的账号不是管理员。运维者可以这样设置：keepstone users set {{email}} --admin',
+    refusedHow: '您的账号不是管理员。运维者可以这样设置：keepstone users set {{email}} --admin',
     overview: '概览',
     users: '用户',
     plans: '套餐',

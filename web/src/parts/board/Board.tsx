@@ -17,6 +17,7 @@ export type Pen = Size & {
 }
 
 const REACH = 16 // pixels from its middle, in which a spot is met
+const UPON = 6 // and where a name lies over it
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] } as const
 
 /**
@@ -92,9 +93,9 @@ export function Board({
     const [left, top] = place(spot)
     return { ...spot, left, top }
   }
-  const meet = (left: number, top: number): Spot | null => {
+  const meet = (left: number, top: number, zone: Zone | undefined): Spot | null => {
     let best: Spot | null = null
-    let nearest = REACH ** 2
+    let nearest = (zone ? UPON : REACH) ** 2
     for (const spot of now.current.spots) {
       const [x, y] = place(spot)
       const far = (x - left) ** 2 + (y - top) ** 2
@@ -105,6 +106,7 @@ export function Board({
   const named = (left: number, top: number) =>
     zones.current.find(
       (zone) =>
+        now.current.onZone &&
         left >= zone.left &&
         left <= zone.left + zone.width &&
         top >= zone.top &&
@@ -115,16 +117,16 @@ export function Board({
     move: (pixels) => show(moved(see(), pixels)),
     zoom: (times, point) => show(zoomed(see(), all(), size.current, times, point)),
     point: (point) => {
-      const spot = point && meet(point.x, point.y)
-      const over = point && !spot && now.current.onZone ? named(point.x, point.y) : undefined
-      if (canvas.current) canvas.current.toggleAttribute('data-over', Boolean(spot || over))
+      const zone = point && named(point.x, point.y)
+      const spot = point && meet(point.x, point.y, zone ?? undefined)
+      if (canvas.current) canvas.current.toggleAttribute('data-over', Boolean(spot || zone))
       setPointed((before) => (before?.id === spot?.id ? before : spot ? at(spot) : null))
     },
     click: (point) => {
       const zone = named(point.x, point.y)
-      const spot = meet(point.x, point.y)
-      if (zone && now.current.onZone) now.current.onZone(zone.id)
-      else if (spot) now.current.onOpen(spot.id)
+      const spot = meet(point.x, point.y, zone)
+      if (spot) now.current.onOpen(spot.id)
+      else if (zone) now.current.onZone?.(zone.id)
     },
   })
 
