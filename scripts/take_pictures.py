@@ -405,15 +405,19 @@ async def _pictures(browser: Any, server: Any) -> None:
         await field.fill("How long should sessions last on each plan?")
         await field.press("Enter")
         await page.get_by_text("I would put the session length").wait_for()
-        await (
-            page.get_by_role("button", name="memory used").or_(page.get_by_role("button", name="memories used")).click()
-        )
+        await page.get_by_role("button", name="Looked up").click()
         await snap(page, "playground")
+        await page.get_by_role("link", name="What memory did").last.click()
+        await page.get_by_role("dialog").wait_for()
+        await snap(page, "traces")
     async with visiting(
         browser, server, as_owner=True, viewport=SIZE, device_scale_factor=1.5, color_scheme="dark"
     ) as visitor:
         await visitor.go("/dashboard/recall?view=timeline")
         await snap(visitor.page, "timeline")
+        await visitor.go("/dashboard/recall?view=constellation")
+        await visitor.page.get_by_role("img", name="Map of").wait_for(timeout=90_000)
+        await snap(visitor.page, "constellation")
 
 
 if __name__ == "__main__":

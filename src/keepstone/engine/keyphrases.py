@@ -34,7 +34,7 @@ _NOT_AT_THE_START, _NO_TOPIC = _TABLES.words("not_at_the_start"), frozenset(_TAB
 _STOP_WORDS = STOP_WORDS["en"] | STOP_WORDS["de"]
 
 # What stands at the beginning of a line before a colon is what the line is about.
-_HEADING = re.compile(r"(?m)^\W*([^\n:：.。,，]{2,28})[:：]")
+_HEADING = re.compile(r"(?m)^[^\w\n]{0,8}([^\n:：.。,，]{2,28})[:：]")
 HEADING = 2.0
 _ENDING = " .。!！:：,，…"
 

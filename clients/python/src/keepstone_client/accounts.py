@@ -213,7 +213,7 @@ class NewInviteLink(InviteLink):
 
 @dataclass(frozen=True, kw_only=True)
 class InviteLinkList:
-    items: list[InviteLink]
+    items: tuple[InviteLink, ...]
 
 
 class InviteLinks(Resource[D]):

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
-
-ThingKind = Literal["capsule", "chat", "memory", "document", "room", "node", "scope"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +23,7 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Thing:
-    kind: ThingKind
+    kind: str  # capsule, chat, memory, document, room, node or scope
     id: str
     title: str
     snippet: str | None  # HTML with the words that were asked for in <mark>
@@ -36,7 +33,7 @@ class Thing:
 
 @dataclass(frozen=True, kw_only=True)
 class Things:
-    kind: ThingKind
+    kind: str
     items: tuple[Thing, ...]
 
 

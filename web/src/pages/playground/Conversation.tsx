@@ -144,7 +144,7 @@ export function Conversation({
         <div className={classes.inside} role="log" aria-label={words('conversation')}>
           {chat && messages.isPending && <Skeletons lines={4} height={72} />}
           {messages.isError && <Failed error={messages.error} retry={() => messages.refetch()} />}
-          {!chat && !models.pending && (
+          {(!chat || (messages.data?.length === 0 && !turn)) && !models.pending && (
             <div className={classes.middle}>
               {models.connected ? (
                 <Start workspace={workspace} onStart={(start) => void send(start)} />
