@@ -400,7 +400,7 @@ async def _pictures(browser: Any, server: Any) -> None:
         await snap(page, "graphs")
         await visitor.go(f"/dashboard/rooms?room={made['room']}")
         await snap(page, "rooms")
-        await visitor.go(f"/dashboard/playground/{made['chat']}?side=memories")
+        await visitor.go(f"/dashboard/playground/{made['chat']}")
         field = page.get_by_placeholder("Write a message")
         await field.fill("How long should sessions last on each plan?")
         await field.press("Enter")

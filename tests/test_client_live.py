@@ -93,7 +93,7 @@ def test_who_am_i_people_keys_and_sessions(keepstone: Keepstone, server: Live) -
     assert "/join/ci_" in link.url
     assert [one.id for one in keepstone.invite_links.list().items] == [link.id]
     keepstone.invite_links.revoke(link.id)
-    assert keepstone.invite_links.list().items == []
+    assert keepstone.invite_links.list().items == ()
     assert keepstone.users.update(ada.id, role="owner").role == "owner"
     assert {one.email for one in keepstone.users.list(page_size=1)} >= {"owner@localhost", "ada@example.org"}
     key = keepstone.keys.create("for the tests", service=True, expires_at=datetime.now(UTC) + timedelta(days=1))

@@ -18,7 +18,8 @@ from leaks import PROBES, Probe, filled, make_victim, parameters
 
 # They look at no key: whoever calls them shows a password, a link, a signature or a foreign token, or is shown a page.
 WITHOUT_KEY = {
-    "POST /auth/login", "POST /auth/accept", "GET /auth/once/{token}", "POST /login", "GET /login", "GET /join/{invite}", "POST /join/{invite}",
+    "POST /auth/login", "POST /auth/accept", "GET /auth/once/{token}", "POST /login", "GET /login",
+    "GET /join/{invite}", "POST /join/{invite}",
     "POST /v1/billing/webhook", "GET /healthz", "GET /readyz", "GET /metrics", "GET /docs", "GET /openapi.json",
     "GET /v1/plans",
 }  # fmt: skip

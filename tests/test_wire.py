@@ -175,7 +175,7 @@ async def test_what_was_stored_too_deep_is_shown_found_and_deleted(
 
 
 # They take what they are sent from whoever has no credential yet: a login, an invitation, a signature over the body.
-OPEN = {"/auth/login", "/auth/accept", "/auth/logout", "/login", "/logout", "/v1/billing/webhook"}
+OPEN = {"/auth/login", "/auth/accept", "/auth/logout", "/login", "/logout", "/join/{invite}", "/v1/billing/webhook"}
 
 
 def test_every_route_that_takes_something_asks_first_who_sends_it() -> None:
