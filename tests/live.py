@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import psycopg
+
 import prepared
 from keepstone.access import sessions
 from keepstone.access.firstrun import OWNER_EMAIL
@@ -61,6 +63,11 @@ class Live:
     @property
     def auth(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"}
+
+    def past_the_api(self) -> psycopg.Connection:
+        """Straight to its database, as its owner: for rows in numbers that would take minutes over HTTP."""
+        conninfo = Supervisor(open_cluster(self.home)).conninfo
+        return psycopg.connect(conninfo, autocommit=True, options="-c search_path=keepstone,public")
 
     def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Another `keepstone` command on the same home."""

@@ -4,13 +4,10 @@
 import re
 from datetime import UTC, datetime
 
-import psycopg
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from browser import NARROW, Held, Visitor, visiting
-from keepstone.postgres.cluster import open_cluster
-from keepstone.postgres.supervisor import Supervisor
 from live import Live
 
 CAPSULES = "/v1/memory/capsules"
@@ -252,9 +249,7 @@ def fill(server: Live, visitor: Visitor, many: int) -> None:
     """Capsules of the last twenty years, past the API, which would take minutes for so many."""
     user = visitor.api.get("/v1/me").json()["user"]["id"]
     keep(visitor, "The newest", "It makes the vault.", [])
-    with psycopg.connect(
-        Supervisor(open_cluster(server.home)).conninfo, autocommit=True, options="-c search_path=keepstone,public"
-    ) as conn:
+    with server.past_the_api() as conn:
         conn.execute(
             """
             INSERT INTO memories (account, space, id, kind, type, title, content, tags, content_hash, size_bytes,

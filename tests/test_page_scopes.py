@@ -179,3 +179,34 @@ async def test_on_a_phone_in_chinese_a_scope_is_filled_and_asked(chromium: Brows
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         await page.get_by_role("button", name="全部对话").click()
         await expect(page.get_by_role("link", name="example-island")).to_be_visible()
+
+
+async def test_a_conversation_of_a_hundred_thousand_messages_is_read_from_its_end_and_from_any_day(
+    chromium: Browser, server: Live
+) -> None:
+    async with visiting(chromium, server) as visitor:
+        page, many = visitor.page, 100_000
+        fill(visitor, 2)
+        user = visitor.api.get("/v1/me").json()["user"]["id"]
+        with server.past_the_api() as conn:
+            conn.execute(
+                """
+                INSERT INTO messages (account, space, id, speaker, text, at)
+                SELECT s.account, s.space, 'msg_' || substr(md5(s.space || ':' || n), 1, 24),
+                       CASE n %% 2 WHEN 0 THEN 'Ida' ELSE 'Uwe' END, 'Minute by minute, line ' || n || '.',
+                       %(begun)s::timestamptz + n * interval '1 minute'
+                  FROM spaces s, generate_series(1, %(many)s) n
+                 WHERE s.kind = 'scope' AND s.name = 'long' AND s.owner = %(user)s
+                """,
+                {"many": many, "begun": BEGUN + timedelta(hours=2), "user": user},
+            )
+            conn.execute("ANALYZE messages")
+        await visitor.go("/dashboard/scopes?scope=long")
+        talk = page.get_by_role("log", name="What was said")
+        await expect(talk.get_by_text(f"Minute by minute, line {many}.")).to_be_in_viewport()
+        await page.get_by_label("Go to a day").fill("2026-01-06")
+        await expect(talk.locator("[aria-current]")).to_contain_text("Minute by minute, line 780.")
+        assert await talk.get_by_text("Minute by minute").count() < 1000, "only what is near is loaded"
+        await page.get_by_role("button", name="To the newest").click()
+        await expect(talk.get_by_text(f"Minute by minute, line {many}.")).to_be_in_viewport()
+        await visitor.accessible()
