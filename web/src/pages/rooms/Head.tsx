@@ -78,7 +78,7 @@ export function Head({
           <IconArrowLeft size={18} aria-hidden />
         </ActionIcon>
       )}
-      <Box flex={1} miw={0}>
+      <Box className={classes.headName}>
         <Title order={2} size="h5" lineClamp={1}>
           {room?.name ?? agent?.name}
         </Title>
