@@ -96,6 +96,7 @@ async def test_chosen_rows_are_tagged_moved_given_a_kind_and_deleted_together_an
         await rows(page).get_by_role("button", name="Show only project Island").first.click()
         await expect(rows(page)).to_have_count(2)
         await rows(page).get_by_role("button", name="Show only #sea").click()
+        await expect(rows(page)).to_have_count(1)
         await rows(page).get_by_role("button", name="Show only #trip").click()
         await expect(rows(page)).to_have_count(1)
         await visitor.go("/dashboard/recall")

@@ -57,7 +57,7 @@ async def test_what_memory_does_appears_by_itself_and_opens_with_scores_reasons_
         await expect(rows).to_have_count(3)
         await expect(rows.first).to_contain_text("Which pier")
 
-        await page.get_by_role("textbox", name="Words of the question").fill("WHEN does")
+        await page.get_by_role("searchbox", name="Words of the question").fill("WHEN does")
         await expect(rows).to_have_count(1)
         await expect(page).to_have_url(re.compile("q=WHEN"))
         await rows.first.press("Enter")

@@ -1,12 +1,11 @@
-import { Button, CloseButton, TextInput } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
-import { IconSearch, IconTrash } from '@tabler/icons-react'
-import { useEffect, useRef, useState } from 'react'
+import { Button } from '@mantine/core'
+import { IconTrash } from '@tabler/icons-react'
 import { Link } from 'react-router'
 import { useFormat } from '@/app/session'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
+import { SearchField } from '@/parts/SearchField'
 import { Skeletons } from '@/parts/Skeletons'
 import { Filters } from './Filters'
 import classes from './Memory.module.css'
@@ -51,7 +50,11 @@ export default function Memory() {
       aside={<Sheet />}
     >
       <div className={classes.bar} role="search">
-        <Search />
+        <SearchField
+          label={words('search')}
+          asked={asked.q ?? ''}
+          onAsk={(q) => place.set({ q: q || null }, true)}
+        />
         <Filters facets={facets.data} />
       </div>
       {found.error && !items ? (
@@ -87,41 +90,4 @@ export default function Memory() {
 
 function sum(counts: { count: number }[]): number {
   return counts.reduce((before, one) => before + one.count, 0)
-}
-
-function Search() {
-  const words = useMemoryWords()
-  const place = useMemoryPlace()
-  const now = place.asked.q ?? ''
-  const [typed, setTyped] = useState(now)
-  const asked = useRef(now)
-  const ask = useDebouncedCallback((q: string) => {
-    asked.current = q
-    place.set({ q: q || null }, true)
-  }, 300)
-  // It can also change by the address: a link, the way back, filters that are cleared.
-  useEffect(() => {
-    if (now === asked.current) return
-    asked.current = now
-    setTyped(now)
-  }, [now])
-  const write = (text: string) => {
-    setTyped(text)
-    ask(text.trim())
-  }
-  return (
-    <TextInput
-      className={classes.field}
-      type="search"
-      aria-label={words('search')}
-      placeholder={words('search')}
-      value={typed}
-      maxLength={255}
-      onChange={(event) => write(event.currentTarget.value)}
-      leftSection={<IconSearch size={17} stroke={1.6} aria-hidden />}
-      rightSection={
-        typed && <CloseButton size="sm" aria-label={words('searchClear')} onClick={() => write('')} />
-      }
-    />
-  )
 }

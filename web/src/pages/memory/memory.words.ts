@@ -8,7 +8,6 @@ export const useMemoryWords = defineWords('memory', {
     found_one: '{{number}} of them fits',
     found_other: '{{number}} of them fit',
     search: 'Search all memory for words',
-    searchClear: 'Clear the search',
     filters: 'Filters',
     kind: 'Kind',
     user: 'Person',
@@ -64,7 +63,6 @@ export const useMemoryWords = defineWords('memory', {
     isChanged: 'Changed.',
     isDeleted: 'In the trash: “{{text}}”',
     undo: 'Undo',
-    more: 'Show more',
     toTrash: 'Trash',
   },
   zh: {
@@ -72,7 +70,6 @@ export const useMemoryWords = defineWords('memory', {
     about_other: '共 {{number}} 条记忆，包括您可以查看的所有类型',
     found_other: '其中 {{number}} 条符合条件',
     search: '在全部记忆中搜索文字',
-    searchClear: '清除搜索',
     filters: '筛选',
     kind: '类型',
     user: '人物',
@@ -127,7 +124,6 @@ export const useMemoryWords = defineWords('memory', {
     isChanged: '已修改。',
     isDeleted: '已移入回收站：“{{text}}”',
     undo: '撤销',
-    more: '显示更多',
     toTrash: '回收站',
   },
 })

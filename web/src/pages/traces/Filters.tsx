@@ -1,32 +1,16 @@
-import { Group, Select, TextInput } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
-import { IconSearch } from '@tabler/icons-react'
-import { useEffect, useRef, useState } from 'react'
+import { Group, Select } from '@mantine/core'
 import { useAddress } from '@/parts/address'
+import { SearchField } from '@/parts/SearchField'
 import { placeName } from './places'
 import classes from './Traces.module.css'
 import { useTracesWords } from './traces.words'
 import { KINDS, SPANS, usePlaces, type Wanted } from './useTraces'
-
-const TYPING = 250 // milliseconds
 
 /** Which traces are shown: by the words of the question, what it was, where and when. */
 export function Filters({ wanted }: { wanted: Wanted }) {
   const words = useTracesWords()
   const [, change] = useAddress()
   const places = usePlaces()
-  const [typed, setTyped] = useState(wanted.q ?? '')
-  const sent = useRef(wanted.q ?? '')
-  const find = useDebouncedCallback((text: string) => {
-    sent.current = text.trim()
-    change({ q: text.trim() }, { replace: true })
-  }, TYPING)
-  useEffect(() => {
-    if ((wanted.q ?? '') !== sent.current) {
-      sent.current = wanted.q ?? ''
-      setTyped(sent.current)
-    }
-  }, [wanted.q])
   const known = places.data?.places ?? []
   const options = known.map((one) => ({ value: one.space, label: placeName(one, words) }))
   if (wanted.space && !options.some((one) => one.value === wanted.space)) {
@@ -34,17 +18,11 @@ export function Filters({ wanted }: { wanted: Wanted }) {
   }
   return (
     <Group gap="xs" mb="md" role="search" className={classes.filters}>
-      <TextInput
+      <SearchField
         className={classes.words}
-        aria-label={words('filterText')}
-        placeholder={words('filterText')}
-        leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
-        maxLength={255}
-        value={typed}
-        onChange={(event) => {
-          setTyped(event.currentTarget.value)
-          find(event.currentTarget.value)
-        }}
+        label={words('filterText')}
+        asked={wanted.q ?? ''}
+        onAsk={(q) => change({ q }, { replace: true })}
       />
       <Select
         aria-label={words('filterKind')}

@@ -1,12 +1,12 @@
-import { Button, Checkbox, CloseButton, Group, Select, Text, TextInput, Title } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
-import { IconArrowBackUp, IconSearch } from '@tabler/icons-react'
+import { Button, Checkbox, Group, Select, Text, Title } from '@mantine/core'
+import { IconArrowBackUp } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useFormat } from '@/app/session'
 import { useAddress } from '@/parts/address'
 import { Empty } from '@/parts/Empty'
 import { Failed } from '@/parts/Failed'
 import { Page } from '@/parts/Page'
+import { SearchField } from '@/parts/SearchField'
 import { Skeletons } from '@/parts/Skeletons'
 import { ICONS, type ThingKind } from '@/parts/things/things'
 import { useThingWords } from '@/parts/things/things.words'
@@ -25,13 +25,7 @@ export default function Trash() {
   const named = params.get('kind') ?? ''
   const kind = named in ICONS ? (named as ThingKind) : undefined
   const q = params.get('q')?.slice(0, 255) || undefined
-  const [typed, setTyped] = useState(q ?? '')
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
-  const ask = useDebouncedCallback((text: string) => change({ q: text || null }, { replace: true }), 300)
-  const write = (text: string) => {
-    setTyped(text)
-    ask(text.trim())
-  }
   const found = useGone(kind, q)
   const counts = useKindCounts(q)
   const restore = useRestore(() => setChosen(new Set()))
@@ -53,18 +47,10 @@ export default function Trash() {
   return (
     <Page title={words('title')} about={words('about')}>
       <div className={classes.bar} role="search">
-        <TextInput
-          className={classes.field}
-          type="search"
-          aria-label={words('search')}
-          placeholder={words('search')}
-          value={typed}
-          maxLength={255}
-          onChange={(event) => write(event.currentTarget.value)}
-          leftSection={<IconSearch size={17} stroke={1.6} aria-hidden />}
-          rightSection={
-            typed && <CloseButton size="sm" aria-label={words('searchClear')} onClick={() => write('')} />
-          }
+        <SearchField
+          label={words('search')}
+          asked={q ?? ''}
+          onAsk={(text) => change({ q: text || null }, { replace: true })}
         />
         <Select
           aria-label={words('kind')}
@@ -88,13 +74,7 @@ export default function Trash() {
           <Empty
             title={words('nothing')}
             action={
-              <Button
-                variant="light"
-                onClick={() => {
-                  setTyped('')
-                  change({ kind: null, q: null })
-                }}
-              >
+              <Button variant="light" onClick={() => change({ kind: null, q: null })}>
                 {words('clear')}
               </Button>
             }

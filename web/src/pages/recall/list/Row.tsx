@@ -5,6 +5,7 @@ import { Link } from 'react-router'
 import { useFormat } from '@/app/session'
 import { KindIcon } from '@/parts/capsules/KindIcon'
 import { useKinds } from '@/parts/capsules/kinds'
+import rows from '@/parts/rows/row.module.css'
 import { usePlace, writeTags } from '../place'
 import { useRecallWords } from '../recall.words'
 import { useDelete } from '../sheet/deleting'
@@ -42,7 +43,7 @@ export const Row = memo(function Row({
     ranked && hit.relevance != null && words('relevance', { percent: format.percent(hit.relevance) })
   return (
     <article
-      className={classes.row}
+      className={`${rows.row} ${classes.row}`}
       aria-label={hit.title}
       data-first={first || undefined}
       data-last={last || undefined}
@@ -66,7 +67,7 @@ export const Row = memo(function Row({
       </span>
       <div className={classes.main}>
         <Title order={ranked ? 2 : 3} className={classes.title}>
-          <Link to={place.with({ capsule: hit.id })} className={classes.link} preventScrollReset data-row>
+          <Link to={place.with({ capsule: hit.id })} className={rows.link} preventScrollReset data-row>
             <Marked parts={title} />
           </Link>
         </Title>

@@ -4,6 +4,8 @@ import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useFormat } from '@/app/session'
 import { Failed } from '@/parts/Failed'
+import endless from '@/parts/rows/Endless.module.css'
+import { useTop } from '@/parts/rows/top'
 import { Skeletons } from '@/parts/Skeletons'
 import { useOrder } from '../order'
 import { usePlace } from '../place'
@@ -16,9 +18,9 @@ import { Rail } from './Rail'
 import { Row } from './Row'
 import classes from './Rows.module.css'
 import { useChoosing } from './select/choosing'
-import { NARROW, useTop } from './top'
 import { PAGE, read, useWhole } from './whole'
 
+const NARROW = '(max-width: 48em)'
 const MONTH = 52
 const ROW = { wide: 88, narrow: 108 }
 const NEAR = 4 // pages: whoever goes further at once is on the way somewhere, and asks when they are there
@@ -136,7 +138,7 @@ export function Whole({
       <div className={classes.split}>
         <div
           ref={box}
-          className={classes.box}
+          className={`${endless.box} ${classes.box}`}
           aria-busy={dim}
           data-old={dim || undefined}
           style={{ height: virtual.getTotalSize() }}
@@ -154,7 +156,7 @@ export function Whole({
             return (
               <div
                 key={line.is === 'month' ? line.month.key : `at ${line.position}`}
-                className={classes.line}
+                className={endless.line}
                 style={{ height: size, transform: `translateY(${start - top}px)` }}
               >
                 {line.is === 'month' ? (

@@ -1,4 +1,4 @@
-import { plain } from './excerpt'
+import { plain } from '@/parts/excerpt'
 import type { Hit } from './months'
 
 const ENDED = /^[\s.。…:：,，;；、!！?？]+/

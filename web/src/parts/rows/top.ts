@@ -1,7 +1,5 @@
 import { type RefObject, useLayoutEffect, useState } from 'react'
 
-export const NARROW = '(max-width: 48em)'
-
 /** Where the list begins in the page, whatever comes and goes above it. */
 export function useTop(box: RefObject<HTMLElement | null>): number {
   const [top, setTop] = useState(0)
