@@ -1,7 +1,8 @@
 """What of some messages is worth remembering for the entities that they are sent for.
 
-By rules, or by the language model when there is one, as chats are read. What is a single statement, handed over alone,
-is kept as it is: whoever sends one sentence wants that remembered.
+By rules, or by the language model when there is one, as chats are read. A message that is handed over alone is no
+conversation: whoever sends it wants it remembered, so where nothing is read out of it, it is kept as it is, unless it
+only asks or greets (`engine/extract/alone.py`). A secret is refused instead of passed over without a word.
 """
 
 from collections.abc import Sequence
@@ -9,27 +10,14 @@ from dataclasses import dataclass
 
 from keepstone.access.meter import try_model
 from keepstone.engine.extract import memories as extract
-from keepstone.engine.extract import passed_over
+from keepstone.engine.extract.alone import says_something
 from keepstone.engine.extract.secret import has_secret
-from keepstone.engine.language.doubt import ASKS, JOKE
-from keepstone.engine.language.scripts import DENSE
-from keepstone.engine.language.sentences import lowered
 from keepstone.engine.quotation import own_words
+from keepstone.errors import Invalid
 from keepstone.memory.hearing import listen
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-
-_STATEMENT = 400  # characters: what is longer is a text, not a statement
-_FEWEST_WORDS = 3
-_NO_STATEMENT = (
-    ASKS,
-    passed_over.ASKING,
-    passed_over.REQUEST,
-    passed_over.PLAY,
-    JOKE,
-    passed_over.MACHINE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +41,7 @@ async def read_messages(
         for message in spoken
         for extracted in await _extracted(services, principal, own_words(message.content))
     ]
-    if not texts and len(messages) == 1 and spoken and is_statement(own_words(spoken[0].content)):
-        only = spoken[0]
-        return [ExtractedText(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
-    return texts
+    return texts or _alone(messages, spoken)
 
 
 def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
@@ -69,15 +54,20 @@ def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
     ]
 
 
-def is_statement(text: str) -> bool:
-    """Whether it says something in one breath: no question, no errand, no greeting, nothing secret."""
-    plain = text.strip()
-    low = lowered(plain)
-    if not plain or len(plain) > _STATEMENT or has_secret(plain):
-        return False
-    if len(plain.split()) < _FEWEST_WORDS and not DENSE.search(plain):
-        return False
-    return not any(pattern.search(low) for pattern in _NO_STATEMENT)
+def _alone(messages: Sequence[EntityMessage], spoken: Sequence[EntityMessage]) -> list[ExtractedText]:
+    """The one message that was sent, as it is; what a model is told beside it is not said by anybody."""
+    if len(spoken) != 1 or any(message.role != "system" for message in messages if message is not spoken[0]):
+        return []
+    (only,) = spoken
+    text = own_words(only.content).strip()
+    if not says_something(text):
+        return []
+    if has_secret(text):
+        raise Invalid(
+            "This looks like a password, a key or the number of a card, and nothing was kept: send it with infer=False "
+            "if it is to be."
+        )
+    return [ExtractedText(content=text, category=None, role=only.role, name=only.name)]
 
 
 async def _extracted(services: Services, principal: Principal, text: str) -> list[extract.Extracted]:
