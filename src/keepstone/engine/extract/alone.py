@@ -2,8 +2,8 @@
 
 Owns where that line goes. It does not judge what is worth keeping: whoever hands over one text, and no conversation
 around it, has judged that, and an extraction that finds nothing in it is wrong. So "Vegetarian", "Name: Alice" and
-"Call Anna on Sundays" say something. What only asks or greets does not: a sentence says nothing when it is a question or
-wants a text written now, or when nothing is left of it without greetings, thanks and small words. In doubt it says
+"Call Anna on Sundays" say something. What only asks or greets does not: a sentence says nothing when it is a question
+or wants a text written now, or when nothing is left of it without greetings, thanks and small words. In doubt it says
 something: what was kept in vain can be deleted, and what was lost is gone.
 """
 

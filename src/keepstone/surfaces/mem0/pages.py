@@ -1,12 +1,10 @@
 """Which part of a list is meant, page by page or so many from somewhere on; and where the parts beside it are.
 
-The clients say one in the address and the other in the body. What the address says goes before, so that the same body
-can be sent to where `next` leads.
+The clients say one in the address and the other in the body. Where a list begins, the address says before the body, so
+that the same body can be sent to where `next` leads.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import Request
 from starlette.datastructures import URL
@@ -43,17 +41,17 @@ class Part:
 
 
 def read_part(address: wire.Mem0PartIn, body: wire.Mem0PartIn | None = None, *, size: int = PAGE) -> Part:
-    """Raises where something is said twice, and not the same. `size` is how many it is where nobody says."""
-    told = _one(_SIZES, address) or (_one(_SIZES, body) if body else None)
-    size = told[1] if told else size
-    name, start = _one(_STARTS, address) or (_one(_STARTS, body) if body else None) or ("page", 1)
-    # What a client calls top_k is the beginning of a list, and goes on from there as an offset does.
-    in_pages = name == "page" and (told is None or told[0] == "page_size")
-    return Part(start=(start - 1) * size if name == "page" else start, size=size, in_pages=in_pages)
+    """Raises where something is said in two ways. `size` is how many it is where nobody says."""
+    sizes, starts = _told(_SIZES, body) | _told(_SIZES, address), _told(_STARTS, body) | _told(_STARTS, address)
+    for told, ways in ((sizes, len(set(sizes.values()))), (starts, len(starts))):
+        if ways > 1:
+            raise Invalid(f"{' and '.join(told)} are two ways to say one thing: send one of them.")
+    size = next(iter(sizes.values()), size)
+    # What is only called top_k is the beginning of a list, and goes on from there as an offset does.
+    in_pages = "page" in starts or not (starts or sizes.keys() - {"page_size"})
+    start = (starts.get("page", 1) - 1) * size if in_pages else starts.get("offset", 0)
+    return Part(start=start, size=size, in_pages=in_pages)
 
 
-def _one(names: tuple[str, ...], said: wire.Mem0PartIn) -> tuple[str, int] | None:
-    given: Mapping[str, Any] = {name: getattr(said, name) for name in names if getattr(said, name) is not None}
-    if len(given) > 1 and (names == _STARTS or len(set(given.values())) > 1):
-        raise Invalid(f"{' and '.join(given)} say the same thing in two ways: send one of them.")
-    return next(iter(given.items()), None)
+def _told(names: tuple[str, ...], said: wire.Mem0PartIn | None) -> dict[str, int]:
+    return {name: value for name in names if (value := getattr(said, name, None)) is not None}
