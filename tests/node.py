@@ -27,7 +27,7 @@ def run_module(script: str, environ: dict[str, str]) -> subprocess.CompletedProc
 
 
 def _found() -> tuple[list[str], str]:
-    """How npm is called, and where programs are looked for: this machine's Node, or the one that built the dashboard."""
+    """How npm is called, and where programs are looked for: with this machine's Node, or with PyPI's."""
     path = os.environ.get("PATH", "")
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and _version(node) >= OLDEST:

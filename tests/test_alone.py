@@ -2,7 +2,7 @@
 
 import pytest
 
-from keepstone.engine.extract.alone import says_something
+from keepstone.engine.extract.alone import left_over
 
 # Notes as people hand them over: without a subject, without a verb, as a wish, in any language; and with what looks
 # like a question or a greeting in them.
@@ -31,9 +31,21 @@ def texts(block: str) -> list[str]:
 
 @pytest.mark.parametrize("text", texts(SAYS))
 def test_a_note_says_something(text: str) -> None:
-    assert says_something(text)
+    assert left_over(text, [])
 
 
 @pytest.mark.parametrize("text", ["", *texts(SAYS_NOTHING)])
 def test_a_question_or_a_greeting_alone_says_nothing(text: str) -> None:
-    assert not says_something(text)
+    assert not left_over(text, [])
+
+
+def test_what_was_not_read_out_of_a_text_is_left_word_for_word() -> None:
+    text = "Hi! Name: Alice. Loves coffee. Any tips? Ran 10 km\n- Lives at 5, Main St.\n- *Vegan*, thanks!"
+    assert left_over(text, ["Loves coffee"]) == [
+        "Name: Alice.", "Ran 10 km\n- Lives at 5, Main St.\n- *Vegan*, thanks!",
+    ]  # fmt: skip
+    assert left_over(text, [text]) == []
+    code = "Deploys run like this:\n```\nmake deploy\n```"
+    assert left_over(code, []) == [code]
+    long = "Ate well, and slept. " * 30
+    assert (left_over(long, []), left_over(long, ["Ate well, and slept."])) == ([long.strip()], [])

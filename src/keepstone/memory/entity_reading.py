@@ -1,7 +1,7 @@
 """What of some messages is worth remembering for the entities that they are sent for.
 
-By rules, or by the language model when there is one, as chats are read. A message that is handed over alone is no
-conversation: whoever sends it wants it remembered, so where nothing is read out of it, it is kept as it is, unless it
+By rules, or by the language model when there is one, as chats are read. What one person hands over and nobody answers
+is no conversation: whoever sends it wants it remembered, so what was not read out of it is kept as it is, unless it
 only asks or greets (`engine/extract/alone.py`). A secret is refused instead of passed over without a word.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from keepstone.access.meter import try_model
 from keepstone.engine.extract import memories as extract
-from keepstone.engine.extract.alone import says_something
+from keepstone.engine.extract.alone import left_over
 from keepstone.engine.extract.secret import has_secret
 from keepstone.engine.quotation import own_words
 from keepstone.errors import Invalid
@@ -36,12 +36,27 @@ async def read_messages(
     """What an assistant says is about itself, so it is read only where an agent is remembered for, and no user."""
     heard = {"user"} if ids.user_id is not None or ids.agent_id is None else {"user", "assistant"}
     spoken = [message for message in messages if message.role in heard]
-    texts = [
-        ExtractedText(content=extracted.content, category=extracted.category, role=message.role, name=message.name)
-        for message in spoken
-        for extracted in await _extracted(services, principal, own_words(message.content))
-    ]
-    return texts or _alone(messages, spoken)
+    alone = len({(message.role, message.name) for message in messages if message.role != "system"}) == 1
+    texts: list[ExtractedText] = []
+    secret = False
+    for message in spoken:
+        own = own_words(message.content)
+        found, by_model = await _extracted(services, principal, own)
+        read = [(extracted.content, extracted.category) for extracted in found]
+        if alone and not (found and by_model):  # in a model's own words it can't be told what it passed over
+            over = left_over(own, [extracted.content for extracted in found])
+            secret = secret or any(map(has_secret, over))
+            read += [(content, None) for content in over if not has_secret(content)]
+        texts += [
+            ExtractedText(content=content, category=category, role=message.role, name=message.name)
+            for content, category in read
+        ]
+    if secret and not texts:
+        raise Invalid(
+            "This looks like a password, a key or the number of a card, and nothing was kept: send it with infer=False "
+            "if it is to be."
+        )
+    return texts
 
 
 def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
@@ -54,27 +69,13 @@ def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
     ]
 
 
-def _alone(messages: Sequence[EntityMessage], spoken: Sequence[EntityMessage]) -> list[ExtractedText]:
-    """The one message that was sent, as it is; what a model is told beside it is not said by anybody."""
-    if len(spoken) != 1 or any(message.role != "system" for message in messages if message is not spoken[0]):
-        return []
-    (only,) = spoken
-    text = own_words(only.content).strip()
-    if not says_something(text):
-        return []
-    if has_secret(text):
-        raise Invalid(
-            "This looks like a password, a key or the number of a card, and nothing was kept: send it with infer=False "
-            "if it is to be."
-        )
-    return [ExtractedText(content=text, category=None, role=only.role, name=only.name)]
-
-
-async def _extracted(services: Services, principal: Principal, text: str) -> list[extract.Extracted]:
-    """A model that can't be reached, or answers with something else, is done without: somebody waits for the answer."""
+async def _extracted(services: Services, principal: Principal, text: str) -> tuple[list[extract.Extracted], bool]:
+    """And whether the model found it. One that can't be reached, or answers with something else, is done without:
+    somebody waits for the answer.
+    """
     extracted = None
     if text.strip():
         extracted = await try_model(services, principal, lambda model: extract.extract_by_model(model, text, "tool"))
     if extracted is not None:
-        return extracted
-    return await services.offload.run(len(text), extract.extract_said, text, await listen(services, [text]))
+        return extracted, True
+    return await services.offload.run(len(text), extract.extract_said, text, await listen(services, [text])), False
