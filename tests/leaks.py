@@ -454,6 +454,7 @@ def _probe_mem0() -> None:
                 json={"memories": [{"memory_id": "{entity_memory}", "metadata": {"a": 1}}]}, names_it=True
             ),
             "DELETE /v1/batch/": Probe(json={"memories": [{"memory_id": "{batched_entity_memory}"}]}, names_it=True),
+            "DELETE /v1/entities/{entity_type}/{name}/": Probe(instead={"name": "entity"}),
             "DELETE /v2/entities/{entity_type}/{name}/": Probe(instead={"name": "entity"}),
         }
     )
@@ -470,6 +471,7 @@ NAMED = (
 )  # by the caller alone: in every account there may be one of this name
 # Last, because they end what the others need.
 LAST = (
+    "DELETE /v1/entities/{entity_type}/{name}/",
     "DELETE /v2/entities/{entity_type}/{name}/",
     "DELETE /v1/memories/",
     "DELETE /v1/memory/capsules/{capsule_id}",

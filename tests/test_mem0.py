@@ -22,7 +22,6 @@ from keepstone.app import make_app
 from keepstone.engine.quotation import CLOSING, OPENING
 from keepstone.jobs.tasks import erase_user, purge_memories
 from keepstone.jobs.worker import run_until_empty
-from keepstone.memory.entity_reading import is_statement
 from keepstone.memory.entity_search import find
 from keepstone.model.entity import Comparison, EntityFilter
 from keepstone.model.plan import Plan
@@ -187,21 +186,57 @@ async def test_twenty_who_say_the_same_at_once_are_remembered_once(app: FastAPI,
     assert (await mem0.call("get_all", filters=ANNA))["count"] == 1
 
 
-async def test_a_statement_that_is_handed_over_alone_is_kept(mem0: Mem0) -> None:
-    for text in (
-        "Likes to play cricket on weekends", "Anna lives in Berlin", "User prefers tea over coffee", "她住在柏林"
-    ):  # fmt: skip
-        (made,) = await mem0.add(text, user_id="anna")
-        assert (made["memory"], made["event"]) == (text, "ADD")
+async def test_a_statement_that_is_handed_over_alone_is_kept_whatever_is_read_out_of_it(
+    services: Services, mem0: Mem0, world: World
+) -> None:
+    stated = [
+        "Completed marathon", "Vegetarian", "Name: Alice", "Loves coffee", "Anna lives in Berlin", "她住在柏林",
+        "Buy milk", "Ate well. " * 60,
+    ]  # fmt: skip
+    blind = await connect(make_app(replace(services, llm=FakeModel([]))), world.owner.key)
+    for client, user in ((mem0, "anna"), (blind, "bea")):
+        for text in stated:
+            (made,) = await client.add(text, user_id=user)
+            assert (made["memory"], made["event"], made["role"]) == (text.strip(), "ADD", "user")
+            assert (await client.call("get", made["id"]))["memory"] == text.strip()
+            (again,) = await client.add([{"role": "system", "content": "Be brief."}, {"content": text}], user_id=user)
+            assert (again["id"], again["event"]) == (made["id"], "NOOP")
+    assert await mem0.found("marathon", ANNA, top_k=1) == ["Completed marathon"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Thank you!", "What is the weather like?", "Write a poem about the sea", "can you help me with this thing", "",
-     "My password is hunter2hunter2"],
-)  # fmt: skip
-def test_a_question_an_errand_a_greeting_or_a_secret_is_no_statement(text: str) -> None:
-    assert not is_statement(text)
+async def test_what_one_person_hands_over_is_kept_whole_and_a_talk_is_read(mem0: Mem0) -> None:
+    def said(*texts: str, **more: str) -> list[dict[str, str]]:
+        return [{"role": "user", "content": text, **more} for text in texts]
+
+    async def kept(messages: Any) -> set[str]:
+        return {one["memory"] for one in await mem0.add(messages, user_id=str(messages)[:200])}
+
+    assert await kept("Hi! Name: Alice. I prefer dark mode. Any tips?") == {"Name: Alice.", "I prefer dark mode."}
+    assert await kept(said("Name: Alice", "Thanks!", "Buy milk")) == {"Name: Alice", "Buy milk"}
+    answered = [*said("Buy milk. I prefer dark mode."), {"role": "assistant", "content": "It is on the list."}]
+    assert await kept(answered) == {"I prefer dark mode."}
+    assert await kept([*said("Buy milk", name="anna"), *said("I prefer dark mode.", name="ben")]) == {
+        "I prefer dark mode."
+    }
+    assert await kept("My name is Alice. My password is hunter2hunter2.") == {"My name is Alice."}
+
+
+async def test_what_says_nothing_is_not_kept_and_the_answer_says_why(mem0: Mem0) -> None:
+    talk = [{"role": "user", "content": "Buy milk"}, {"role": "assistant", "content": "It is on the list."}]
+    for messages in (
+        "Thank you!",
+        "What is the weather like?",
+        "👍",
+        [{"role": "assistant", "content": "I'm here."}],
+        talk,
+    ):
+        answer = await mem0.call("add", messages, user_id="anna")
+        assert answer["results"] == [], messages
+        assert "infer=False" in answer["message"]
+    assert "message" not in await mem0.call("add", "Vegetarian", user_id="anna")
+    status, message = await mem0.fault("add", "My password is hunter2hunter2", user_id="anna")
+    assert (status, "infer=False" in message) == (400, True)
+    assert await mem0.listed(ANNA) == ["Vegetarian"]
 
 
 async def test_a_language_model_reads_when_there_is_one_and_is_done_without_when_it_babbles(
@@ -826,5 +861,5 @@ def test_the_page_does_what_it_says(guest: Guest, tmp_path: Path) -> None:
         },
     )
     assert done.returncode == 0, done.stderr
-    promised = re.findall(r"print\(.*\)  # → (.*)", script)
+    promised = re.findall(r"^(?:.*print\(.*\)  )?# → (.*)", script, re.MULTILINE)
     assert done.stdout.splitlines() == promised

@@ -134,10 +134,11 @@ async def _weighed(
             if space is not None:
                 await enter(conn, space_scope(principal, space))
                 near = [await shelf.alike(conn, ENTITY_MEMORIES, memory.moved(space=space)) for memory in prepared]
+    now = services.clock()
     weighed: list[Weighed[EntityMemory]] = []
     for number, memory in enumerate(prepared):
         before = [other.memory for other in prepared[:number]][::-1] if new.infer else []
-        fitting = [old for old in (*near[number], *before) if _fits(memory.memory, old)]
+        fitting = [old for old in (*near[number], *before) if _fits(memory.memory, old, now)]
         weighed.append(await weigh(services, memory.memory, fitting, mode=new.wish.mode))
     return weighed
 
@@ -182,18 +183,22 @@ async def _keep(
     memory = prepared.memory
     known = None
     if new.infer:  # also what was kept meanwhile
-        known = await shelf.find_known(conn, ENTITY_MEMORIES, prepared, lambda old: _fits(memory, old))
+        known = await shelf.find_known(
+            conn, ENTITY_MEMORIES, prepared, lambda old: _fits(memory, old, services.clock())
+        )
     known = known or next(iter(await still_there(conn, ENTITY_MEMORIES, memory.space, weighed.known)), None)
     outdated = await still_there(conn, ENTITY_MEMORIES, memory.space, weighed.outdated)
-    old = named or known or next(iter(outdated), None)
+    replaced = [old for old in outdated if not _outlives(old, memory)]
+    old = named or known or next(iter(replaced), None)
     if old is None:
         kept = await shelf.keep(conn, services, principal, ENTITY_MEMORIES, prepared, source="entity")
-        perhaps = tuple(other.id for other in weighed.perhaps)
+        perhaps = tuple(other.id for other in (*outdated, *weighed.perhaps))
         return KeptEntityMemory(memory=kept, event="created", may_supersede=perhaps)
     revised = old is not known
     after = replace(
         old, content=memory.content if revised else old.content, metadata=old.metadata | memory.metadata,
-        valid_to=memory.valid_to, tags=[*old.tags, *(tag for tag in memory.tags if tag not in old.tags)],
+        valid_to=memory.valid_to if revised or not _outlives(old, memory) else old.valid_to,
+        tags=[*old.tags, *(tag for tag in memory.tags if tag not in old.tags)],
     )  # fmt: skip
     if after == old:
         return KeptEntityMemory(memory=old, event="known")
@@ -206,10 +211,20 @@ async def _keep(
     return KeptEntityMemory(memory=written, event="updated", previous=old.content)
 
 
-def _fits(new: EntityMemory, old: EntityMemory) -> bool:
-    """Whether the old one may stand for the new one: what is said of something else, or may not be changed, stays."""
+def _fits(new: EntityMemory, old: EntityMemory, now: datetime) -> bool:
+    """Whether the old one may stand for the new one: what is said of something else, or may not be changed, stays, and
+    what has expired stands for nothing.
+    """
     unlike = any(name in old.metadata and old.metadata[name] != value for name, value in new.metadata.items())
-    return old.deleted_at is None and not unlike and not old.immutable and not new.immutable
+    there = old.deleted_at is None and (old.valid_to is None or old.valid_to > now)
+    return there and not unlike and not old.immutable and not new.immutable
+
+
+def _outlives(old: EntityMemory, new: EntityMemory) -> bool:
+    """Whether the old one is still found when the new one has expired: then nothing shorter takes its place, nor a day
+    from it by being said again.
+    """
+    return new.valid_to is not None and (old.valid_to is None or old.valid_to > new.valid_to)
 
 
 # ---------------------------------------------------------------------------------------------- one by its id

@@ -1,7 +1,8 @@
 """What of some messages is worth remembering for the entities that they are sent for.
 
-By rules, or by the language model when there is one, as chats are read. What is a single statement, handed over alone,
-is kept as it is: whoever sends one sentence wants that remembered.
+By rules, or by the language model when there is one, as chats are read. What one person hands over and nobody answers
+is no conversation: whoever sends it wants it remembered, so what was not read out of it is kept as it is, unless it
+only asks or greets (`engine/extract/alone.py`). A secret is refused instead of passed over without a word.
 """
 
 from collections.abc import Sequence
@@ -9,27 +10,14 @@ from dataclasses import dataclass
 
 from keepstone.access.meter import try_model
 from keepstone.engine.extract import memories as extract
-from keepstone.engine.extract import passed_over
+from keepstone.engine.extract.alone import left_over
 from keepstone.engine.extract.secret import has_secret
-from keepstone.engine.language.doubt import ASKS, JOKE
-from keepstone.engine.language.scripts import DENSE
-from keepstone.engine.language.sentences import lowered
 from keepstone.engine.quotation import own_words
+from keepstone.errors import Invalid
 from keepstone.memory.hearing import listen
 from keepstone.model.entity import EntityMessage, Ids
 from keepstone.model.principal import Principal
 from keepstone.services import Services
-
-_STATEMENT = 400  # characters: what is longer is a text, not a statement
-_FEWEST_WORDS = 3
-_NO_STATEMENT = (
-    ASKS,
-    passed_over.ASKING,
-    passed_over.REQUEST,
-    passed_over.PLAY,
-    JOKE,
-    passed_over.MACHINE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +36,26 @@ async def read_messages(
     """What an assistant says is about itself, so it is read only where an agent is remembered for, and no user."""
     heard = {"user"} if ids.user_id is not None or ids.agent_id is None else {"user", "assistant"}
     spoken = [message for message in messages if message.role in heard]
-    texts = [
-        ExtractedText(content=extracted.content, category=extracted.category, role=message.role, name=message.name)
-        for message in spoken
-        for extracted in await _extracted(services, principal, own_words(message.content))
-    ]
-    if not texts and len(messages) == 1 and spoken and is_statement(own_words(spoken[0].content)):
-        only = spoken[0]
-        return [ExtractedText(content=own_words(only.content).strip(), category=None, role=only.role, name=only.name)]
+    alone = len({(message.role, message.name) for message in messages if message.role != "system"}) == 1
+    texts: list[ExtractedText] = []
+    secret = False
+    for message in spoken:
+        own = own_words(message.content)
+        found, by_model = await _extracted(services, principal, own)
+        read = [(extracted.content, extracted.category) for extracted in found]
+        if alone and not (found and by_model):  # in a model's own words it can't be told what it passed over
+            over = left_over(own, [extracted.content for extracted in found])
+            secret = secret or any(map(has_secret, over))
+            read += [(content, None) for content in over if not has_secret(content)]
+        texts += [
+            ExtractedText(content=content, category=category, role=message.role, name=message.name)
+            for content, category in read
+        ]
+    if secret and not texts:
+        raise Invalid(
+            "This looks like a password, a key or the number of a card, and nothing was kept: send it with infer=False "
+            "if it is to be."
+        )
     return texts
 
 
@@ -69,22 +69,13 @@ def word_for_word(messages: Sequence[EntityMessage]) -> list[ExtractedText]:
     ]
 
 
-def is_statement(text: str) -> bool:
-    """Whether it says something in one breath: no question, no errand, no greeting, nothing secret."""
-    plain = text.strip()
-    low = lowered(plain)
-    if not plain or len(plain) > _STATEMENT or has_secret(plain):
-        return False
-    if len(plain.split()) < _FEWEST_WORDS and not DENSE.search(plain):
-        return False
-    return not any(pattern.search(low) for pattern in _NO_STATEMENT)
-
-
-async def _extracted(services: Services, principal: Principal, text: str) -> list[extract.Extracted]:
-    """A model that can't be reached, or answers with something else, is done without: somebody waits for the answer."""
+async def _extracted(services: Services, principal: Principal, text: str) -> tuple[list[extract.Extracted], bool]:
+    """And whether the model found it. One that can't be reached, or answers with something else, is done without:
+    somebody waits for the answer.
+    """
     extracted = None
     if text.strip():
         extracted = await try_model(services, principal, lambda model: extract.extract_by_model(model, text, "tool"))
     if extracted is not None:
-        return extracted
-    return await services.offload.run(len(text), extract.extract_said, text, await listen(services, [text]))
+        return extracted, True
+    return await services.offload.run(len(text), extract.extract_said, text, await listen(services, [text])), False

@@ -11,6 +11,9 @@ _TABLES = tables.load("passed_over")
 ASKING = _TABLES.pattern("question")
 TAIL = _TABLES.pattern("tail")
 REQUEST = _TABLES.pattern("request")
+# The same where nothing else can be meant.
+OUTRIGHT = _TABLES.pattern("outright")
+WANTED_ONCE = _TABLES.pattern("wanted_once")
 # Play, and texts that are handed in: what follows is not said by the user.
 PLAY = _TABLES.pattern("play")
 ERRAND = _TABLES.pattern("errand")

@@ -32,6 +32,11 @@ _FIELDS: dict[str, Field] = {
     "timestamp": "created_at", "categories": "categories", "keywords": "memory", "memory": "memory", "text": "memory",
     "memory_ids": "id", "id": "id",
 }  # fmt: skip
+# The npm client sends filters as they were written, which in JavaScript is this way.
+_CAMEL: dict[str, Field] = {
+    "userId": "user_id", "agentId": "agent_id", "appId": "app_id", "runId": "run_id", "createdAt": "created_at",
+    "updatedAt": "updated_at", "memoryIds": "id",
+}  # fmt: skip
 _ALLOWED: dict[Field, tuple[Operator, ...]] = {
     **dict.fromkeys(ID_FIELDS, ("eq", "ne", "in")),
     "created_at": ("eq", "ne", "gt", "gte", "lt", "lte"),
@@ -116,10 +121,10 @@ def _pair(name: str, value: Any, path: str, depth: int, budget: _Budget) -> Filt
         return Every(parts) if name == "AND" else Either(parts) if name == "OR" else Never(Either(parts))
     if name == "metadata":
         return _metadata(value, path, budget)
-    if name not in _FIELDS:
+    field = _FIELDS.get(name) or _CAMEL.get(name)
+    if field is None:
         known = ", ".join([*_FIELDS, "metadata", "AND", "OR", "NOT"])
         raise Invalid(f"{path} is not known: use {known}. A key of your own is asked for under metadata.")
-    field = _FIELDS[name]
     compared: list[Filter] = []
     for operator, operand in _operators(value, path, _ALLOWED[field], listed="in"):
         budget.take_search(operator)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, cast, get_args
 
 from fastapi import Query, Request
-from starlette.datastructures import URL
 
 from keepstone.access.users import get_user
 from keepstone.errors import Invalid, NotFound
@@ -32,6 +31,7 @@ from keepstone.surfaces.http.wire import refuse, refuse_unstorable
 from keepstone.surfaces.mem0 import wire
 from keepstone.surfaces.mem0.errors import Mem0ErrorOut, Mem0Route
 from keepstone.surfaces.mem0.filters import check_id, of_ids, read_filters, read_moment
+from keepstone.surfaces.mem0.pages import read_part
 
 router = Router(
     tags=["mem0"],
@@ -42,8 +42,6 @@ router = Router(
     },
 )
 
-PAGE, MOST_A_PAGE = 100, 1_000
-FARTHEST = 1_000_000
 # The client looks for both. An account has one project.
 _PROJECT = "default"
 _EXTRACT_YOURSELF = "read the messages yourself and send what is to be kept with infer=False"
@@ -55,8 +53,21 @@ _NOT_HERE: Mapping[str, str] = {
 }
 _NO_EXPORTS = "There are no exports by a schema here: get_all() gives every memory, page by page."
 _NO_PROFILES = "There are no profiles here: search() finds what is known of a user."
+_NO_EVENTS = "There are no events to wait for here: what add() answers is stored."
+_OLD = "Only mem0's older clients call this: take mem0ai 2 for Python or 3 for npm, or send the same to /v3/memories/"
+_NOTHING_KEPT = (
+    "There was nothing to keep: of a conversation that is what lasts, and of a message alone whatever it says, unless "
+    "it only asks or greets. With infer=False every message is kept as it is."
+)
 _NO_SETUP = "There are no organisations or projects to set up here: a key is an account's, see /v1/keys."
 _UNSUPPORTED: Mapping[tuple[str, str], str] = {
+    ("POST", "/v1/memories/"): f"{_OLD}add/.",
+    ("GET", "/v1/memories/"): f"{_OLD}, with POST.",
+    ("POST", "/v1/memories/search/"): f"{_OLD}search/.",
+    ("POST", "/v2/memories/"): f"{_OLD}.",
+    ("POST", "/v2/memories/search/"): f"{_OLD}search/.",
+    ("GET", "/v1/events/"): _NO_EVENTS,
+    ("GET", "/v1/event/{name}/"): _NO_EVENTS,
     ("POST", "/v1/feedback/"): "Feedback is not kept here: update the memory, or delete it.",
     ("POST", "/v1/exports/"): _NO_EXPORTS,
     ("POST", "/v1/exports/get/"): _NO_EXPORTS,
@@ -74,8 +85,7 @@ _UNSUPPORTED: Mapping[tuple[str, str], str] = {
 }
 UNSUPPORTED = tuple(f"{method} {path.replace(':path', '')}" for method, path in _UNSUPPORTED)
 
-PageNumber = Annotated[int, Query(ge=1, le=FARTHEST, description="From 1.")]
-PageSize = Annotated[int, Query(ge=1, le=MOST_A_PAGE)]
+Address = Annotated[wire.Mem0PartIn, Query()]
 OneId = Annotated[str | None, Query(max_length=255)]
 
 
@@ -97,7 +107,7 @@ async def mem0_add(services: Used, principal: Caller, body: wire.Mem0AddIn) -> w
         wish=SupersedeWish.of(body.supersede),
     )  # fmt: skip
     kept = await entity_memories.add(services, principal, new)
-    return wire.Mem0AddOut(results=[wire.show_kept(memory) for memory in kept])
+    return wire.Mem0AddOut(results=[wire.show_kept(memory) for memory in kept], message=None if kept else _NOTHING_KEPT)
 
 
 @router.post("/v3/memories/search/", summary="Find memories by what they are about")
@@ -116,20 +126,18 @@ async def mem0_search(services: Used, principal: Caller, body: wire.Mem0SearchIn
 
 @router.post("/v3/memories/", summary="The memories that pass a filter, the newest first")
 async def mem0_list(
-    request: Request, services: Used, principal: Caller, body: wire.Mem0ListIn, page: PageNumber = 1,
-    page_size: PageSize = PAGE,
-) -> wire.Mem0PageOut:  # fmt: skip
+    request: Request, services: Used, principal: Caller, body: wire.Mem0ListIn, address: Address
+) -> wire.Mem0PageOut:
     _check_request(principal, body)
     between = {
         operator: value for operator, value in (("gte", body.start_date), ("lte", body.end_date)) if value is not None
     }
     dates = {"created_at": between} if between else {}
     wanted = _wanted(body.filters, body.categories, dates, expired=body.show_expired)
-    memories, total = await entity_search.list_memories(
-        services, principal, wanted, limit=page_size, offset=(page - 1) * page_size
-    )
+    part = read_part(address, body)
+    memories, total = await entity_search.list_memories(services, principal, wanted, limit=part.size, offset=part.start)
     shown = [_only(wire.Mem0MemoryOut.of(memory), body.fields) for memory in memories]
-    return _page(request, page, page_size, total, shown)
+    return wire.Mem0PageOut(count=total, results=shown, **part.beside(request, total))
 
 
 @router.delete("/v1/memories/", summary="Everything of a user, an agent, an app or a run into the trash")
@@ -149,12 +157,11 @@ async def mem0_delete_all(
 
 
 @router.post("/v3/memories/trash/", summary="What was deleted of somebody, and can be brought back")
-async def mem0_trash(
-    services: Used, principal: Caller, body: wire.Mem0TrashIn, page: PageNumber = 1, page_size: PageSize = PAGE
-) -> wire.Mem0TrashOut:
+async def mem0_trash(services: Used, principal: Caller, body: wire.Mem0TrashIn, address: Address) -> wire.Mem0TrashOut:
     _check_request(principal, body)
+    part = read_part(address, body)
     memories = await entity_search.list_trash(
-        services, principal, read_filters(body.filters), limit=page_size, offset=(page - 1) * page_size
+        services, principal, read_filters(body.filters), limit=part.size, offset=part.start
     )
     return wire.Mem0TrashOut(results=[wire.Mem0MemoryOut.of(memory) for memory in memories])
 
@@ -218,13 +225,19 @@ async def mem0_batch_delete(services: Used, principal: Caller, body: wire.Mem0Ba
 
 
 @router.get("/v1/entities/", summary="The users, agents, apps and runs for whom something is remembered")
-async def mem0_entities(services: Used, principal: Caller) -> wire.Mem0EntitiesOut:
-    entities = [wire.Mem0EntityOut.of(entity) for entity in await entity_memories.list_entities(services, principal)]
+async def mem0_entities(request: Request, services: Used, principal: Caller, address: Address) -> wire.Mem0EntitiesOut:
+    """All of them, where no page is asked for: the client deletes what is listed here."""
+    known = await entity_memories.list_entities(services, principal)
+    part = read_part(address, size=max(len(known), 1))
+    entities = [wire.Mem0EntityOut.of(entity) for entity in known[part.start : part.start + part.size]]
     return wire.Mem0EntitiesOut(
-        count=len(entities), total_count=len(entities), next=None, previous=None, results=entities
+        count=len(known), total_count=len(known), results=entities, **part.beside(request, len(known))
     )
 
 
+@router.delete(
+    "/v1/entities/{entity_type}/{name:path}/", include_in_schema=False, summary="As the client for npm once called it"
+)
 @router.delete("/v2/entities/{entity_type}/{name:path}/", summary="Everything of one of them into the trash")
 async def mem0_delete_entity(services: Used, principal: Caller, entity_type: str, name: str) -> wire.Mem0MessageOut:
     refuse("name", name)
@@ -321,13 +334,3 @@ def _sent(filters: str | None) -> dict[str, Any] | None:
 def _only(memory: wire.Mem0MemoryOut, fields: list[str] | None) -> dict[str, Any]:
     shown = memory.model_dump(mode="json")
     return shown if fields is None else {name: value for name, value in shown.items() if name in {"id", *fields}}
-
-
-def _page(request: Request, page: int, size: int, total: int, results: list[dict[str, Any]]) -> wire.Mem0PageOut:
-    def at(number: int) -> str:
-        return str(URL(str(request.url)).include_query_params(page=number, page_size=size))
-
-    return wire.Mem0PageOut(
-        count=total, next=at(page + 1) if page * size < total else None, previous=at(page - 1) if page > 1 else None,
-        results=results,
-    )  # fmt: skip

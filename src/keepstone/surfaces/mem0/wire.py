@@ -1,14 +1,14 @@
 """What this client sends and gets."""
 
-from datetime import date
-from typing import Annotated, Any
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from keepstone.memory.entity_memories import KeptEntityMemory
 from keepstone.model.entity import EntityMemory
 from keepstone.model.memory import Version
-from keepstone.surfaces.http.wire import MaySupersede, Shown, Supersede, Time, Wire
+from keepstone.surfaces.http.wire import MaySupersede, Shown, Supersede, Time, Wire, read_time
 
 # What happened to a memory, in this client's words.
 EVENTS = {
@@ -22,6 +22,25 @@ Filters = Annotated[
 ]
 Category = Annotated[str, Field(min_length=1, max_length=255)]
 Categories = Annotated[list[Category], Field(max_length=50)]
+MOST_A_PAGE = 1_000
+FARTHEST = 1_000_000  # pages
+Size = Annotated[int | None, Field(ge=1, le=MOST_A_PAGE)]
+
+
+def _day(value: Any) -> Any:
+    """Of a time the day on which it is, in UTC: as mem0 has it, days are never those of a place."""
+    at = read_time(value)
+    if isinstance(at, datetime):
+        try:
+            return at.astimezone(UTC).date()
+        except OverflowError:
+            pass
+    elif value is None or isinstance(value, date):
+        return value
+    raise ValueError("has to be a day such as 2030-01-31, the last one on which the memory is found, or null for none")
+
+
+LastDay = Annotated[date | None, BeforeValidator(_day)]
 # Which organisation and project: what `/v1/ping/` said, or nothing.
 Place = Annotated[str | None, Field(max_length=255)]
 
@@ -30,6 +49,12 @@ class Mem0MessageIn(Wire):
     role: Annotated[str, Field(pattern="^(user|assistant|system|tool)$")] = "user"
     content: str | list[dict[str, Any]] | dict[str, Any] = Field(description="A text, or parts of which all are texts.")
     name: Annotated[str | None, Field(min_length=1, max_length=255)] = None
+
+
+def _messages(value: Any) -> Any:
+    """The client for Python makes a list of one message itself, that for npm sends it as it came."""
+    return cast("Any", [{"role": "user", "content": value}] if isinstance(value, str) else
+                [value] if isinstance(value, dict) else value)  # fmt: skip
 
 
 class Mem0Request(Wire):
@@ -43,7 +68,11 @@ class Mem0Request(Wire):
 
 
 class Mem0AddIn(Mem0Request):
-    messages: Annotated[list[Mem0MessageIn], Field(min_length=1, max_length=1_000)]
+    messages: Annotated[
+        list[Mem0MessageIn],
+        Field(min_length=1, max_length=1_000, description="One alone may be a text or an object."),
+        BeforeValidator(_messages),
+    ]
     user_id: Id = None
     agent_id: Id = None
     app_id: Id = None
@@ -57,7 +86,7 @@ class Mem0AddIn(Mem0Request):
     ] = None
     categories: Categories = Field(default_factory=list[str])
     immutable: bool = False
-    expiration_date: Annotated[date | None, Field(description="The last day on which it is found.")] = None
+    expiration_date: Annotated[LastDay, Field(description="The last day on which it is found, in UTC.")] = None
     timestamp: Annotated[int | float | None, Field(description="When it was said, in seconds since 1970.")] = None
     supersede: Supersede = "auto"
     async_mode: Annotated[bool | None, Field(description="Makes no difference: what is answered is stored.")] = None
@@ -71,7 +100,19 @@ class Mem0AddIn(Mem0Request):
     enable_graph: Any = None
 
 
-class Mem0ListIn(Mem0Request):
+class Mem0PartIn(Wire):
+    """Which part of a list: a page, or so many from an offset on."""
+
+    page: Annotated[int | None, Field(ge=1, le=FARTHEST, description="From 1.")] = None
+    page_size: Size = None
+    top_k: Annotated[Size, Field(description="The same as `page_size`.")] = None
+    limit: Annotated[Size, Field(description="The same as `page_size`.")] = None
+    offset: Annotated[
+        int | None, Field(ge=0, le=FARTHEST * MOST_A_PAGE, description="How many of the newest are passed over.")
+    ] = None
+
+
+class Mem0ListIn(Mem0Request, Mem0PartIn):
     filters: Filters = None
     categories: Categories | None = None
     show_expired: bool | None = None
@@ -84,7 +125,7 @@ class Mem0ListIn(Mem0Request):
     enable_graph: Any = None
 
 
-class Mem0TrashIn(Mem0Request):
+class Mem0TrashIn(Mem0Request, Mem0PartIn):
     filters: Filters = None
 
 
@@ -116,7 +157,7 @@ class Mem0UpdateIn(Wire):
     text: Annotated[str | None, Field(min_length=1)] = None
     metadata: dict[str, Any] | None = None
     timestamp: int | float | str | None = None
-    expiration_date: Annotated[date | None, Field(description="null takes it away.")] = None
+    expiration_date: Annotated[LastDay, Field(description="null takes it away.")] = None
 
 
 class Mem0ChangeIn(Mem0UpdateIn):
@@ -176,11 +217,12 @@ class Mem0EventOut(Mem0MemoryOut):
 
 class Mem0AddOut(BaseModel):
     results: list[Mem0EventOut]
+    message: str | None = Field(default=None, description="Why nothing was kept.", exclude_if=lambda said: said is None)
 
 
 class Mem0PageOut(BaseModel):
-    count: int
-    next: str | None
+    count: int = Field(description="How many there are on all pages.")
+    next: str | None = Field(description="Where the same body is sent for the next page.")
     previous: str | None
     results: list[dict[str, Any]] = Field(description="Memories, the newest first.")
 
