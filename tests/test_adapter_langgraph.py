@@ -1,10 +1,13 @@
 """LangGraph's store interface on Keepstone, with the real package: held to what its own in-memory store does."""
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from langgraph.graph import END, START, StateGraph
@@ -19,13 +22,13 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from adapters import apart, awaited, waiting
+from adapters import URL, apart, awaited, waiting
 from conftest import World
 from keepstone.app import make_app
 from keepstone.providers.embedder import Embedder
 from keepstone.providers.embedders import Embedders
 from keepstone.services import Services
-from keepstone_client import Invalid
+from keepstone_client import AsyncKeepstone, Invalid, TooLarge
 from keepstone_client.adapters.langgraph import KeepstoneStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -117,6 +120,26 @@ async def test_namespaces_are_those_of_the_in_memory_store(store: KeepstoneStore
     assert await store.alist_namespaces(**asked) == await reference.alist_namespaces(**asked)
 
 
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        [("prefix", ("users",)), ("prefix", ("*", "bob"))],
+        [("prefix", ("users", "*")), ("prefix", ("users", "bob", "notes"))],
+        [("prefix", ("users",)), ("prefix", ("docs",))],
+        [("suffix", ("bob", "*")), ("suffix", ("notes",))],
+        [("suffix", ("bob",)), ("suffix", ("alice",))],
+        [("prefix", ("users",)), ("suffix", ("notes",)), ("prefix", ("*", "bob")), ("suffix", ("bob", "*"))],
+    ],
+)
+async def test_several_conditions_of_a_kind_hold_together(store: KeepstoneStore, conditions: list[Any]) -> None:
+    reference = InMemoryStore()
+    await fill(reference)
+    await fill(store)
+    op = ListNamespacesOp(match_conditions=tuple(MatchCondition(kind, path) for kind, path in conditions))
+    assert await store.abatch([op]) == await reference.abatch([op])
+    assert await store.abatch([op, GetOp(("docs",), "none")]) == await reference.abatch([op, GetOp(("docs",), "none")])
+
+
 async def test_a_batch_gives_what_the_in_memory_store_gives(store: KeepstoneStore) -> None:
     """What it reads is what was there before it; of two puts of a key the last holds; None deletes."""
     ops = [
@@ -145,6 +168,113 @@ async def test_a_batch_gives_what_the_in_memory_store_gives(store: KeepstoneStor
     after = [GetOp(("users", "alice"), "profile"), GetOp(("docs",), "readme")]
     assert shown(await store.abatch(after)) == shown(await reference.abatch(after)) == [{"name": "last"}, None]
     assert await store.abatch([]) == []
+
+
+# ----------------------------------------------------------------------------------------------- many at the same time
+
+
+class Counting(httpx.AsyncBaseTransport):
+    """Says how many operations each request brought."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._inner = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
+        self.sizes: list[int] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.sizes.append(len(json.loads(await request.aread())["operations"]))
+        return await self._inner.handle_async_request(request)
+
+
+@pytest.fixture
+async def counted(app: FastAPI, world: World) -> AsyncGenerator[tuple[KeepstoneStore, Counting]]:
+    transport = Counting(app)
+    async with AsyncKeepstone(base_url=URL, api_key=world.owner.key, transport=transport) as client:
+        yield KeepstoneStore(async_client=client), transport
+
+
+async def test_what_is_awaited_at_once_is_done_in_few_requests_with_the_answers_of_one_by_one(
+    counted: tuple[KeepstoneStore, Counting],
+) -> None:
+    store, transport = counted
+    await asyncio.gather(*(store.aput(("a", str(n % 2)), f"k{n}", {"n": n}) for n in range(150)))
+    assert transport.sizes == [100, 50], "so many as are found by meaning as soon as they are answered"
+    transport.sizes.clear()
+    asked = [store.aget(("a", str(n % 2)), f"k{n % 150}") for n in range(3000)]
+    found, none, listed, spaces, *_ = await asyncio.gather(
+        asyncio.gather(*asked), store.aget(("a",), "none"), store.asearch(("a", "1"), filter={"n": 3}),
+        store.alist_namespaces(prefix=("a",)), store.aput(("a", "0"), "k0", {"n": "first"}),
+        store.aput(("a", "0"), "k0", {"n": "last"}), store.adelete(("a", "1"), "k1"),
+    )  # fmt: skip
+    assert [one and one.value["n"] for one in found] == [n % 150 for n in range(3000)], "as it was before"
+    assert (none, [one.key for one in listed], spaces) == (None, ["k3"], [("a", "0"), ("a", "1")])
+    assert transport.sizes == [150 + 3 + 2], "what is the same is asked for once, of several puts of a key the last"
+    after = await asyncio.gather(store.aget(("a", "0"), "k0"), store.aget(("a", "1"), "k1"))
+    assert [one and one.value["n"] for one in after] == ["last", None]
+
+
+async def test_what_is_refused_is_refused_to_whoever_asked_for_it(counted: tuple[KeepstoneStore, Counting]) -> None:
+    store, _ = counted
+    results = await asyncio.gather(
+        *(store.aput(("a",), f"k{n}", {"n": n}) for n in range(20)),
+        store.aput(("a",), "x" * 2000, {}),
+        store.aput(("a",), "large", {"text": "x" * 1024 * 1024}),
+        store.aput(("a",), "bytes", {"file": b"x"}),
+        store.aput(("a.b",), "dot", {}),
+        store.asearch(("a",), limit=100_000),
+        store.aget(("a",), "none"),
+        return_exceptions=True,
+    )
+    assert results[:20] == [None] * 20
+    refused = [Invalid, TooLarge, TypeError, InvalidNamespaceError, Invalid, type(None)]
+    assert [type(one) for one in results[20:]] == refused
+    assert len(await store.asearch(("a",), limit=100)) == 20
+
+
+async def test_who_goes_away_holds_up_nobody_and_a_batch_of_ones_own_is_one_transaction(
+    counted: tuple[KeepstoneStore, Counting],
+) -> None:
+    store, transport = counted
+    tasks = [asyncio.create_task(store.aput(("a",), f"k{n}", {"n": n})) for n in range(10)]
+    await asyncio.sleep(0)
+    tasks[3].cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(one) for one in results].count(asyncio.CancelledError) == 1
+    assert len(await store.asearch(("a",), limit=100)) == 9
+    transport.sizes.clear()
+    await store.abatch([PutOp(("b",), f"k{n}", {"n": n}) for n in range(200)])
+    assert transport.sizes == [200]
+    with pytest.raises(Invalid):
+        await store.abatch([PutOp(("c",), "k", {}), PutOp(("c",), "x" * 2000, {})])
+    assert await store.asearch(("c",)) == []
+
+
+def test_a_store_is_used_in_one_event_loop_after_the_other_and_not_after_its_client_is_closed() -> None:
+    client = AsyncKeepstone(
+        base_url=URL,
+        transport=httpx.MockTransport(
+            lambda asked: httpx.Response(200, json={"results": [{} for _ in json.loads(asked.content)["operations"]]})
+        ),
+    )
+    store = KeepstoneStore(async_client=client)
+
+    async def work() -> list[Any]:
+        return await asyncio.gather(*(store.aput(("a",), f"k{n}", {}) for n in range(10)))
+
+    assert asyncio.run(work()) == asyncio.run(work()) == [None] * 10
+    with pytest.raises(asyncio.InvalidStateError, match="async methods"):
+        store.get(("a",), "k")
+    asyncio.run(client.close())
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(work())
+
+
+@pytest.mark.filterwarnings("ignore::UnicodeWarning")
+async def test_odd_characters_end_no_run(store: KeepstoneStore) -> None:
+    await store.aput(("a\ud800",), "k\ud800", {"te\0xt": "ferry\0 \udfff"})
+    [found] = await store.asearch(("a\ud800",), filter={"te\0xt": "ferry\0 \udfff"}, query="ferry\0")
+    assert (found.namespace, found.key, found.value) == (("a\ufffd",), "k\ufffd", {"te\ufffdxt": "ferry\ufffd \ufffd"})
+    assert await store.aget(("a\ud800",), "k\ud800") is not None
+    assert await store.alist_namespaces(prefix=("a\ud800",)) == [("a\ufffd",)]
 
 
 # ------------------------------------------------------------------------------------------------------ the rest
@@ -182,8 +312,9 @@ async def test_what_waits_and_what_is_awaited_are_the_same_store(app: FastAPI, w
     async with awaited(app, world.owner.key) as other:
         of_loop = KeepstoneStore(async_client=other)
         assert await of_loop.aget(("a",), "k") == in_thread
-        with pytest.raises(RuntimeError, match="async methods"):
+        with pytest.raises(asyncio.InvalidStateError, match="async methods"):
             of_loop.get(("a",), "k")
+        assert await apart(of_loop.get, ("a",), "k") == in_thread, "from a thread beside the loop, as a node that waits"
         assert await KeepstoneStore(async_client=other, name="other").aget(("a",), "k") is None
     client.close()
 

@@ -5,8 +5,10 @@ import inspect
 import json
 import pickle
 import re
+import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -18,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keepstone_client
-from keepstone_client import AsyncKeepstone, Keepstone, Retries, errors
+from keepstone_client import AsyncKeepstone, Keepstone, Retries, errors, turns
 from keepstone_client.binding import downloaded, operation, paged, streamed
 from keepstone_client.capsules import Capsule, Source
 from keepstone_client.chats import MemoriesInjected, MemorySaved, MessageCreated, MessageDelta, MessageDone
@@ -608,3 +610,103 @@ def test_what_the_model_kept_is_an_event() -> None:
         _, saved = keepstone.chats.say("chat_1", "hi")
     assert isinstance(saved, MemorySaved)
     assert saved.memory.id == "mem_1"
+
+
+# ------------------------------------------------------------------------------------------- many at once, odd texts
+
+
+class Crowd:
+    """A server that says how many calls were with it at once."""
+
+    def __init__(self) -> None:
+        self.now, self.most, self.seen = 0, 0, 0
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.now += 1
+        self.seen += 1
+        self.most = max(self.most, self.now)
+        try:
+            for _ in range(3):
+                await asyncio.sleep(0)
+        finally:
+            self.now -= 1
+        return httpx.Response(200, json={})
+
+
+async def test_of_a_thousand_calls_at_once_a_few_are_under_way_and_none_gives_up_waiting() -> None:
+    crowd = Crowd()
+    async with AsyncKeepstone(
+        base_url="http://keepstone.test", transport=httpx.MockTransport(crowd), timeout=0.001
+    ) as keepstone:  # fmt: skip
+        given_up = asyncio.create_task(keepstone.request("GET", "/v1/me"))
+        others = asyncio.gather(*(keepstone.request("GET", "/v1/me") for _ in range(1000)))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        assert await others == [{}] * 1000
+        assert crowd.most == turns.CALLS
+        await asyncio.gather(*(keepstone.acting_for("usr_2").request("GET", "/v1/me") for _ in range(100)))
+        assert crowd.most == turns.CALLS, "who shares a client's connections shares its turns"
+
+
+async def test_an_answer_that_is_read_slowly_takes_no_call_its_turn() -> None:
+    sent = told(("message.delta", {"delta": "x"}), DONE)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        streams = request.url.path.endswith("/messages")
+        return httpx.Response(200, content=sent) if streams else httpx.Response(200, json={})
+
+    async with AsyncKeepstone(base_url="http://keepstone.test", transport=httpx.MockTransport(answer)) as keepstone:
+        held = [keepstone.chats.say("chat_1", "hi") for _ in range(turns.CALLS + 1)]
+        for one in held:
+            await anext(one)
+        assert await keepstone.request("GET", "/v1/me") == {}
+        for one in held:
+            await one.close()
+
+
+def test_threads_share_the_turns_of_a_client_that_waits() -> None:
+    now, most, lock, full = [0], [0], threading.Lock(), threading.Barrier(turns.CALLS)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        full.wait(timeout=30)
+        with lock:
+            now[0] -= 1
+        return httpx.Response(200, json={})
+
+    calls = 4 * turns.CALLS
+    with client(answer) as keepstone, ThreadPoolExecutor(calls) as threads:
+        assert list(threads.map(lambda _: keepstone.request("GET", "/v1/me"), range(calls))) == [{}] * calls
+    assert most[0] == turns.CALLS
+
+
+def test_an_async_client_is_used_in_one_event_loop_after_the_other_until_it_is_closed() -> None:
+    keepstone = AsyncKeepstone(base_url="http://keepstone.test", transport=httpx.MockTransport(Crowd()))
+
+    async def work() -> list[Any]:
+        return await asyncio.gather(*(keepstone.request("GET", "/v1/me") for _ in range(100)))
+
+    assert asyncio.run(work()) == asyncio.run(work()) == [{}] * 100
+    asyncio.run(keepstone.close())
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(work())
+
+
+def test_what_is_in_no_text_is_replaced_and_a_warning_says_so() -> None:
+    script = Script([httpx.Response(200, json={}) for _ in range(2)])
+    with client(script) as keepstone:
+        with pytest.warns(UnicodeWarning, match="U\\+FFFD"):
+            keepstone.request("POST", "/v1/x", params={"key": "a\0"}, json={"a\0": ["b\ud800", {"c": "\udfff"}]})
+        keepstone.request("POST", "/v1/x", json={"a": "\\u0000 ä \ud83d\ude00"})
+    assert json.loads(script.seen[0].content) == {"a\ufffd": ["b\ufffd", {"c": "\ufffd"}]}
+    assert script.seen[0].url.params["key"] == "a\ufffd"
+    assert json.loads(script.seen[1].content) == {"a": "\\u0000 ä 😀"}, "two halves side by side are a character"
+
+
+def test_bytes_are_refused_with_what_to_do() -> None:
+    with client(Script([])) as keepstone:
+        for value in (b"x", bytearray(b"x"), memoryview(b"x")):
+            with pytest.raises(TypeError, match="base64"):
+                keepstone.stores.put("notes", ("a",), "k", {"file": value})

@@ -365,6 +365,9 @@ async def test_a_put_over_what_is_over_begins_anew(services: Services, world: Wo
         ({"address": {"zip": {"$ne": "0150"}}}, "bc"),
         ({"address": {"$eq": {"zip": "0150"}}}, "a"),
         ({"a.b": 1}, "c"),
+        ({"a.b": 2}, "b"),
+        ({"address.zip": "0150"}, "a"),
+        ({"address.zip": {"$ne": "0150"}}, "bc"),
         ({"name": "Alice", "age": 31}, ""),
     ],
 )
@@ -373,8 +376,8 @@ async def test_a_filter_looks_at_the_fields_of_the_value(
 ) -> None:
     auth = world.owner.auth
     await put(client, auth, "a", ALICE)
-    await put(client, auth, "b", {"name": "Bob", "age": 41, "city": "Paris"})
-    await put(client, auth, "c", {"name": "Carla", "age": "old", "a.b": 1})
+    await put(client, auth, "b", {"name": "Bob", "age": 41, "city": "Paris", "a": {"b": 2}})
+    await put(client, auth, "c", {"name": "Carla", "age": "old", "a.b": 1, "a": {"b": 2}})
     assert "".join(sorted(await search(client, auth, filter=wanted))) == keys
     assert "".join(sorted(await search(client, auth, filter=wanted, query="Alice Bob Carla"))) == keys
 
@@ -486,15 +489,34 @@ async def test_an_empty_store_and_a_filter_that_nothing_passes_are_not_degraded(
     assert (found["items"], found["degraded"]) == ([], None)
 
 
-async def test_a_large_batch_is_read_by_a_job(
-    knowing: Services, services: Services, reader: httpx.AsyncClient, world: World
+async def test_every_path_and_every_item_of_a_batch_is_found_by_meaning_as_soon_as_it_is_put(
+    reader: httpx.AsyncClient, world: World
+) -> None:
+    """No job has run."""
+    auth = world.owner.auth
+    long = "The weather was as it always is on that coast, and nobody minded. " * 700
+    value = {"title": long, "dish": "I love pizza", "parts": [{"t": "a stone"}, {"t": "My car broke down"}]}
+    await put(reader, auth, "paths", value, "paths", index=["title", "dish", "parts[*].t"])
+    operations = [{"op": "put", "key": f"{n}", "value": {"text": f"stone {n}"}} for n in range(60)]
+    operations.insert(30, {"op": "put", "key": "dish", "value": {"text": "I love pizza"}})
+    await call(reader, auth, "POST", "/stores/notes/batch", json={"operations": operations})
+    for query in ("favourite Italian meal", "trouble with an automobile"):
+        assert await search(reader, auth, "paths", query=query) == ["paths"], query
+    assert (await search(reader, auth, query="favourite Italian meal", limit=2)) == ["dish", "paths"]
+
+
+async def test_what_a_call_brings_beyond_a_moments_work_is_read_by_a_job_and_counted_until_then(
+    knowing: Services, services: Services, reader: httpx.AsyncClient, world: World, database: str
 ) -> None:
     auth = world.owner.auth
-    operations = [{"op": "put", "key": f"{n}", "value": {"text": f"stone {n}"}} for n in range(30)]
+    operations = [{"op": "put", "key": f"{n}", "value": {"text": f"stone {n}"}} for n in range(130)]
     operations.append({"op": "put", "key": "dish", "value": {"text": "I love pizza"}})
     await call(reader, auth, "POST", "/stores/notes/batch", json={"operations": operations})
+    assert await rows(database, "SELECT count(*) FROM vectors") == [(100,)]
+    assert (await reader.get("/readyz")).json()["pending_embeddings"] == 131
     await read(knowing, services)
     assert (await search(reader, auth, query="favourite Italian meal"))[0] == "dish"
+    assert (await reader.get("/readyz")).json()["pending_embeddings"] == 0
 
 
 # --------------------------------------------------------------------------------------------------- namespaces

@@ -28,8 +28,8 @@ _SLICES_AT_ONCE = 16  # in one job, where there are no others: so soon a server 
 
 @dataclass(frozen=True, slots=True)
 class FirstVector:
-    """The first passage of something as the embedder for its script sees it, and those that came before that one, by
-    their models.
+    """A passage that is not stored yet, mostly the first of something, as the embedder for its script sees it, and
+    those that came before that one, by their models.
     """
 
     embeddings: Mapping[str, Embedding]
@@ -132,36 +132,61 @@ async def embed_lacking(
 
 async def embed_first_passage(services: Services, cut: Sequence[NewPassage]) -> FirstVector | None:
     """Before it is stored, to see whether the same is there; None while there is no embedder."""
-    if not cut:
-        return None
+    return (await embed_at_once(services, cut[:1]))[0] if cut else None
+
+
+async def embed_at_once(services: Services, cut: Sequence[NewPassage]) -> list[FirstVector | None]:
+    """Before they are stored, so that whoever comes next can find them by meaning: each as the embedder for its script
+    sees it; None while there is none. In slices, between which others have their turn.
+    """
+    made: list[FirstVector | None] = [None] * len(cut)
     known = services.embedders
-    fitting = [embedder for embedder in known.active if embedder.multilingual == cut[0].foreign] or known.active
-    replaced = known.instead_of(fitting[0]) if fitting else []
-    reading = [*fitting[:1], *(embedder for embedder in known.former if embedder.name in replaced)]
-    text = spoken(cut[0].speaker, cut[0].text)
-    try:
-        made = await asyncio.gather(*(embedder.embed([text]) for embedder in reading))
-    except UpstreamError:
-        return None
-    embeddings = {embedder.name: embedding for embedder, [embedding] in zip(reading, made, strict=True)}
-    return FirstVector(embeddings) if embeddings else None
+    for foreign in (False, True):
+        fitting = [embedder for embedder in known.active if embedder.multilingual == foreign] or known.active
+        replaced = known.instead_of(fitting[0]) if fitting else []
+        reading = [*fitting[:1], *(embedder for embedder in known.former if embedder.name in replaced)]
+        places = [place for place, passage in enumerate(cut) if passage.foreign == foreign] if reading else []
+        for start in range(0, len(places), SLICE):
+            some = places[start : start + SLICE]
+            texts = [spoken(cut[place].speaker, cut[place].text) for place in some]
+            try:
+                results = await asyncio.gather(*(embedder.embed(texts) for embedder in reading))
+            except UpstreamError:
+                return made
+            for number, place in enumerate(some):
+                made[place] = FirstVector(
+                    {embedder.name: result[number] for embedder, result in zip(reading, results, strict=True)}
+                )
+    return made
 
 
-async def store_first_vector(
-    conn: Connection, services: Services, space: int, cut: Sequence[NewPassage], first: FirstVector | None
+async def store_at_once(
+    conn: Connection, services: Services, space: int, made: Sequence[tuple[NewPassage, FirstVector | None]]
 ) -> None:
-    """With what was just stored: whoever comes next can find it by meaning. The rest is a job's."""
-    if first is None or not cut:
+    """With the passages, which were just stored and are all of one kind. The rest is a job's."""
+    read = [(passage, vector) for passage, vector in made if vector is not None]
+    if not read:
         return
+    kind = read[0][0].source_kind
     for embedder in _making(services, await vectors.vector_sets(conn) if services.embedders.former else {}):
-        made = first.embeddings.get(embedder.name)
-        if made is None:
+        seen = [
+            (passage, vector.embeddings[embedder.name])
+            for passage, vector in read
+            if embedder.name in vector.embeddings
+        ]
+        if not seen:
             continue
-        tokens = None if made.tokens is None else pack(made.tokens.vectors)
-        source, of_model = (cut[0].source_kind, cut[0].source_id), (embedder.name, len(made.pooled))
-        if not await vectors.store_beginning(conn, space, of_model, source, made.pooled, tokens):
+        of_model = (embedder.name, len(seen[0][1].pooled))
+        new = [
+            vectors.NewVector(
+                source_id=passage.source_id, part=passage.part, vector=embedding.pooled,
+                tokens=None if embedding.tokens is None else pack(embedding.tokens.vectors),
+            )
+            for passage, embedding in seen
+        ]  # fmt: skip
+        if not await vectors.store_new(conn, space, of_model, kind, new):
             await vectors.vector_set(conn, *of_model, instead_of=services.embedders.instead_of(embedder))
-            await vectors.store_beginning(conn, space, of_model, source, made.pooled, tokens)
+            await vectors.store_new(conn, space, of_model, kind, new)
 
 
 async def index_space(services: Services, scope: ReadScope, space: int, *, state: str = "serving") -> None:

@@ -102,19 +102,29 @@ class Kind(Generic[MemoryT]):
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[MemoryT]):
-    """A memory as it is to be, the passages that it will be found by, and the vector of the first of them. None for
-    passages: those that are there stay.
+    """A memory as it is to be, the passages that it will be found by, and the vector of the first of them; of others,
+    by their parts, where they were read too. None for passages: those that are there stay. `heads` are the parts with
+    which its texts begin.
     """
 
     memory: MemoryT
     passages: Sequence[NewPassage] | None
     first: FirstVector | None = None
+    others: Mapping[int, FirstVector] = field(default_factory=dict[int, FirstVector])
+    heads: Sequence[int] = (0,)
+
+    def read(self) -> list[tuple[NewPassage, FirstVector | None]]:
+        """Its passages, each with its vector if there is one."""
+        return [
+            (passage, self.first if place == 0 else self.others.get(passage.part))
+            for place, passage in enumerate(self.passages or ())
+        ]
 
     def moved(self, **fields: Any) -> "Prepared[MemoryT]":
         """The same with another id, space or the like."""
         memory = replace(self.memory, **fields)
         cut = [replace(passage, source_id=memory.id) for passage in self.passages or []]
-        return Prepared(memory, cut, self.first)
+        return replace(self, memory=memory, passages=cut)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from keepstone.access.audit import record, record_each
 from keepstone.access.readscope import account_scope
 from keepstone.engine import dedup
 from keepstone.engine.cutting import Source
-from keepstone.engine.embed import embed_first_passage, store_first_vector
+from keepstone.engine.embed import FirstVector, embed_at_once, embed_first_passage, store_at_once
 from keepstone.engine.index import passages_of
 from keepstone.engine.judge import WORTH_JUDGING, says_the_same
 from keepstone.engine.lookup import nearest
@@ -30,6 +30,9 @@ from keepstone.store import leftovers, memories, passages, spaces
 from keepstone.store.db import Connection, take_time
 
 _NEAREST = 20
+# What of one call can be found by meaning as soon as it is stored; with more its caller would wait too long.
+_PASSAGES_AT_ONCE = 100
+_CHARACTERS_AT_ONCE = 32_000
 
 # Finds a memory or several, whatever their state, or says that there is none such; from then on the transaction reaches
 # them.
@@ -43,13 +46,37 @@ Edit = Callable[[MemoryT], MemoryT]
 async def prepare(services: Services, kind: Kind[MemoryT], memory: MemoryT, *, embed: bool = True) -> Prepared[MemoryT]:
     """Cut it into passages and embed the first, so that it can be found by meaning as soon as it is stored."""
     services.embedders.need()
-    cut: list[NewPassage] = []
+    cut, heads = list[NewPassage](), list[int]()
     for text in kind.indexed(memory):
         # Not by its date: nobody who looks for a word wants all that was kept in a month of that name.
         source = Source(kind="memory", id=memory.id, text=text, at=memory.created_at, dated=False)
         made = await passages_of(services, [source], visibility=memory.visibility)
+        heads.append(len(cut))
         cut += [replace(passage, part=len(cut) + part) for part, passage in enumerate(made)]
-    return Prepared(kind.complete(memory), cut, await embed_first_passage(services, cut) if embed else None)
+    first = await embed_first_passage(services, cut) if embed else None
+    return Prepared(kind.complete(memory), cut, first, heads=heads)
+
+
+async def read_at_once(
+    services: Services, prepared: Sequence[Prepared[MemoryT]]
+) -> list[Prepared[MemoryT]]:  # fmt: skip
+    """Embed more than the first passage of each, as far as that is a moment's work: with what each text begins, then
+    the rest. What is beyond that a job reads.
+    """
+    passages = [(place, passage) for place, one in enumerate(prepared) for passage in one.passages or ()]
+    passages.sort(key=lambda pair: (pair[1].part not in prepared[pair[0]].heads, pair[1].part))
+    room, reading = _CHARACTERS_AT_ONCE, list[tuple[int, NewPassage]]()
+    for place, passage in passages[:_PASSAGES_AT_ONCE]:
+        room -= len(passage.text)
+        if room < 0 and reading:
+            break
+        reading.append((place, passage))
+    made = await embed_at_once(services, [passage for _, passage in reading])
+    read: list[dict[int, FirstVector]] = [{} for _ in prepared]
+    for (place, passage), vector in zip(reading, made, strict=True):
+        if vector is not None:
+            read[place][passage.part] = vector
+    return [replace(one, first=vectors.get(0), others=vectors) for one, vectors in zip(prepared, read, strict=True)]
 
 
 async def prepare_each(services: Services, kind: Kind[MemoryT], made: Sequence[MemoryT]) -> list[Prepared[MemoryT]]:
@@ -61,7 +88,7 @@ async def prepare_each(services: Services, kind: Kind[MemoryT], made: Sequence[M
         if text not in known:
             known[text] = await prepare(services, kind, memory)
         cut = [replace(passage, source_id=memory.id) for passage in known[text].passages or ()]
-        prepared.append(Prepared(kind.complete(memory), cut, known[text].first))
+        prepared.append(replace(known[text], memory=kind.complete(memory), passages=cut))
     return prepared
 
 
@@ -109,7 +136,7 @@ async def rewrite(
     if growth > 0:
         memory = await kind.make_room(conn, services, principal, memory, growth)
     await memories.update(conn, before, memory)
-    written = Written(change, before, Prepared(memory, after.passages, after.first))
+    written = Written(change, before, replace(after, memory=memory))
     await settle(conn, services, principal, kind, [written], **details)
     return memory
 
@@ -158,8 +185,7 @@ async def _follow(
         prepared = [row.after for row in written if kind.found_in(row.memory) == space]
         if cut := [passage for memory in prepared for passage in memory.passages or []]:
             await passages.insert(conn, space, cut)
-            for memory in prepared:
-                await store_first_vector(conn, services, space, memory.passages or [], memory.first)
+            await store_at_once(conn, services, space, [read for memory in prepared for read in memory.read()])
             grown.append(space)
     for space in sorted({row.memory.space for row in written}):
         here = [row for row in written if row.memory.space == space]

@@ -52,7 +52,6 @@ from keepstone.store import items as store
 from keepstone.store.db import Connection, enter
 
 KIND = "store"
-READ_AT_ONCE = 20  # items of a batch that can be found by meaning as soon as they are stored; of more, a job reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +76,7 @@ _Prepared = _Put | Get | Delete | _Search | ListNamespaces
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where it happens, for whom and when. What puts leave to be done is done for all of them together: a thousand take
-    a fraction of the time.
-    """
+    """Where it happens, for whom and when. What puts leave to be done is done for all together, in far less time."""
 
     services: Services
     principal: Principal
@@ -134,7 +131,7 @@ async def find(services: Services, principal: Principal, name: str, asked: Searc
 
 async def list_namespaces(
     services: Services, principal: Principal, name: str, asked: ListNamespaces
-) -> list[list[str]]:  # fmt: skip
+) -> list[list[str]]:
     [outcome] = await run(services, principal, name, [asked])
     assert isinstance(outcome, list)  # noqa: S101
     return outcome
@@ -185,7 +182,7 @@ async def restore(
         namespace=namespace, key=key, value=old.value, index=old.metadata.get("index"),
         ttl_seconds=old.metadata.get("ttl_seconds"), if_version=if_version,
     )  # fmt: skip
-    made = await _prepare_put(services, asked, read_now=True)
+    made = await _prepare_put(services, asked)
     [back] = await _run(services, principal, name, [replace(made, change="restored")])
     assert isinstance(back, Item)  # noqa: S101
     return back
@@ -197,11 +194,10 @@ async def restore(
 async def _prepare(
     services: Services, principal: Principal, name: str, operations: Sequence[Operation]
 ) -> list[_Prepared]:  # fmt: skip
-    puts = sum(isinstance(operation, Put) for operation in operations)
     prepared = list[_Prepared]()
     for operation in operations:
         if isinstance(operation, Put):
-            prepared.append(await _prepare_put(services, operation, read_now=puts <= READ_AT_ONCE))
+            prepared.append(await _prepare_put(services, operation))
         elif isinstance(operation, Search):
             prepared.append(await _prepare_search(services, principal, name, operation))
         else:
@@ -211,7 +207,12 @@ async def _prepare(
     return prepared
 
 
-async def _prepare_put(services: Services, asked: Put, *, read_now: bool) -> _Put:
+async def _read(services: Services, prepared: Sequence[_Prepared]) -> list[_Prepared]:
+    puts = iter(await shelf.read_at_once(services, [one.prepared for one in prepared if isinstance(one, _Put)]))
+    return [replace(one, prepared=next(puts)) if isinstance(one, _Put) else one for one in prepared]
+
+
+async def _prepare_put(services: Services, asked: Put) -> _Put:
     check_namespace(asked.namespace)
     content = written(asked.value)
     check_index(asked.value, asked.index)
@@ -220,7 +221,7 @@ async def _prepare_put(services: Services, asked: Put, *, read_now: bool) -> _Pu
         services.clock(), path=joined(asked.namespace), key=asked.key, address=address(asked.namespace, asked.key),
         content=content, metadata={name: value for name, value in options.items() if value is not None},
     )  # fmt: skip
-    return _Put(asked=asked, prepared=await shelf.prepare(services, ITEMS, item, embed=read_now))
+    return _Put(asked=asked, prepared=await shelf.prepare(services, ITEMS, item, embed=False))
 
 
 async def _prepare_search(services: Services, principal: Principal, name: str, asked: Search) -> _Search:
@@ -249,7 +250,7 @@ async def _survey(services: Services, principal: Principal, name: str) -> Search
 async def _run(
     services: Services, principal: Principal, name: str, prepared: Sequence[_Prepared], *, few: int = lookup.FEW
 ) -> list[Outcome]:
-    outcomes = list[Outcome]()
+    prepared, outcomes = await _read(services, prepared), list[Outcome]()
     async with services.db.transaction(account_scope(principal)) as conn:
         if any(isinstance(operation, _Put) for operation in prepared):
             space = await spaces.hold(conn, kind=KIND, name=name, owner=principal.user_id)
@@ -330,8 +331,8 @@ async def _keep(place: _Place, made: _Put) -> Item:
     else:
         await memories.update(conn, known, item)
     same = live is not None and ITEMS.indexed(live) == ITEMS.indexed(item)
-    change = made.change or ("updated" if live else "created")
-    place.left.append(Written(change, known, Prepared(item, None if same else prepared.passages, prepared.first)))
+    after = replace(prepared, memory=item, passages=None if same else prepared.passages)
+    place.left.append(Written(made.change or ("updated" if live else "created"), known, after))
     return item
 
 
@@ -360,8 +361,7 @@ async def _get(place: _Place, asked: Get) -> Item | None:
 
 async def _delete(place: _Place, asked: Delete) -> Item | None:
     item = await store.at_address(place.conn, place.space, address(asked.namespace, asked.key))
-    if item is not None and (not item.live or item.expired(place.now)):
-        item = None
+    item = item if item is not None and item.live and not item.expired(place.now) else None
     check_version(asked.if_version, item)
     if item is None:
         return None

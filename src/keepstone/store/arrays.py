@@ -59,7 +59,7 @@ def texts(values: Iterable[str | None]) -> Column:
     return Column(1009, _array(25, [None if value is None else value.encode() for value in values]))
 
 
-def byte_strings(values: Sequence[bytes]) -> Column:
+def byte_strings(values: Sequence[bytes | None]) -> Column:
     return Column(1001, _array(17, values))
 
 

@@ -51,8 +51,11 @@ class ItemFilter:
         parts: list[sql.Composable] = [sql.SQL(_BELOW)]
         for condition in self.conditions:
             found: sql.Composable = sql.SQL("m.content::jsonb")
-            for name in condition["path"]:
-                found = sql.SQL("({} -> {}::text)").format(found, given(name))
+            for depth, name in enumerate(condition["path"]):
+                whole, steps = found, name.split(".")
+                found = sql.SQL("({} -> {}::text)").format(whole, given(name))
+                if depth == 0 and len(steps) > 1:  # the field of this name, or else a path
+                    found = sql.SQL("coalesce({}, {} #> {}::text[])").format(found, whole, given(steps))
             found = sql.SQL("coalesce({}, 'null')").format(found)
             operand = sql.SQL("{}::jsonb").format(given(Jsonb(condition["operand"])))
             parts.append(sql.SQL(_COMPARED[condition["comparison"]]).format(found=found, operand=operand))

@@ -111,30 +111,43 @@ async def store_vectors(
         )
 
 
-async def store_beginning(
-    conn: Connection, space: int, of_model: tuple[str, int], source: tuple[str, str], vector: Vector,
-    tokens: bytes | None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVector:
+    """Of a passage that was just stored: the id of its source, and which part of that it is."""
+
+    source_id: str
+    part: int
+    vector: Vector
+    tokens: bytes | None
+
+
+async def store_new(
+    conn: Connection, space: int, of_model: tuple[str, int], source_kind: str, made: Sequence[NewVector]
 ) -> bool:  # fmt: skip
-    """Of the first passage of something that was just stored: its kind and id. `of_model` is its name and dimension;
-    false, and nothing done, if that has no set in the account yet. The caller holds the space's row.
+    """`of_model` is its name and dimension; false, and nothing done, if that has no set in the account yet. The caller
+    holds the space's row.
     """
     return bool(
         await fetch_value(
             conn,
             """
             WITH those AS MATERIALIZED (
-                SELECT p.passage, s.vector_set FROM passages p CROSS JOIN vector_sets s
-                 WHERE p.account = %(account)s AND p.space = %(space)s AND p.source_kind = %(kind)s
-                   AND p.source_id = %(id)s AND p.part = 0
-                   AND s.account = %(account)s AND s.model = %(model)s AND s.dimension = %(dimension)s
+                SELECT p.passage, s.vector_set, g.number, g.tokens
+                  FROM unnest(%(ids)s::text[], %(parts)s::bigint[], %(tokens)s::bytea[])
+                       WITH ORDINALITY AS g (id, part, tokens, number)
+                  JOIN passages p ON p.account = %(account)s AND p.source_kind = %(kind)s
+                                 AND p.source_id = g.id AND p.part = g.part::int AND p.space = %(space)s
+                 CROSS JOIN vector_sets s
+                 WHERE s.account = %(account)s AND s.model = %(model)s AND s.dimension = %(dimension)s
             ), pooled AS (
                 INSERT INTO vectors (account, space, vector_set, passage, embedding)
-                SELECT %(account)s, %(space)s, vector_set, passage, %(vector)s::halfvec FROM those
+                SELECT %(account)s, %(space)s, vector_set, passage,
+                       (%(values)s::real[])[(number - 1) * %(dimension)s + 1 : number * %(dimension)s]::halfvec
+                  FROM those
                 ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET embedding = excluded.embedding
             ), by_token AS (
                 INSERT INTO token_vectors (account, space, vector_set, passage, tokens)
-                SELECT %(account)s, %(space)s, vector_set, passage, %(tokens)s FROM those
-                 WHERE %(tokens)s::bytea IS NOT NULL
+                SELECT %(account)s, %(space)s, vector_set, passage, tokens FROM those WHERE tokens IS NOT NULL
                 ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET tokens = excluded.tokens
             ), counted AS (
                 UPDATE spaces SET version = version + 1
@@ -145,8 +158,10 @@ async def store_beginning(
             RETURNING true
             """,
             {
-                "space": space, "kind": source[0], "id": source[1], "model": of_model[0], "dimension": of_model[1],
-                "vector": literal(vector), "tokens": tokens,
+                "space": space, "kind": source_kind, "model": of_model[0], "dimension": of_model[1],
+                "ids": [one.source_id for one in made], "parts": bigints([one.part for one in made]),
+                "values": reals(np.stack([one.vector for one in made])),
+                "tokens": byte_strings([one.tokens for one in made]),
             },
         )
     )  # fmt: skip

@@ -6,7 +6,7 @@ What they can do is in the resources, once for both.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import aclosing, closing
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from copy import copy
 from dataclasses import replace
 from types import TracebackType
@@ -18,6 +18,7 @@ from keepstone_client.binding import Async, Sync
 from keepstone_client.core import Answer, Attempts, Request, Retries, Settings, as_is, broken_off, settle
 from keepstone_client.resources import Resources
 from keepstone_client.streams import EventReader, Streamed
+from keepstone_client.turns import Loops, Turns
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -45,12 +46,7 @@ class Keepstone(Sync, Resources[Sync]):
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._settings = settle(base_url, api_key, on_behalf_of, timeout, retries)
-        self._http = httpx.Client(
-            base_url=self._settings.base_url,
-            timeout=timeout,
-            transport=transport,
-            trust_env=not self._settings.is_local,
-        )
+        self._turns = Turns(self._settings, transport)
         self._offer(self)
 
     def acting_for(self, user: str) -> Self:
@@ -65,14 +61,13 @@ class Keepstone(Sync, Resources[Sync]):
         return self.run(Request(method=method.upper(), path=path, parse=as_is, params=params or {}, json=json))
 
     def run(self, request: Request[T]) -> T:
-        response, attempts = self._exchange(request, stream=False)
-        answer = _answer(response)
+        with self._exchange(request, stream=False) as (response, attempts):
+            answer = _answer(response)
         attempts.check(answer)
         return request.parse(answer)
 
     def events(self, streamed: Streamed[E, Any]) -> Generator[E]:
-        response, attempts = self._exchange(streamed.request, stream=True)
-        with closing(response):
+        with self._exchange(streamed.request, stream=True) as (response, attempts):
             if not response.is_success:
                 attempts.check(_answer(response))
             reader = EventReader(streamed)
@@ -84,8 +79,7 @@ class Keepstone(Sync, Resources[Sync]):
             reader.end()
 
     def pieces(self, request: Request[None]) -> Generator[bytes]:
-        response, attempts = self._exchange(request, stream=True)
-        with closing(response):
+        with self._exchange(request, stream=True) as (response, attempts):
             if not response.is_success:
                 attempts.check(_answer(response))
             try:
@@ -94,7 +88,7 @@ class Keepstone(Sync, Resources[Sync]):
                 raise broken_off(f"The answer broke off ({_name(fault)}).") from fault
 
     def close(self) -> None:
-        self._http.close()
+        self._turns.http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -104,23 +98,27 @@ class Keepstone(Sync, Resources[Sync]):
     ) -> None:
         self.close()
 
-    def _exchange(self, request: Request[Any], *, stream: bool) -> tuple[httpx.Response, Attempts]:
+    @contextmanager
+    def _exchange(self, request: Request[Any], *, stream: bool) -> Generator[tuple[httpx.Response, Attempts]]:
         """Send it, as often as it takes and may be. Of a success that streams, the body has not been read."""
-        attempts = Attempts(request, self._settings.retries)
+        attempts, http = Attempts(request, self._settings.retries), self._turns.http
         while True:
-            try:
-                response = self._http.send(self._http.build_request(**_arguments(request, self._settings)), stream=True)
-                if not (stream and response.is_success):
-                    with closing(response):
-                        response.read()
-            except httpx.RequestError as fault:
-                wait = attempts.after_fault(sent=not isinstance(fault, _UNSENT))
-                if wait is None:
-                    raise _unanswered(self._settings, fault) from fault
-            else:
-                wait = None if response.is_success else attempts.after_answer(_answer(response))
-                if wait is None:
-                    return response, attempts
+            with self._turns.of(request, stream=stream):
+                try:
+                    response = http.send(http.build_request(**_arguments(request, self._settings)), stream=True)
+                    if not (stream and response.is_success):
+                        with closing(response):
+                            response.read()
+                except httpx.RequestError as fault:
+                    wait = attempts.after_fault(sent=not isinstance(fault, _UNSENT))
+                    if wait is None:
+                        raise _unanswered(self._settings, fault) from fault
+                else:
+                    wait = None if response.is_success else attempts.after_answer(_answer(response))
+                    if wait is None:
+                        with closing(response):
+                            yield response, attempts
+                        return
             time.sleep(wait)
 
 
@@ -138,12 +136,7 @@ class AsyncKeepstone(Async, Resources[Async]):
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._settings = settle(base_url, api_key, on_behalf_of, timeout, retries)
-        self._http = httpx.AsyncClient(
-            base_url=self._settings.base_url,
-            timeout=timeout,
-            transport=transport,
-            trust_env=not self._settings.is_local,
-        )
+        self._loops = Loops(self._settings, transport)
         self._offer(self)
 
     def acting_for(self, user: str) -> Self:
@@ -158,14 +151,13 @@ class AsyncKeepstone(Async, Resources[Async]):
         return await self.run(Request(method=method.upper(), path=path, parse=as_is, params=params or {}, json=json))
 
     async def run(self, request: Request[T]) -> T:
-        response, attempts = await self._exchange(request, stream=False)
-        answer = _answer(response)
+        async with self._exchange(request, stream=False) as (response, attempts):
+            answer = _answer(response)
         attempts.check(answer)
         return request.parse(answer)
 
     async def events(self, streamed: Streamed[E, Any]) -> AsyncGenerator[E]:
-        response, attempts = await self._exchange(streamed.request, stream=True)
-        async with aclosing(response):
+        async with self._exchange(streamed.request, stream=True) as (response, attempts):
             if not response.is_success:
                 attempts.check(_answer(response))
             reader = EventReader(streamed)
@@ -178,8 +170,7 @@ class AsyncKeepstone(Async, Resources[Async]):
             reader.end()
 
     async def pieces(self, request: Request[None]) -> AsyncGenerator[bytes]:
-        response, attempts = await self._exchange(request, stream=True)
-        async with aclosing(response):
+        async with self._exchange(request, stream=True) as (response, attempts):
             if not response.is_success:
                 attempts.check(_answer(response))
             try:
@@ -189,7 +180,7 @@ class AsyncKeepstone(Async, Resources[Async]):
                 raise broken_off(f"The answer broke off ({_name(fault)}).") from fault
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._loops.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -199,24 +190,31 @@ class AsyncKeepstone(Async, Resources[Async]):
     ) -> None:
         await self.close()
 
-    async def _exchange(self, request: Request[Any], *, stream: bool) -> tuple[httpx.Response, Attempts]:
-        attempts = Attempts(request, self._settings.retries)
+    @asynccontextmanager
+    async def _exchange(
+        self, request: Request[Any], *, stream: bool
+    ) -> AsyncGenerator[tuple[httpx.Response, Attempts]]:  # fmt: skip
+        attempts, turns = Attempts(request, self._settings.retries), self._loops.here()
+        http = turns.http
         while True:
-            try:
-                response = await self._http.send(
-                    self._http.build_request(**_arguments(request, self._settings)), stream=True
-                )
-                if not (stream and response.is_success):
-                    async with aclosing(response):
-                        await response.aread()
-            except httpx.RequestError as fault:
-                wait = attempts.after_fault(sent=not isinstance(fault, _UNSENT))
-                if wait is None:
-                    raise _unanswered(self._settings, fault) from fault
-            else:
-                wait = None if response.is_success else attempts.after_answer(_answer(response))
-                if wait is None:
-                    return response, attempts
+            async with turns.of(request, stream=stream):
+                try:
+                    response = await http.send(
+                        http.build_request(**_arguments(request, self._settings)), stream=True
+                    )  # fmt: skip
+                    if not (stream and response.is_success):
+                        async with aclosing(response):
+                            await response.aread()
+                except httpx.RequestError as fault:
+                    wait = attempts.after_fault(sent=not isinstance(fault, _UNSENT))
+                    if wait is None:
+                        raise _unanswered(self._settings, fault) from fault
+                else:
+                    wait = None if response.is_success else attempts.after_answer(_answer(response))
+                    if wait is None:
+                        async with aclosing(response):
+                            yield response, attempts
+                        return
             await asyncio.sleep(wait)
 
 

@@ -8,6 +8,8 @@ import ipaddress
 import json
 import os
 import random
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -32,6 +34,9 @@ DEFAULT_URL = "http://127.0.0.1:8420"
 # Of these a repetition changes nothing that the first did not; a POST says so itself.
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
 _PASSING = frozenset({502, 503, 504})
+# NUL, and halves of surrogate pairs.
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_ESCAPED_NUL = "\\u0000"  # as JSON has it
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,17 @@ class Request(Generic[T]):
     @property
     def query(self) -> list[tuple[str, str]]:
         """Parameters as they travel: what is None is left out, a list is there once for each of its items."""
-        return [(name, _word(one)) for name, value in self.params.items() for one in _each(value) if one is not None]
+        return [
+            (name, storable(_word(one)))
+            for name, value in self.params.items()
+            for one in _each(value)
+            if one is not None
+        ]
 
     @property
     def body(self) -> bytes | None:
         """The JSON of it, None if there is none."""
-        if self.json is None:
-            return None
-        return json.dumps(self.json, ensure_ascii=False, allow_nan=False, default=_encode).encode()
+        return None if self.json is None else as_json(self.json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +172,44 @@ class items_of(Generic[T]):
         held = answer.json()
         found = cast("dict[str, Any]", held).get(self.name) if isinstance(held, dict) else None
         return decode_all(self.kind, found)
+
+
+def as_json(value: Any) -> bytes:
+    """As it is sent. What is in no text is replaced wherever it stands, and a warning says so: tools that read files
+    let it through, and no run of an agent is to end by it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_encode)
+    try:
+        plain = text.encode()
+    except UnicodeEncodeError:
+        plain = None
+    if plain is not None and _ESCAPED_NUL not in text:
+        return plain
+    # Read once more: two halves that stand side by side are a character.
+    whole = json.loads(json.dumps(value, allow_nan=False, default=_encode))
+    made = json.dumps(_storable(whole), ensure_ascii=False).encode()
+    if made != json.dumps(whole, ensure_ascii=False).encode(errors="surrogatepass"):
+        _warn_of_replaced()
+    return made
+
+
+def storable(text: str) -> str:
+    """The same of one text."""
+    made = _storable(text)
+    if made != text:
+        _warn_of_replaced()
+    return made
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_storable(name): _storable(part) for name, part in cast("dict[str, Any]", value).items()}
+    return [_storable(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _warn_of_replaced() -> None:
+    warnings.warn("NUL or half a surrogate pair in a text: U+FFFD is sent in its place.", UnicodeWarning, stacklevel=4)
 
 
 def nothing(_: Answer) -> None:
@@ -368,6 +414,8 @@ def _encode(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError("JSON has no bytes: send them as text, decoded or in base64")
     if isinstance(value, Sequence):
         return list(cast("Sequence[Any]", value))
     raise TypeError(f"{type(value).__name__} can't be sent as JSON")
