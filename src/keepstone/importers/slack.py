@@ -38,7 +38,7 @@ def read(reading: Reading) -> Iterator[Item]:
         found = False
         for name in days:
             folder = name.rpartition("/")[0].rpartition("/")[2]
-            place = places.get(folder) or _Place(id=folder or "slack", name=folder or "slack")
+            place = places.get(folder) or _Channel(id=folder or "slack", name=folder or "slack")
             for item in _Day(place, people, name).items(bundle, reading):
                 found = True
                 yield item
@@ -49,7 +49,7 @@ def read(reading: Reading) -> Iterator[Item]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Channel:
     """A channel, a group or a direct message."""
 
     id: str
@@ -79,15 +79,15 @@ def _people(bundle: Bundle) -> dict[str, str]:
     }
 
 
-def _places(bundle: Bundle, people: dict[str, str]) -> dict[str, _Place]:
+def _places(bundle: Bundle, people: dict[str, str]) -> dict[str, _Channel]:
     """By the folder: a channel's is called as it, a direct message's by its id."""
-    places: dict[str, _Place] = {}
+    places: dict[str, _Channel] = {}
     for entry in _each(bundle, PLACES):
         key, name = str(entry.get("id") or ""), str(entry.get("name") or "")
         members = [people.get(str(member), str(member)) for member in elements_of(entry.get("members"))]
         among = not name or name.startswith("mpdm-")
         told = ", ".join(sorted(members)) if among and members else name or key
-        place = _Place(id=key or name, name=told, channel=not among)
+        place = _Channel(id=key or name, name=told, channel=not among)
         places[name or key] = places[key] = place
     return places
 
@@ -96,7 +96,7 @@ def _places(bundle: Bundle, people: dict[str, str]) -> dict[str, _Place]:
 class _Day:
     """What was said in a place on a day."""
 
-    place: _Place
+    place: _Channel
     people: dict[str, str]
     file: str
     left: Counter[str] = field(default_factory=Counter[str])

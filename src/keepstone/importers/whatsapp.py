@@ -67,7 +67,7 @@ def read(reading: Reading) -> Iterator[Item]:
             survey = _Survey()
             for line in _lines(bundle, name, reading):
                 survey.see(line)
-            yield from _Chat(name, reading, survey, attached).items(bundle)
+            yield from _ChatFile(name, reading, survey, attached).items(bundle)
         others = [name for name in bundle.sizes if name not in names]
         yield from (LeftOut(reason="attached file", what=name) for name in sorted(others) if bundle.is_zip)
 
@@ -160,12 +160,12 @@ class _Survey:
             return "dmy", True
         if self.back["dmy"] != self.back["mdy"]:
             return ("dmy" if self.back["dmy"] < self.back["mdy"] else "mdy"), True
-        american = self.halves and reading.language == "en"
+        american = self.halves and reading.language in {"en", "en-US"}
         return ("mdy" if american else "dmy"), False
 
 
 @dataclass(slots=True)
-class _Chat:
+class _ChatFile:
     file: str
     reading: Reading
     survey: _Survey
