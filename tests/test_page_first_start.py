@@ -247,8 +247,8 @@ async def test_an_export_is_dropped_looked_at_brought_in_and_reported(
         await page.reload()
         await expect(runs.get_by_role("listitem").first).to_contain_text("ChatGPT · chatgpt.zip")
         # What a group said, whose dates can be read in two ways.
-        chat = {"name": "WhatsApp Chat with Crew.txt", "mimeType": "text/plain", "buffer": UNSURE.encode()}
-        await file.set_input_files(chat)
+        name = "WhatsApp Chat with Crew.txt"
+        await file.set_input_files({"name": name, "mimeType": "text/plain", "buffer": UNSURE.encode()})
         await expect(preview).to_contain_text("they are read with the day first")
         await preview.get_by_role("combobox", name="Dates in it").click()
         await page.get_by_role("option", name="The month first").click()

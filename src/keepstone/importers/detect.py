@@ -100,7 +100,7 @@ def _guesses(bundle: Bundle, head: bytes) -> Iterator[str]:
     packed = bundle.is_zip or len(bundle.sizes) > 1
     if packed and any(_is_claudes(bundle, name) for name in bundle.find(f"{MEMORIES}|{PROJECTS}")[:1]):
         yield "claude"
-    texts = bundle.find(whatsapp.CHATS) if packed else bundle.find(r".*\.txt")
+    texts = whatsapp.chats(bundle) if packed else bundle.find(r".*\.txt")
     if any(whatsapp.is_chat(bundle, name, known=packed) for name in texts[:1]):
         yield "whatsapp"
     for ending, source in ((r".*\.af", "letta"), (r".*\.jsonl", "jsonl"), (_MARKDOWN, "markdown")):

@@ -13,7 +13,7 @@ from keepstone.importers.items import LeftOut, Note, SourceProject
 from keepstone.importers.text import clean, first_line, labels, titled
 
 LARGEST_DRAFT = 8 * 1024 * 1024  # characters
-_WORK = 512 * 1024 * 1024  # characters that all edits of one conversation may go through
+_WORK = 64 * 1024 * 1024  # characters that all edits of one conversation may go through and write
 _EVERYTHING = {
     form
     for whole in (".*", ".+", "[\\s\\S]*", "[\\s\\S]+", "(.*)", "(.|\\n)*")

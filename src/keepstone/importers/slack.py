@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from keepstone.errors import Invalid
@@ -22,6 +23,7 @@ _USERS = r"(?:org_)?users\.json"
 # What somebody said; all other kinds tell that somebody came, went, or changed something.
 _SPOKEN = {None, "", "bot_message", "me_message", "thread_broadcast", "reply_broadcast", "file_share", "file_comment"}
 _TOGETHER = 500  # messages that go as one
+_MOST = 200_000  # people or channels of a workspace, which are held in memory; the rest go by their ids
 _LINK = re.compile(r"<([^<>|\n]{1,4000})(?:\|([^<>\n]{0,4000}))?>")
 
 
@@ -60,7 +62,7 @@ class _Channel:
 def _each(bundle: Bundle, pattern: str) -> Iterator[dict[str, Any]]:
     for name in bundle.find(pattern):
         with bundle.open(name) as file:
-            yield from (fields(element) for element in elements(file, name))
+            yield from (fields(element) for element in islice(elements(file, name), _MOST))
 
 
 def _people(bundle: Bundle) -> dict[str, str]:

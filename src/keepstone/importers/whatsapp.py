@@ -20,7 +20,6 @@ from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut,
 from keepstone.importers.text import clean, digest, labels, named, wire_time
 
 Order = Literal["dmy", "mdy", "ymd"]
-CHATS = r"_chat.*\.txt|WhatsApp.*\.txt|.*WhatsApp.*\.txt"
 _HEAD = re.compile(
     r"(?P<open>\[?)(?P<a>\d{1,4})(?P<between>[./-]|年) ?(?P<b>\d{1,2})(?:[./-]|月) ?(?P<c>\d{1,4})[.日]?,? ?"
     r"(?P<before>[^\W\d_]{0,8})\.? ?(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.](?P<second>\d{2}))? ?"
@@ -57,7 +56,7 @@ _SAMPLE = 20  # lines by which such a file is known
 
 def read(reading: Reading) -> Iterator[Item]:
     with open_bundle(reading.file) as bundle:
-        names = bundle.find(CHATS) or bundle.find(r".*\.txt") or ([] if bundle.is_zip else list(bundle.sizes)[:1])
+        names = chats(bundle) or bundle.find(r".*\.txt") or ([] if bundle.is_zip else list(bundle.sizes)[:1])
         names = [name for name in names if is_chat(bundle, name, known=True)]
         if not names:
             raise Invalid(f"There is no chat in {reading.file.name}: is it WhatsApp's export?")
@@ -70,6 +69,12 @@ def read(reading: Reading) -> Iterator[Item]:
             yield from _ChatFile(name, reading, survey, attached).items(bundle)
         others = [name for name in bundle.sizes if name not in names]
         yield from (LeftOut(reason="attached file", what=name) for name in sorted(others) if bundle.is_zip)
+
+
+def chats(bundle: Bundle) -> list[str]:
+    """The texts that are called as WhatsApp calls them."""
+    texts = {name: PurePosixPath(name).name.casefold() for name in bundle.find(r".*\.txt")}
+    return [name for name, last in texts.items() if last.startswith("_chat") or "whatsapp" in last]
 
 
 def is_chat(bundle: Bundle, name: str, *, known: bool = False) -> bool:
