@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import exports
+import talk_exports
 from commands import DOCS, as_guest, commands, run_page
 from keepstone.app import make_routes
 from leaks import routes_of
@@ -125,6 +126,8 @@ def test_every_command_of_the_page_about_imports_works(guest: Guest, tmp_path: P
     exports.chatgpt_zip(tmp_path / "chatgpt-export.zip", 4)
     talk = exports.claude_conversation(1, exports.claude_message("t", 1, "human", exports.said("Hello.")))
     exports.claude_zip(tmp_path / "claude-export.zip", [talk], [], [])
+    talk_exports.slack_zip(tmp_path / "slack-export.zip")
+    (tmp_path / "WhatsApp Chat with Family.txt").write_text(talk_exports.IOS_GERMAN)
     exports.vault(tmp_path / "Vault")
     exports.openmemory_sqlite(tmp_path / "openmemory.db")
     exports.agent_file(tmp_path / "agent.af")
@@ -142,7 +145,8 @@ def test_every_command_of_the_page_about_imports_works(guest: Guest, tmp_path: P
     assert "ferry to Naxos" in done.stdout
     written = re.findall(r"^written: +(.*)$", done.stdout, re.MULTILINE)
     assert written == [
-        "40 messages", "1 messages", "5 notes", "1 notes", "2 notes", "4 messages, 3 notes", "1 messages", "nothing",
+        "40 messages", "1 messages", "7 messages", "5 notes", "nothing", "5 messages", "1 notes", "2 notes",
+        "4 messages, 3 notes", "1 messages", "nothing",
     ]  # fmt: skip
     assert len(list((tmp_path / "pages" / "capsules").glob("*.md"))) == 11
 

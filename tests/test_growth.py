@@ -26,6 +26,7 @@ from keepstone.engine.extract.heard import passages
 from keepstone.engine.language import sentences, tables
 from keepstone.engine.people.statements import statements
 from keepstone.engine.takeaways.messages import takeaways
+from keepstone.importers import marks
 from keepstone.providers import tokenizer
 from keepstone.relay.dialects.written_calls import written_calls
 
@@ -54,6 +55,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "retold": quotation.retold,
     "untagged": lambda text: quotation.untagged("<|" + text),
     "standing_wish": standing.standing_wish,
+    "unmarked": lambda text: marks.unmarked(f"\ue200{text}\ue202{text}"),
     "written_calls": lambda text: written_calls(f"```{text}x_save", {"x_save"}),
 }
 _UNITS = ("a", "f0", "aA", " ", "\n", "A ", "a. ", "中", "哈", "- a\n", "[a](", "1/", "I am a ", "`a", "((")

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 import exports
+import talk_exports
 from capsules import get, ids, rows
 from conftest import Person, World, http
 from keepstone.access import operator, users
@@ -91,6 +92,9 @@ async def test_a_dry_run_says_what_would_come_and_writes_nothing(
 CLAUDE = exports.claude_conversation(1, exports.claude_message("t", 1, "human", exports.said("hello")))
 SOURCES: dict[str, Any] = {
     "claude": lambda path: exports.claude_zip(path / "c.zip", [CLAUDE], [], []).read_bytes(),
+    "openwebui": lambda _: json.dumps(talk_exports.openwebui_chats() + talk_exports.OPENWEBUI_MEMORIES).encode(),
+    "slack": lambda path: talk_exports.slack_zip(path / "slack.zip").read_bytes(),
+    "whatsapp": lambda _: talk_exports.IOS_GERMAN.encode(),
     "letta": lambda path: exports.agent_file(path / "agent.af").read_bytes(),
     "openmemory": lambda path: exports.openmemory_sqlite(path / "o.db").read_bytes(),
     "markdown": lambda _: packed({"Vault/a.md": "# A\n\nabout #boats", "Vault/Deep/b.md": "b", "Vault/x.png": b"png"}),
@@ -208,6 +212,44 @@ async def test_a_file_of_another_source_fails_with_a_reason_and_is_not_tried_aga
     assert done["error"]["message"]
     assert await services.queue.counts() == {"todo": 0, "doing": 0, "failed": 0}
     assert await rows(database, "SELECT count(*) FROM import_parts") == [(0,)]
+
+
+async def test_a_file_of_another_source_is_refused_at_once_and_named(
+    client: httpx.AsyncClient, services: Services, world: World, database: str, tmp_path: Path
+) -> None:
+    data = SOURCES["claude"](tmp_path)
+    answer = await client.post(IMPORTS, headers=world.owner.auth, content=data, params={"source": "chatgpt"})
+    assert answer.status_code == 400
+    fault = answer.json()["error"]
+    assert fault["message"] == "This looks like a Claude export: use source=claude."
+    assert fault["details"] == {"looks_like": "claude"}
+    assert await rows(database, "SELECT count(*) FROM imports") == [(0,)]
+
+
+async def test_the_times_of_a_group_are_those_of_its_readers_clock_and_a_guess_is_told(
+    client: httpx.AsyncClient, services: Services, world: World
+) -> None:
+    auth = world.member.auth
+    await client.patch("/v1/me", headers=auth, json={"timezone": "Asia/Shanghai"})
+    data, name = talk_exports.UNSURE.encode(), "WhatsApp Chat with Crew.txt"
+    tried = await brought(client, services, world.member, data, name, dry_run=True)
+    assert tried["samples"][0]["text"] == "Ada: one\nBen: two"
+    assert "dates=mdy" in tried["remarks"][0]
+    done = await brought(client, services, world.member, data, name, dates="mdy", into="")
+    assert (done["state"], done["remarks"], done["written"]) == ("done", [], {"messages": 2})
+    said = (await get(client, auth, "/v1/scopes/whatsapp:Crew/messages"))["items"]
+    assert [(one["speaker"], one["ts"]) for one in said] == [
+        ("Ada", "2024-03-04T06:05:00Z"), ("Ben", "2024-03-04T06:06:00Z"),
+    ]  # fmt: skip
+
+
+async def test_a_workspace_that_is_named_is_made(client: httpx.AsyncClient, services: Services, world: World) -> None:
+    for written in ({"notes": 2}, {}):
+        done = await brought(client, services, world.owner, packed({"a.md": "one", "b.md": "two"}), "notes.zip",
+                             into="workspace:Notes")  # fmt: skip
+        assert (done["state"], done["written"]) == ("done", written)
+    made = (await get(client, world.owner.auth, "/v1/workspaces"))["items"]
+    assert [one["name"] for one in made].count("Notes") == 1
 
 
 async def test_names_in_a_zip_lead_nowhere(client: httpx.AsyncClient, services: Services, world: World) -> None:

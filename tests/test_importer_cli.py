@@ -16,6 +16,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import exports
+import talk_exports
 from capsules import rows
 from live import Guest, Live
 from servers import LocalServer
@@ -143,12 +144,33 @@ def test_a_vault_goes_in_and_comes_out_as_markdown_and_as_json(guest: Guest, tmp
     assert "there already: 5 notes" in again.stdout
 
 
+def test_group_talk_and_a_workspace_that_is_not_there_yet(guest: Guest, tmp_path: Path) -> None:
+    export = talk_exports.slack_zip(tmp_path / "slack.zip")
+    done = server_cli(guest, "import", "slack", str(export))
+    assert done.returncode == 0, done.stderr
+    assert "written:       7 messages" in done.stdout
+    chat = tmp_path / "WhatsApp Chat with Crew.txt"
+    chat.write_text(talk_exports.UNSURE)
+    done = server_cli(guest, "import", "whatsapp", str(chat), "--into", "workspace:Crew talk")
+    assert "written:       1 notes" in done.stdout
+    assert "they are read with the day first. If that is wrong, import it with dates=mdy." in done.stdout
+    taken = server_cli(guest, "import", "chatgpt", str(export), "--dry-run")
+    assert taken.returncode == 1
+    assert "This looks like a Slack export: run keepstone import slack." in taken.stderr
+    headers = {"Authorization": f"Bearer {guest.key}"}
+    scopes = httpx.get(f"{guest.url}/v1/scopes", headers=headers).json()["items"]
+    assert {one["scope_id"] for one in scopes} >= {"slack:general", "slack:Ada (ada), Ben Ito"}
+    made = httpx.get(f"{guest.url}/v1/workspaces", headers=headers).json()["items"]
+    assert "Crew talk" in {one["name"] for one in made}
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("import", "myspace", "x"), "There is no source 'myspace'"),
         (("import", "chatgpt", "nothing.zip"), "There is no nothing.zip"),
         (("import", "chatgpt", "x", "--into", "nowhere"), "--into is"),
+        (("import", "whatsapp", "x", "--dates", "ymd"), "--dates is dmy"),
         (("export", "--format", "pdf", "x"), "--format is json or markdown"),
     ],
 )

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from keepstone.access import operator
 from keepstone.errors import Invalid, NotFound, QuotaExceeded, Unauthenticated, Unavailable
 from keepstone.importers.delivery import Delivery, Into, bring, capsule_id
 from keepstone.importers.export import export_json, export_markdown
-from keepstone.importers.items import Conversation, ImportedTurn, Item, Note, Reading
+from keepstone.importers.items import Conversation, ImportedTurn, Item, Note, Reading, SourceProject
 from keepstone.importers.journal import Journal
 from keepstone.importers.report import Report
 from keepstone.importers.server import RETRIES, RemoteServer
@@ -220,10 +221,52 @@ async def test_conversations_can_go_into_capsules_or_into_a_workspace(
     (file,) = (await get(client, auth, f"/v1/workspaces/{made['id']}/files"))["items"]
     assert file["name"] == "long.md"
     with pytest.raises(NotFound):
-        await run(calls, world.owner, items, into="workspace:Nowhere")
-    with pytest.raises(NotFound):
         await run(calls, world.stranger, items, into=f"workspace:{made['id']}")
     await run(calls, world.owner, [note("default", "In the default one.")], into="workspace")
+
+
+async def test_a_workspace_that_is_named_is_made_once_when_it_is_not_there(
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
+) -> None:
+    auth = world.owner.auth
+    for written in (1, 0):
+        report = await run(calls, world.owner, [note("tea", "Tea is better than coffee.")], into="workspace:Notes")
+        assert report.written["notes"] == written
+    (made,) = [one for one in (await get(client, auth, "/v1/workspaces"))["items"] if one["name"] == "Notes"]
+    (memory,) = (await get(client, auth, f"/v1/workspaces/{made['id']}/memories"))["items"]
+    assert memory["content"] == "Tea is better than coffee."
+    with pytest.raises(Invalid):
+        await run(calls, world.owner, [note("tea", "Tea.")], into=f"workspace:{'x' * 300}")
+
+
+async def test_what_came_from_a_project_goes_into_one_of_its_name(
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
+) -> None:
+    house = SourceProject(id="p1", name="House")
+    talked = replace(talk("roof", "The roof leaks."), project=house)
+    items: list[Item] = [note("roof", "The roof leaks.", project=house), note("tea", "Tea."), talked]
+    for written in (3, 0):
+        report = await run(calls, world.owner, items, into="capsules")
+        assert report.written["notes"] == written
+    (project,) = (await get(client, world.owner.auth, "/v1/projects"))["items"]
+    assert project["name"] == "House"
+    assert len(await ids(client, world.owner.auth, project_id=project["id"])) == 2
+    assert len(await ids(client, world.owner.auth)) == 3
+
+
+async def test_what_a_group_said_goes_into_a_scope_of_its_own(
+    calls: httpx.ASGITransport, client: httpx.AsyncClient, world: World
+) -> None:
+    items: list[Item] = [
+        replace(talk(name, f"{name} asks about the ferry", f"{name} knows"), scope=f"slack:{name}")
+        for name in ("general", "harbour", "general")
+    ]
+    await run(calls, world.owner, [*items, talk("alone", "I ask about the ferry.")])
+    scopes = (await get(client, world.owner.auth, "/v1/scopes"))["items"]
+    assert {one["scope_id"]: one["messages"] for one in scopes} == {"slack:general": 2, "slack:harbour": 2, "jsonl": 1}
+    await run(calls, world.owner, items, into="scope:all")
+    scopes = (await get(client, world.owner.auth, "/v1/scopes"))["items"]
+    assert {one["scope_id"]: one["messages"] for one in scopes}["all"] == 4
 
 
 async def test_a_scope_or_a_project_of_ones_choice(

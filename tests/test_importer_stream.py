@@ -54,6 +54,15 @@ def test_an_object_is_read_by_its_members_and_its_arrays_by_their_elements(
     assert found == [("head", head), *(("many", value) for value in values), ("tail", tail)]
 
 
+def test_a_name_that_is_all_folders_is_looked_at_once(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("/" * 65_000 + "x", "x")
+        archive.writestr("deep/projects/a.json", "{}")
+    with open_bundle(tmp_path / "x.zip") as bundle:
+        assert bundle.find(r".*\.json") == bundle.find(r"projects/[^/]+\.json") == ["deep/projects/a.json"]
+        assert bundle.find(r"a\.json|x\.md") == ["deep/projects/a.json"]
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -15,6 +15,7 @@ from browser import NARROW, answers, dashboard_server, visiting
 from exports import chatgpt_zip
 from live import Live
 from mails import mailbox
+from talk_exports import UNSURE
 from upstream import Answer, Received, ScriptedUpstream, completion, error, whole
 
 PASSWORD = "correct horse battery staple"
@@ -241,9 +242,21 @@ async def test_an_export_is_dropped_looked_at_brought_in_and_reported(
         await preview.get_by_role("combobox", name="Where to").click()
         await page.get_by_role("option", name="Everything into capsules").click()
         await preview.get_by_role("button", name="Bring it in").click()
+        await expect(runs.get_by_role("listitem").first).to_contain_text("ChatGPT · chatgpt.zip")
         await expect(runs.get_by_role("listitem").first).to_contain_text("Done")
         await page.reload()
         await expect(runs.get_by_role("listitem").first).to_contain_text("ChatGPT · chatgpt.zip")
+        # What a group said, whose dates can be read in two ways.
+        name = "WhatsApp Chat with Crew.txt"
+        await file.set_input_files({"name": name, "mimeType": "text/plain", "buffer": UNSURE.encode()})
+        await expect(preview).to_contain_text("they are read with the day first")
+        await preview.get_by_role("combobox", name="Dates in it").click()
+        await page.get_by_role("option", name="The month first").click()
+        await visitor.accessible()
+        await preview.get_by_role("button", name="Bring it in").click()
+        await expect(runs.get_by_role("listitem").first).to_contain_text("New: 2 messages")
+        said = api.get("/v1/scopes/whatsapp:Crew/messages").json()["items"]
+        assert {one["ts"][:7] for one in said} == {"2024-03"}
         assert api.get("/v1/memory/usage").json()["count"] >= 5
         async with page.expect_download() as given:
             await page.get_by_role("link", name="Archive (JSON)").click()

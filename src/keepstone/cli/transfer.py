@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Self
+from typing import Annotated, Self, cast
 
 import httpx2
 import typer
@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from keepstone.cli.reach import address_of, is_local, key_of
 from keepstone.errors import Invalid, NotFound, Unavailable
 from keepstone.importers.delivery import Delivery, Into, bring
+from keepstone.importers.detect import check_source
 from keepstone.importers.export import export_json, export_markdown
 from keepstone.importers.items import Gauge, Reading
 from keepstone.importers.journal import Journal
@@ -26,6 +27,7 @@ from keepstone.importers.report import Report
 from keepstone.importers.server import RETRIES, RemoteServer, ServerRefused
 from keepstone.importers.sources import SOURCES
 from keepstone.importers.text import digest, fields
+from keepstone.model.importing import DateOrder
 from keepstone.observe.logs import configure_logs
 from keepstone.settings import Settings, read_settings
 from keepstone_client import AsyncKeepstone
@@ -45,7 +47,10 @@ ApiKey = Annotated[str | None, typer.Option(metavar="KEY", help="Instead of KEEP
 def import_from(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="chatgpt, claude, mem0, openmemory, letta, markdown, jsonl, keepstone."),
+        typer.Argument(
+            metavar="SOURCE",
+            help="chatgpt, claude, openwebui, slack, whatsapp, mem0, openmemory, letta, markdown, jsonl, keepstone.",
+        ),
     ],
     path: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, an address or a connection string.")],
     into: Annotated[
@@ -60,6 +65,9 @@ def import_from(
     project: Annotated[str | None, typer.Option(metavar="PROJ", help="Put capsules into this project.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Send everything once more; nothing comes twice.")] = False,
     of: Annotated[str | None, typer.Option(metavar="USER", help="Only this user of mem0 or OpenMemory.")] = None,
+    dates: Annotated[
+        str | None, typer.Option(metavar="ORDER", help="dmy or mdy, where the dates of WhatsApp don't say it.")
+    ] = None,
     table: Annotated[str | None, typer.Option(metavar="T", help="The table of mem0 in its Postgres.")] = None,
     token: Annotated[str | None, typer.Option(metavar="T", envvar="MEM0_API_KEY", help="For mem0's API.")] = None,
     url: Url = None,
@@ -69,7 +77,12 @@ def import_from(
         raise Invalid(f"There is no source {source!r}. There are: {', '.join(SOURCES)}.")
     target = Into.parse(into, called="--into")
     settings = _settings(url, key)
-    reading = Reading(path=path, me=me, tools=tools, token=token, of=of, table=table)
+    if dates not in {None, "dmy", "mdy"}:
+        raise Invalid("--dates is dmy, the day first, or mdy, the month first.")
+    reading = Reading(
+        path=path, me=me, tools=tools, token=token, of=of, table=table, dates=cast("DateOrder | None", dates)
+    )
+    check_source(reading.file, source, use="run keepstone import {}")
     report = Report()
     begun = time.monotonic()
     if dry_run:
@@ -110,6 +123,7 @@ async def _upload(settings: Settings, reading: Reading, report: Report) -> None:
                     shown.tick()
         except ServerRefused as fault:
             raise Unavailable(fault.message) from None
+    report.remarks = list(made.remarks)
     for left in made.left_out:
         report.left_out[left.reason] += left.count
         report.examples[left.reason] = list(left.examples)
@@ -127,6 +141,10 @@ async def _import(
             me = await server.get("/v1/me")
         except ServerRefused:
             raise Unavailable(f"What answers at {address} is not Keepstone.") from None
+        person = fields(me.get("user"))
+        reading = replace(
+            reading, language=str(person.get("language") or "en"), zone=str(person.get("timezone") or "UTC")
+        )
         whose = str(fields(me.get("user")).get("id") or fields(me.get("account")).get("id"))
         with closing(_journal(settings, again, whose, source, into.place or "", into.name)) as journal:
             delivery = Delivery(
@@ -232,5 +250,7 @@ def _show(report: Report, *, dry_run: bool) -> None:
         typer.echo("left out:")
     for reason, count in report.left_out.most_common():
         typer.echo(f"  {count:>9,}  {reason}, such as {report.examples[reason][0]}")
+    for remark in report.remarks:
+        typer.echo(remark)
     if dry_run:
         typer.echo("Nothing was written: this was a dry run.")

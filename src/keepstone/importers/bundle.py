@@ -50,8 +50,9 @@ class Bundle:
             return datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
 
     def find(self, pattern: str) -> list[str]:
-        """Those whose name, in whatever folder, is of this pattern; in the order of their names."""
-        return sorted(name for name in self.sizes if re.fullmatch(rf"(?:.*/)?(?:{pattern})", name))
+        """Those whose name, alone or with the folder it is in, is of this pattern; in the order of their names."""
+        form = re.compile(pattern)
+        return sorted(name for name in self.sizes if any(map(form.fullmatch, _tails(name))))
 
     def size(self, names: list[str]) -> int:
         return sum(self.sizes[name] for name in names)
@@ -94,6 +95,14 @@ def open_bundle(path: Path) -> Generator[Bundle]:
             raise Invalid(f"{path.name} is a broken zip: download the export again.") from None
     else:
         yield Bundle(path, None, {path.name: path.stat().st_size})
+
+
+def _tails(name: str) -> tuple[str, str]:
+    """A file's name, and the same with its folder. Trying each of the folders above would take the square of a name
+    that a stranger made long.
+    """
+    above, _, last = name.rpartition("/")
+    return last, f"{above.rpartition('/')[2]}/{last}"
 
 
 def _check_directory(path: Path) -> None:

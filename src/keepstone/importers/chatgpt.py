@@ -1,7 +1,8 @@
 """ChatGPT's export: `conversations.json`, or several `conversations-000.json`, each conversation a tree of messages.
 
 What is on the screen is the branch that ends in `current_node`. That one is brought over; what was on other branches,
-what the system said and what tools were told is counted and left out.
+what the system said and what tools were told is counted and left out. Of the tools, `bio` was told what to remember,
+and `canmore` what to write into the canvas: those become notes.
 """
 
 from collections.abc import Iterator
@@ -11,9 +12,23 @@ from typing import Any
 
 from keepstone.errors import Invalid
 from keepstone.importers.bundle import Bundle, open_bundle
-from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading
+from keepstone.importers.drafts import Drafts
+from keepstone.importers.items import Conversation, ImportedTurn, Item, LeftOut, Note, Reading, SourceProject
+from keepstone.importers.marks import unmarked
 from keepstone.importers.stream import elements
-from keepstone.importers.text import clean, digest, elements_of, fields, labels, moment, named, titled
+from keepstone.importers.text import (
+    clean,
+    digest,
+    elements_of,
+    fields,
+    first_line,
+    labels,
+    moment,
+    named,
+    objects_of,
+    packed_fields,
+    titled,
+)
 
 CONVERSATIONS = r"conversations(?:[-_]\d+)?\.json"
 _KINDS = {
@@ -27,6 +42,9 @@ _CONTEXTS = {
     "user_editable_context": ("instruction", "Custom instructions", ("user_profile", "user_instructions")),
     "model_editable_context": ("memory", "What ChatGPT remembered", ("model_set_context",)),
 }
+_INSTRUCTED = ("about_user_message", "about_model_message")  # the same as its owner wrote it, where it is told
+_PROJECT = "g-p-"  # how the id of a project begins; that of a GPT begins with g- alone
+_CREATE, _UPDATE = "canmore.create_textdoc", "canmore.update_textdoc"
 
 
 def read(reading: Reading) -> Iterator[Item]:
@@ -63,8 +81,10 @@ class _Chat:
 
     id: str
     title: str
+    project: SourceProject | None = None
     turns: list[ImportedTurn] = field(default_factory=list[ImportedTurn])
     notes: list[Note] = field(default_factory=list[Note])
+    canvas: Drafts = field(default_factory=Drafts)
     left: dict[str, int] = field(default_factory=dict[str, int])
 
     def leave(self, reason: str, count: int = 1) -> None:
@@ -76,13 +96,17 @@ def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iter
     chat = _Chat(
         id=str(conversation.get("conversation_id") or conversation.get("id") or digest(str(sorted(mapping)))),
         title=titled(str(conversation.get("title") or ""), "New chat"),
+        project=_project(conversation),
     )
     begun = moment(conversation.get("create_time")) or moment(conversation.get("update_time"))
     branch = _branch(mapping, conversation.get("current_node"))
     last: str | None = None
     at = begun
-    for node in branch:
+    for number, node in enumerate(branch):
         message = fields(fields(mapping[node]).get("message"))
+        if _for_notes(message) and message.get("recipient") != "bio":
+            after = fields(mapping[branch[number + 1]]) if number + 1 < len(branch) else {}
+            _draw(chat, message, fields(fields(fields(after.get("message")).get("metadata")).get("canvas")))
         turn = _turn(chat, message, me, tools=tools, otherwise=at, reply_to=last) if message else None
         if turn is not None:
             chat.turns.append(turn)
@@ -91,12 +115,24 @@ def _conversation(conversation: dict[str, Any], me: str, *, tools: bool) -> Iter
     if any(elsewhere):
         chat.leave("on a branch that was not gone on with", sum(elsewhere))
     if chat.turns:
-        yield Conversation(id=chat.id, title=chat.title, turns=chat.turns)
+        yield Conversation(id=chat.id, title=chat.title, turns=chat.turns, project=chat.project)
     else:
         chat.leave("conversation without a message")
     yield from (replace(note, created_at=begun) for note in chat.notes)
+    for node in mapping.values():  # what was said on other branches was remembered too
+        yield from _remembered(chat, fields(fields(node).get("message")))
+    yield from chat.canvas.notes("chatgpt", "canvas", chat.id, f"{chat.title} ({chat.id})", chat.project)
     for reason, count in chat.left.items():
         yield LeftOut(reason=reason, what=f"{chat.title} ({chat.id})", count=count)
+
+
+def _project(conversation: dict[str, Any]) -> SourceProject | None:
+    """The export has its id, and no name."""
+    for name in ("conversation_template_id", "gizmo_id"):
+        key = str(conversation.get(name) or "")
+        if key.startswith(_PROJECT):
+            return SourceProject(id=key, name=f"ChatGPT project {clean(key.removeprefix(_PROJECT))[:8]}")
+    return None
 
 
 def _branch(mapping: dict[str, Any], current: Any) -> list[str]:
@@ -119,6 +155,8 @@ def _time(node: Any) -> float:
 def _said(message: dict[str, Any]) -> bool:
     """Whether somebody reading along would have seen it."""
     role = fields(message.get("author")).get("role")
+    if _for_notes(message):
+        return False
     return role in {"user", "assistant"} and bool(_text(fields(message.get("content")))[0].strip())
 
 
@@ -128,7 +166,9 @@ def _turn(
     author, content, about = (fields(message.get(name)) for name in ("author", "content", "metadata"))
     role, kind = str(author.get("role") or ""), str(content.get("content_type") or "")
     if kind in _CONTEXTS:
-        chat.notes += _context(kind, content)
+        chat.notes += _context(kind, content, fields(about.get("user_context_message_data")))
+        return None
+    if _for_notes(message):
         return None
     text, lost = _text(content)
     for reason in lost:
@@ -154,7 +194,7 @@ def _turn(
         return ImportedTurn(
             id=f"chatgpt:{message.get('id') or digest(chat.id, text)[:32]}"[:255],
             speaker=me if role == "user" else assistant,
-            text=clean(text),
+            text=clean(unmarked(text)),
             at=moment(message.get("create_time")) or otherwise,
             reply_to=reply_to,
             metadata={
@@ -163,6 +203,7 @@ def _turn(
                 "session_id": chat.id,
                 "title": chat.title,
                 **({"model": clean(str(model))} if model else {}),
+                **({"project": chat.project.name} if chat.project else {}),
                 **({"attachments": labels(*attached)} if attached else {}),
             },
         )
@@ -195,10 +236,12 @@ def _text(content: dict[str, Any]) -> tuple[str, list[str]]:
     return "\n\n".join(text for text in texts if text), lost
 
 
-def _context(kind: str, content: dict[str, Any]) -> list[Note]:
+def _context(kind: str, content: dict[str, Any], written: dict[str, Any]) -> list[Note]:
     """What its owner told ChatGPT of themselves. It stands in every conversation and is kept once."""
     sort, title, names = _CONTEXTS[kind]
-    text = "\n\n".join(str(content[name]) for name in names if isinstance(content.get(name), str) and content[name])
+    told = [written[name] for name in _INSTRUCTED if isinstance(written.get(name), str) and written[name].strip()]
+    told = told or [content[name] for name in names if isinstance(content.get(name), str) and content[name]]
+    text = "\n\n".join(told)
     if not text.strip():
         return []
     return [
@@ -207,3 +250,47 @@ def _context(kind: str, content: dict[str, Any]) -> list[Note]:
             metadata={"source": "chatgpt"},
         )
     ]  # fmt: skip
+
+
+def _for_notes(message: dict[str, Any]) -> bool:
+    """What was told to `bio`, or written into the canvas."""
+    role, to = fields(message.get("author")).get("role"), str(message.get("recipient") or "")
+    return role == "assistant" and to in {"bio", _CREATE, _UPDATE}
+
+
+def _remembered(chat: _Chat, message: dict[str, Any]) -> Iterator[Note]:
+    """A memory that ChatGPT kept, word for word; the same again is the same."""
+    if not _for_notes(message) or message.get("recipient") != "bio":
+        return
+    text = unmarked(_text(fields(message.get("content")))[0]).strip()
+    if text:
+        yield Note(
+            id=f"bio:{digest(text)}", title=titled(first_line(text), "Memory"), content_md=clean(text), kind="memory",
+            tags=labels("chatgpt", chat.project.name if chat.project else None),
+            created_at=moment(message.get("create_time")), project=chat.project,
+            metadata={"source": "chatgpt", "conversation_id": chat.id},
+        )  # fmt: skip
+
+
+def _draw(chat: _Chat, message: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Into the canvas. Which document it was, the tool says in its answer; else it is the latest."""
+    content, at = fields(message.get("content")), moment(message.get("create_time"))
+    parts = [part for part in elements_of(content.get("parts")) if isinstance(part, str)]
+    told = packed_fields(content["text"] if isinstance(content.get("text"), str) else "".join(parts))
+    name = str(answer.get("textdoc_id") or "")
+    if answer.get("is_failure"):
+        return
+    if message.get("recipient") == _CREATE and isinstance(told.get("content"), str):
+        sort, _, language = str(told.get("type") or "document").partition("/")
+        chat.canvas.write(
+            name or str(message.get("id") or len(chat.canvas.held)), str(told.get("name") or ""),
+            unmarked(told["content"]), at, language=(language or "text") if sort == "code" else "",
+        )  # fmt: skip
+    elif message.get("recipient") == _UPDATE and "updates" in told:
+        for update in objects_of(told.get("updates")):
+            chat.canvas.edit(
+                name if name in chat.canvas.held else chat.canvas.latest, str(update.get("pattern") or ""),
+                unmarked(str(update.get("replacement") or "")), at, every=bool(update.get("multiple")),
+            )  # fmt: skip
+    else:
+        chat.leave("canvas that can't be read")

@@ -1,8 +1,9 @@
 """Items to where they belong: conversations into a scope, notes into capsules, or both into capsules or a workspace.
 
-All conversations of a source go into one scope, because a scope is what recall looks through: so one question reaches
-the whole history. Each stays together as a session of its own. Everything has an id that follows from the source's, so
-what is sent twice is there once.
+All conversations with a model go into one scope for each source, because a scope is what recall looks through: so one
+question reaches the whole history. Each stays together as a session of its own. What a group said goes into a scope of
+its own, as it would be had they talked here. Everything has an id that follows from the source's, so what is sent twice
+is there once.
 """
 
 import json
@@ -12,11 +13,22 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import Invalid, NotFound, QuotaExceeded
-from keepstone.importers.items import Archived, ArchivedRecord, Conversation, ImportedTurn, Item, LeftOut, Note
+from keepstone.importers.items import (
+    Archived,
+    ArchivedRecord,
+    Conversation,
+    ImportedTurn,
+    Item,
+    LeftOut,
+    Note,
+    Remark,
+    SourceProject,
+)
 from keepstone.importers.markdown import parts_of
 from keepstone.importers.report import Report
 from keepstone.importers.target import Arrivals, Refused, Target
 from keepstone.importers.text import digest, named, titled, wire_time
+from keepstone.model.ids import is_id
 
 Place = Literal["scope", "capsules", "workspace"]
 Piece = TypeVar("Piece")
@@ -72,13 +84,10 @@ class Delivery:
     project_id: str | None = None
     workspace_id: str = ""
     _turns: Batch = field(default_factory=Batch)
+    _scope: str = ""
     _capsules: Batch = field(default_factory=Batch)
     _project_found: bool = False
     _projects: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def scope(self) -> str:
-        return self.into.name if self.into.place == "scope" and self.into.name else self.source
 
     async def take(self, item: Item) -> None:
         self.report.count(item)
@@ -95,7 +104,7 @@ class Delivery:
                 await self._archived(item)
             case ArchivedRecord():
                 raise Invalid("An archive of everything is uploaded whole: POST it to /v1/imports.")
-            case LeftOut():
+            case LeftOut() | Remark():
                 pass
 
     async def finish(self) -> None:
@@ -110,6 +119,10 @@ class Delivery:
         if self.journal.digest(key) == seal:
             self.report.already_there["messages"] += len(conversation.turns)
             return
+        scope = self.into.name or conversation.scope or self.source
+        if scope != self._scope:
+            await self._send_turns()
+            self._scope = scope
         for turn in conversation.turns:
             if len(turn.text.encode()) > LARGEST_MESSAGE:
                 self.report.leave("message of more than 8 MB", f"{turn.id} in {conversation.title}")
@@ -123,7 +136,7 @@ class Delivery:
         batch, self._turns = self._turns, Batch()
 
         async def send(turns: list[dict[str, Any]]) -> None:
-            new = await self.server.ingest(self.scope, turns)
+            new = await self.server.ingest(self._scope, turns)
             self.report.written["messages"] += new
             self.report.already_there["messages"] += len(turns) - new
 
@@ -222,6 +235,7 @@ class Delivery:
         raise NotFound("There is no such project: make it first, or name another.")
 
     async def _find_workspace(self) -> None:
+        """One that is asked for by its name is made when it is not there; by its id it can't be."""
         if self.workspace_id:
             return
         async for workspace in self.server.workspaces():
@@ -229,7 +243,9 @@ class Delivery:
             if self.into.name in names if self.into.name else workspace["is_default"]:
                 self.workspace_id = str(workspace["id"])
                 return
-        raise NotFound(f"There is no workspace {self.into.name!r}: make it first, or name another.")
+        if not self.into.name or is_id("ws", self.into.name):
+            raise NotFound(f"There is no workspace {self.into.name!r}: name another.")
+        self.workspace_id = await self.server.make_workspace(self.into.name)
 
     def _capsule(self, note: Note) -> dict[str, Any]:
         made = note.created_at or note.updated_at or datetime.now(UTC)
@@ -240,13 +256,20 @@ class Delivery:
             "content_md": note.content_md,
             "kind": note.kind,
             "tags": note.tags,
-            "project_id": self.project_id,
+            "project_id": self.project_id or self._project_of(note.project),
             "metadata": note.metadata,
             "version": 1,
             "created_at": wire_time(made),
             "updated_at": wire_time(changed),
             "accessed_at": wire_time(changed),
         }
+
+    def _project_of(self, project: SourceProject | None) -> str | None:
+        if project is None:
+            return None
+        project_id = derived_id("proj", self.source, project.id)
+        self._projects[project_id] = project.name
+        return project_id
 
     # ------------------------------------------------------------------------------------------- capsules of an archive
 
@@ -310,6 +333,7 @@ def as_note(conversation: Conversation) -> Note:
         id=f"talk:{conversation.id}", title=titled(conversation.title, "Conversation"), content_md=said,
         kind="conversation", created_at=min(times, default=None), updated_at=max(times, default=None),
         metadata={"conversation_id": conversation.id, "messages": len(conversation.turns)},
+        project=conversation.project,
     )  # fmt: skip
 
 

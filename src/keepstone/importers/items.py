@@ -1,10 +1,14 @@
-"""What sources yield: conversations, notes, capsules of an archive, and what they leave out, with the reason."""
+"""What sources yield: conversations, notes, capsules of an archive, what they leave out, with the reason, and what else
+is to be known of how they were read.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from keepstone.model.importing import DateOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +24,22 @@ class ImportedTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceProject:
+    """A project there: what came from it is put into one of that name here. `id` is the source's own."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
+    """`scope` is that of a group which talks somewhere of its own; without one it goes where all of the source go."""
+
     id: str
     title: str
     turns: list[ImportedTurn]
+    scope: str | None = None
+    project: SourceProject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +54,7 @@ class Note:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    project: SourceProject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +84,14 @@ class LeftOut:
     count: int = 1
 
 
-Item = Conversation | Note | Archived | ArchivedRecord | LeftOut
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """How something was read that could be read in two ways."""
+
+    text: str
+
+
+Item = Conversation | Note | Archived | ArchivedRecord | LeftOut | Remark
 
 
 @dataclass(slots=True)
@@ -84,7 +108,9 @@ class Gauge:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What is to be read. `path` is a file, a folder, an address or a connection string; `me` is how the person who
-    talked is called; `tools`: also what was said to tools and by them; `of` is one user of a source with many.
+    talked is called; `tools`: also what was said to tools and by them; `of` is one user of a source with many. Where
+    dates are written without saying how, `dates` says whether the day or the month stands first, `language` is that of
+    the reader, and `zone` where their clock goes.
     """
 
     path: str
@@ -93,6 +119,9 @@ class Reading:
     token: str | None = None
     of: str | None = None
     table: str | None = None
+    dates: DateOrder | None = None
+    language: str = "en"
+    zone: str = "UTC"
     gauge: Gauge = field(default_factory=Gauge)
 
     @property

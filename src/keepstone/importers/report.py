@@ -1,11 +1,13 @@
-"""What an import did: how much was read, written, there already, and left out for which reason."""
+"""What an import did: how much was read, written, there already, left out for which reason, and how it was read where
+that could be done in two ways.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keepstone.importers.items import Archived, ArchivedRecord, Conversation, Item, LeftOut, Note
+from keepstone.importers.items import Archived, ArchivedRecord, Conversation, Item, LeftOut, Note, Remark
 
 _EXAMPLES = 20
 _SAMPLES, _SAMPLED = 6, 280  # of a dry run, and characters of each
@@ -20,6 +22,7 @@ class Report:
     left_out: Counter[str] = field(default_factory=Counter[str])
     examples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     samples: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    remarks: list[str] = field(default_factory=list[str])
 
     def sample(self, item: Item) -> None:
         """The first of each kind, so that whoever looks before they bring them in sees what they are."""
@@ -36,7 +39,7 @@ class Report:
                 kind = str(item.data.get("record") or "")
                 title = str(item.data.get("title") or item.data.get("name") or "")
                 text = str(item.data.get("content_md") or item.data.get("content") or item.data.get("text") or "")
-            case LeftOut():
+            case LeftOut() | Remark():
                 return
         if text.strip() and sum(one["kind"] == kind for one in self.samples) < _SAMPLES:
             self.samples.append({"kind": kind, "title": title[:_SAMPLED], "text": text[:_SAMPLED]})
@@ -54,6 +57,9 @@ class Report:
                     self.read[_PLURALS.get(kind, f"{kind}s")] += 1
             case LeftOut():
                 self.leave(item.reason, item.what, item.count)
+            case Remark():
+                if item.text not in self.remarks and len(self.remarks) < _EXAMPLES:
+                    self.remarks.append(item.text)
 
     def leave(self, reason: str, what: str, count: int = 1) -> None:
         self.left_out[reason] += count
@@ -77,4 +83,5 @@ class Report:
                 for reason, count in self.left_out.most_common()
             ],
             "samples": self.samples,
+            "remarks": self.remarks,
         }

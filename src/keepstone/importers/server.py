@@ -7,7 +7,15 @@ from datetime import datetime
 from typing import Any
 
 import keepstone_client as client
-from keepstone.errors import Forbidden, KeepstoneError, PaymentRequired, QuotaExceeded, Unauthenticated, Unavailable
+from keepstone.errors import (
+    Forbidden,
+    Invalid,
+    KeepstoneError,
+    PaymentRequired,
+    QuotaExceeded,
+    Unauthenticated,
+    Unavailable,
+)
 from keepstone.importers.target import Refused
 from keepstone.importers.text import elements_of, fields, wire_time
 from keepstone_client.core import Request, Retries, Upload, as_is, at
@@ -75,6 +83,12 @@ class RemoteServer:
 
     def workspaces(self) -> AsyncGenerator[dict[str, Any]]:
         return self.items("/v1/workspaces")
+
+    async def make_workspace(self, name: str) -> str:
+        try:
+            return str((await self._call("POST", "/v1/workspaces", json={"name": name}))["id"])
+        except ServerRefused as fault:
+            raise Invalid(fault.message) from None
 
     async def _send(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         try:

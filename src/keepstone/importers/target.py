@@ -42,6 +42,10 @@ class Target(Protocol):
         """Each with `id`, `name` and `is_default`."""
         ...
 
+    async def make_workspace(self, name: str) -> str:
+        """Its id. A name that none can have is Invalid."""
+        ...
+
 
 class Arrivals(Protocol):
     """What has arrived, by its id."""

@@ -88,6 +88,10 @@ class OwnTarget:
                 yield {"id": place.id, "name": place.name, "is_default": place.is_default}
             request = _following(page.next_cursor)
 
+    async def make_workspace(self, name: str) -> str:
+        await self.turn()
+        return (await workspaces.create(self._services, self._principal, name=name)).id
+
     async def turn(self) -> None:
         """Wait until the plan permits another write."""
         while True:

@@ -24,7 +24,7 @@ from keepstone.errors import Conflict, Invalid, KeepstoneError, Malformed, NotFo
 from keepstone.importers.archive import whose
 from keepstone.importers.bundle import open_bundle
 from keepstone.importers.delivery import Delivery, Into
-from keepstone.importers.detect import source_of
+from keepstone.importers.detect import check_source, source_of
 from keepstone.importers.items import ArchivedRecord, Gauge, Item, Reading
 from keepstone.importers.report import Report
 from keepstone.importers.sources import SOURCES
@@ -39,6 +39,7 @@ from keepstone.model.plan import Rate
 from keepstone.model.principal import Principal
 from keepstone.services import Services
 from keepstone.store import imports as store
+from keepstone.store import users
 
 AT_ONCE = 3  # imports of one user that wait or run
 RECORDS = 100  # of an archive that count as one write
@@ -83,7 +84,7 @@ async def create(services: Services, principal: Principal, new: NewImport) -> Im
     async with _folder(services) as folder:
         path = folder / _plain_name(new.name)
         size = await _receive(services, new.pieces, path)
-        source = new.source or await asyncio.to_thread(_detected, path)
+        source = await asyncio.to_thread(_detected, path, new.source)
         async with services.db.transaction(account_scope(principal)) as conn:
             services.disk.require_room()
             _require_turn(await store.unfinished(conn, user_id))
@@ -140,6 +141,7 @@ async def run(
     principal = worker_for(account, user_id)
     async with services.db.transaction(account_scope(account)) as conn:
         wanted = await store.begin(conn, import_id, user_id)
+        reader = await users.get(conn, user_id)
     if wanted is None:
         return
     options = ImportOptions(**wanted.options)
@@ -160,7 +162,10 @@ async def run(
         async with _folder(services) as folder:
             path = folder / _plain_name(wanted.name)
             await _fetch(services, account, import_id, path)
-            reading = Reading(path=str(path), me=options.me, tools=options.tools, of=options.of, gauge=gauge)
+            reading = Reading(
+                path=str(path), me=options.me, tools=options.tools, of=options.of, dates=options.dates, gauge=gauge,
+                language=reader.language if reader else "en", zone=reader.timezone if reader else "UTC",
+            )  # fmt: skip
             await _bring(services, principal, wanted, options, reading, report, tick)
             await tick(now=True)
     except _Cancelled:
@@ -302,11 +307,14 @@ async def _fetch(services: Services, account: int, import_id: str, path: Path) -
             part += 1
 
 
-def _detected(path: Path) -> str:
+def _detected(path: Path, source: str | None) -> str:
     try:
-        return source_of(path)
+        if source is None:
+            return source_of(path)
+        check_source(path, source)
     except _UNREADABLE:
         raise Invalid("This file can't be read: it is damaged, or no export.") from None
+    return source
 
 
 def _plain_name(name: str) -> str:

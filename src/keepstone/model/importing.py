@@ -4,13 +4,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+DateOrder = Literal["dmy", "mdy"]
 ImportState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
     """`into` is where to, as the command line writes it. `me` is how the person who talked is called; `tools`: also
-    what was said to tools; `of`: one user of a source with many. The rates are those of the caller's plan.
+    what was said to tools; `of`: one user of a source with many; `dates`: whether the day or the month stands first
+    where it can't be seen. The rates are those of the caller's plan.
     """
 
     into: str | None = None
@@ -18,6 +20,7 @@ class ImportOptions:
     me: str | None = None
     tools: bool = False
     of: str | None = None
+    dates: DateOrder | None = None
     by_key: int | None = None
     by_account: int | None = None
 

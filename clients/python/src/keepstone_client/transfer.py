@@ -8,7 +8,19 @@ from typing import IO, Literal
 from keepstone_client.binding import D, Resource, downloaded, operation, paged
 from keepstone_client.core import Page, Request, Upload, at, filled, into, nothing, page_of
 
-ImportSource = Literal["chatgpt", "claude", "mem0", "openmemory", "letta", "markdown", "jsonl", "keepstone"]
+ImportSource = Literal[
+    "chatgpt",
+    "claude",
+    "openwebui",
+    "slack",
+    "whatsapp",
+    "mem0",
+    "openmemory",
+    "letta",
+    "markdown",
+    "jsonl",
+    "keepstone",
+]
 ImportState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
@@ -51,6 +63,7 @@ class Import:
     already_there: dict[str, int]
     left_out: tuple[LeftOut, ...]
     samples: tuple[ImportSample, ...]  # of a dry run
+    remarks: tuple[str, ...]  # how it was read where that could be done in two ways
     error: ImportFault | None
     created_at: datetime
     started_at: datetime | None
@@ -75,13 +88,15 @@ class Imports(Resource[D]):
         me: str | None = None,
         tools: bool | None = None,
         of: str | None = None,
+        dates: Literal["dmy", "mdy"] | None = None,
     ) -> Request[Import]:
         """Upload an export; a job brings it in. An open file is sent as it is read. Without a source it is found out
         from what is in the file. `into_place` is `scope`, `scope:NAME`, `capsules`, `workspace` or `workspace:NAME`.
         """
         params = filled(
-            name=name, source=source, dry_run=dry_run, into=into_place, project_id=project_id, me=me, tools=tools, of=of
-        )
+            name=name, source=source, dry_run=dry_run, into=into_place, project_id=project_id, me=me, tools=tools,
+            of=of, dates=dates,
+        )  # fmt: skip
         upload = Upload(name=Path(name).name or "upload", content=file)
         return Request(
             method="POST", path="/v1/imports", parse=into(Import), params=params, files={"file": upload}, timeout=600

@@ -10,7 +10,7 @@ from starlette.datastructures import UploadFile
 from keepstone.errors import Malformed
 from keepstone.memory import imports
 from keepstone.memory.imports import NewImport
-from keepstone.model.importing import Import, ImportOptions, ImportState
+from keepstone.model.importing import DateOrder, Import, ImportOptions, ImportState
 from keepstone.surfaces.http.bodies import read_in_pieces
 from keepstone.surfaces.http.caller import CALLER_DESCRIBED, Caller, Used
 from keepstone.surfaces.http.router import Router
@@ -24,18 +24,37 @@ _PIECE = 1024 * 1024
 
 class ImportIn(Wire):
     source: Annotated[
-        Literal["chatgpt", "claude", "mem0", "openmemory", "letta", "markdown", "jsonl", "keepstone"] | None,
+        Literal[
+            "chatgpt",
+            "claude",
+            "openwebui",
+            "slack",
+            "whatsapp",
+            "mem0",
+            "openmemory",
+            "letta",
+            "markdown",
+            "jsonl",
+            "keepstone",
+        ]
+        | None,
         Field(description="Left out, it is found out from what is in the file."),
     ] = None
     dry_run: Annotated[bool, Field(description="Read and count, write nothing.")] = False
     into: Annotated[
         str | None,
-        Field(max_length=300, description="`scope`, `scope:NAME`, `capsules`, `workspace` or `workspace:NAME`."),
+        Field(
+            max_length=300,
+            description="`scope`, `scope:NAME`, `capsules`, `workspace` or `workspace:NAME`, which is made if need be.",
+        ),
     ] = None
     project_id: Annotated[str | None, Field(max_length=255, description="Put capsules into this project.")] = None
     me: Annotated[str | None, Field(max_length=255, description="How the person who talked is called.")] = None
     tools: Annotated[bool, Field(description="Also what was said to tools and by them.")] = False
     of: Annotated[str | None, Field(max_length=255, description="Only this user of mem0 or OpenMemory.")] = None
+    dates: Annotated[
+        DateOrder | None, Field(description="Whether the day or the month stands first, where it can't be seen.")
+    ] = None
     name: Annotated[str | None, Field(max_length=255, description="Of the file, where it is the body itself.")] = None
 
 
@@ -71,6 +90,7 @@ class ImportOut(
     already_there: dict[str, int]
     left_out: list[LeftOutOut] = Field(description="What was not brought over, and why.")
     samples: list[ImportSampleOut] = Field(description="Of a dry run: some of what was found.")
+    remarks: list[str] = Field(description="How it was read where that could be done in two ways.")
     error: ImportErrorOut | None = Field(description="Why it failed. What was brought in until then stays.")
     started_at: Time | None
     finished_at: Time | None
@@ -78,7 +98,7 @@ class ImportOut(
 
 def shown(one: Import) -> ImportOut:
     told: dict[str, Any] = {"read": dict[str, int](), "written": dict[str, int](), "already_there": dict[str, int]()}
-    told |= {"left_out": list[Any](), "samples": list[Any]()} | one.report
+    told |= {"left_out": list[Any](), "samples": list[Any](), "remarks": list[str]()} | one.report
     error = None if one.error_code is None else ImportErrorOut(code=one.error_code, message=one.error or "")
     options = ImportOptions(**one.options)
     return ImportOut.of(one, into=options.into, project_id=options.project_id, error=error, **told)
@@ -127,7 +147,7 @@ async def create_import(request: Request, services: Used, principal: Caller) -> 
 
 
 def _new(wanted: ImportIn, pieces: Any, name: str | None) -> NewImport:
-    given = wanted.model_dump(include={"into", "project_id", "me", "tools", "of"})
+    given = wanted.model_dump(include={"into", "project_id", "me", "tools", "of", "dates"})
     return NewImport(
         pieces=pieces, name=(name or "upload")[:255], source=wanted.source, dry_run=wanted.dry_run,
         options=ImportOptions(**given),

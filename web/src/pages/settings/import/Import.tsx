@@ -12,6 +12,17 @@ import { isOver, usePreview } from './useImports'
 
 const LOOKS = ['pdf', 'picture', 'office', 'html', 'packed', 'json', 'text', 'bytes'] as const
 
+const HOW = [
+  'howChatgpt',
+  'howClaude',
+  'howOpenwebui',
+  'howSlack',
+  'howWhatsapp',
+  'howMem0',
+  'howMarkdown',
+  'howKeepstone',
+] as const
+
 /** In and out: drop an export, look at what would come, bring it in and see what became of it; take everything out. */
 export function Import() {
   return (
@@ -67,7 +78,7 @@ export function BringIn() {
         <Text component="summary" size="sm" style={{ cursor: 'pointer' }}>
           {words('example')}
         </Text>
-        {(['howChatgpt', 'howClaude', 'howMem0', 'howMarkdown', 'howKeepstone'] as const).map((one) => (
+        {HOW.map((one) => (
           <Text key={one} size="sm" c="dimmed" mt={4}>
             {words(one)}
           </Text>

@@ -20,8 +20,9 @@ export function Preview({ found, files, onDone }: { found: ImportRun; files: Fil
   const counts = useCounts()
   const client = useQueryClient()
   const [into, setInto] = useState<keyof typeof INTO>('usual')
+  const [dates, setDates] = useState('')
   const bring = useMutation({
-    mutationFn: () => upload(files, { dry_run: false, into: INTO[into] }),
+    mutationFn: () => upload(files, { dry_run: false, into: INTO[into], dates }),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: importsQuery.queryKey })
       onDone()
@@ -76,6 +77,28 @@ export function Preview({ found, files, onDone }: { found: ImportRun; files: Fil
           </div>
         )}
         <LeftOut of={found} />
+        {found.remarks.length > 0 && (
+          <>
+            {found.remarks.map((one) => (
+              <Text key={one} size="sm">
+                {one}
+              </Text>
+            ))}
+            <Select
+              label={words('dates')}
+              description={words('datesHow')}
+              maw={460}
+              data={[
+                { value: '', label: words('dates_guessed') },
+                { value: 'dmy', label: words('dates_dmy') },
+                { value: 'mdy', label: words('dates_mdy') },
+              ]}
+              value={dates}
+              onChange={(next) => setDates(next ?? '')}
+              allowDeselect={false}
+            />
+          </>
+        )}
         {found.source !== 'keepstone' && read.length > 0 && (
           <Select
             label={words('into')}

@@ -36,8 +36,6 @@ export function Runs() {
   )
 }
 
-const COLOURS = { waiting: 'gray', running: 'blue', done: 'teal', failed: 'red', cancelled: 'gray' } as const
-
 function Run({ one }: { one: ImportRun }) {
   const words = useImportWords()
   const format = useFormat()
@@ -54,9 +52,7 @@ function Run({ one }: { one: ImportRun }) {
     <Row
       action={
         over ? (
-          <Badge variant="light" color={COLOURS[one.state]}>
-            {words(`state_${one.state}`)}
-          </Badge>
+          <Badge variant="default">{words(`state_${one.state}`)}</Badge>
         ) : (
           <Button size="xs" variant="default" loading={cancel.isPending} onClick={() => cancel.mutate()}>
             {words('cancel')}
@@ -97,6 +93,11 @@ function Run({ one }: { one: ImportRun }) {
           {words('stays')}
         </Text>
       )}
+      {one.remarks.map((remark) => (
+        <Text key={remark} size="xs" c="dimmed">
+          {remark}
+        </Text>
+      ))}
       <LeftOut of={one} />
     </Row>
   )

@@ -32,11 +32,12 @@ export function useRuns() {
 
 export async function upload(
   files: File[],
-  options: { dry_run: boolean; into?: string },
+  options: { dry_run: boolean; into?: string; dates?: string },
 ): Promise<ImportRun> {
   const file = files.length === 1 ? files[0]! : await zipped(files)
   const query = new URLSearchParams({ name: file.name, dry_run: String(options.dry_run) })
   if (options.into) query.set('into', options.into)
+  if (options.dates) query.set('dates', options.dates)
   const answer = await send(`/v1/imports?${query}`, {
     method: 'POST',
     headers: { 'content-type': 'application/octet-stream', accept: 'application/json' },
