@@ -104,12 +104,13 @@ async def test_what_openai_does_and_does_not_keep_passes_and_is_counted(
         assert (await client.images.generate(model="gpt-image-1", prompt="a cat")).data
         assert await used(passing, world.owner) == (before[0] + 5, before[1] + 40)
         await client.images.edit(model="gpt-image-1", image=("a.png", SOUND), prompt="a dog")
-        await client.images.create_variation(image=("a.png", SOUND))
+        await client.images.create_variation(image=("a.png", SOUND))  # pyright: ignore[reportDeprecated]
         spoken = await client.audio.speech.create(model="tts-1", voice="alloy", input="hello")
         assert (spoken.content, spoken.response.headers["content-type"]) == (SOUND, "audio/mpeg")
         heard = await client.audio.transcriptions.create(model="whisper-1", file=("a.mp3", SOUND))
         assert heard.text == "hello"
-        assert (await client.audio.translations.create(model="whisper-1", file=("a.mp3", SOUND))).text == "hi"
+        english = client.audio.translations.create(model="whisper-1", file=("a.mp3", SOUND))  # pyright: ignore[reportDeprecated]
+        assert (await english).text == "hi"
         assert (await client.responses.input_tokens.count(model="m", input="hello")).input_tokens == 7
     assert [(one.method, one.path) for one in upstream.received] == [
         ("POST", f"/v1/{path}")
@@ -181,6 +182,17 @@ async def test_the_rules_of_chats_hold_for_all_that_is_passed_on(
         async with http(make_app(limited)) as plain:
             assert (await plain.post("/v1/completions", headers=world.owner.auth, json={"prompt": "x"})).is_success
         assert upstream.bodies == [{"prompt": "x", "model": "small"}], "what is asked for where none is named"
+    form = {"content-type": "multipart/form-data; boundary=x", **world.owner.auth}
+    two = b"".join(b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\n%s\r\n' % name for name in (b"a", b"b"))
+    async with http(make_app(passing)) as plain:
+        for raw in (b"--x\r\nno form", two + b"--x--\r\n"):
+            refused = await plain.post("/v1/images/edits", headers=form, content=raw)
+            assert refused.status_code == 400, refused.text
+            assert "error" in refused.json()
+        for model in ([1], {}, 3, "x" * 3000):
+            upstream.script(error(400, "no such model"))
+            asked = await plain.post("/v1/moderations", headers=world.owner.auth, json={"model": model})
+            assert asked.json()["error"]["message"] == "no such model"
     _, read_only = await keys.create_key(passing, world.owner.principal, name="reads", permission="read")
     _, elsewhere = await keys.create_key(passing, world.owner.principal, name="rooms", surfaces=["rooms"])
     _, here = await keys.create_key(passing, world.owner.principal, name="proxy", surfaces=["openai"])

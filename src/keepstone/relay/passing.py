@@ -53,7 +53,7 @@ async def pass_on(
     principal = await speaker(services, principal, fields.get("user"))
     if continued := as_text(fields.get("previous_response_id")):
         await require_own_response(services, principal, continued)
-    named = [model for model in dict.fromkeys(filter(None, models)) if isinstance(model, str)]
+    named = list(dict.fromkeys(model for model in models if isinstance(model, str) and model))
     if len(named) > 1:
         raise Invalid("The request names several models: name one.", details=[{"path": "model", "message": "one"}])
     upstream = upstream_of(services, next(iter(named), None)) or require_upstream(services)
@@ -98,7 +98,7 @@ async def pass_to(services: Services, principal: Principal, upstream: Upstream, 
         return await _whole(answer, upstream)
     tally = _Tally(services, principal, request)
     if not answer.headers.get("content-type", "").lower().startswith("application/json"):
-        return Relayed(answer=answer, pieces=_Passage(answer, tally))
+        return Relayed(answer=answer, pieces=_Passage(upstream, answer, tally))
     try:
         relayed = await _whole(answer, upstream)
         tally.read(relayed.body)
@@ -145,7 +145,7 @@ async def _sent(services: Services, upstream: Upstream, request: PassedRequest) 
 async def _uncounted(services: Services, upstream: Upstream, request: PassedRequest) -> Relayed:
     answer = await _sent(services, upstream, request)
     if answer.succeeded:
-        return Relayed(answer=answer, pieces=_Passage(answer, None))
+        return Relayed(answer=answer, pieces=_Passage(upstream, answer))
     return await _whole(answer, upstream)
 
 
@@ -199,10 +199,11 @@ class _Tally:
 
 class _Passage:
     """An answer that goes by, byte for byte. Of server-sent events the client is told when they break off; of anything
-    else it sees that the end is missing.
+    else it sees that the end is missing. The upstream is not closed as long as this holds it.
     """
 
-    def __init__(self, answer: UpstreamAnswer, tally: _Tally | None) -> None:
+    def __init__(self, upstream: Upstream, answer: UpstreamAnswer, tally: _Tally | None = None) -> None:
+        self._upstream = upstream
         self._answer = answer
         self._tally = tally
 
