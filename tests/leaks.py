@@ -58,6 +58,7 @@ from keepstone.model.item import Delete, Put
 from keepstone.model.message import Message
 from keepstone.model.page import PageRequest
 from keepstone.model.provider import Provider
+from keepstone.relay import kept_upstream
 from keepstone.relay import turn as turns
 from keepstone.services import Services
 from keepstone.store import spaces
@@ -288,6 +289,23 @@ def _probe_workspaces() -> None:
 _probe_workspaces()
 
 
+def _probe_what_is_passed_on() -> None:
+    kept = [f"{method} /v1/{{family}}/{{path}}" for method in ("GET", "POST", "DELETE")]
+    kept += ["GET /v1/{family}", "POST /v1/{family}", "POST /v1/responses/{response_id}/{path}"]
+    kept += [f"{method} /v1/responses/{{response_id}}" for method in ("GET", "DELETE")]
+    names = ["completions", "moderations", "rerank", "responses/input_tokens", "responses/compact"]
+    names += [f"images/{name}" for name in ("generations", "edits", "variations")]
+    names += [f"audio/{name}" for name in ("speech", "transcriptions", "translations")]
+    labels = [*kept, "GET /v1/responses/{response_id}/{path}", *(f"POST /v1/{name}" for name in names)]
+    for label in labels:
+        EXPECTED[label] = {503}
+        if label.startswith("POST"):
+            PROBES[label] = Probe(json={"model": "m", "input": CANARY})
+
+
+_probe_what_is_passed_on()
+
+
 def _probe_rooms() -> None:
     room, dm, graph = "/v1/rooms/{room_id}", "/v1/dms/{slug}", "/v1/graphs/{graph_id}"
     said = {"text": "hello"}
@@ -511,6 +529,7 @@ async def make_victim(services: Services, world: World) -> Victim:
         services, olga.principal, query=CANARY, graph_id=kept["graph_id"], wanted=NodeFilter(), min_relevance=0
     )
     recalled = await scopes.recall(services, olga.principal, "team", speaker="olga", text=CANARY)
+    await kept_upstream.keep_response(services, olga.principal, "resp_of_olga", "KEEPSTONE_LLM")
     used = await sessions.make_link(services, olga.user)
     await sessions.log_in_once(services, token=used, browser=browser)
     listed = await sessions.list_sessions(services, olga.principal, PageRequest())
@@ -538,6 +557,8 @@ async def make_victim(services: Services, world: World) -> Victim:
             "name": "somebody",  # of mem0's routes that answer nobody
             "job_id": await fail(services, olga),
             "model": "some-model",
+            "family": "files",
+            "response_id": "resp_of_olga",
             "plan": "pro",
             "entity_type": "user",
             "rest": "default/",
@@ -949,7 +970,12 @@ def wanted(label: str, path: str, attacker: Attacker) -> set[int]:
     """
     if attacker.knocks_with_nothing(path) and label not in OPEN:
         return {401}
-    if attacker.limited or "/x_console/" in label or (path.startswith(OF_USERS) and not attacker.is_user):
+    if (
+        attacker.limited
+        or "/x_console/" in label
+        or "{family}" in label
+        or (path.startswith(OF_USERS) and not attacker.is_user)
+    ):
         return {403, 404}
     return {404}
 
@@ -967,7 +993,7 @@ async def control(app: FastAPI, label: str, method: str, path: str, victim: Vict
     probe = replace(probe, **probe.control)
     async with http(app) as client:
         objects = victim.objects | victim.fresh
-        auth = victim.operator if path.startswith(("/x_console/api/", "/v1/settings/")) else victim.auth
+        auth = victim.operator if path.startswith(("/x_console/api/", "/v1/settings/", "/v1/{family}")) else victim.auth
         answer = await send(client, method, path, objects, auth, victim.session, probe)
     good = answer.status_code in EXPECTED.get(label, set(range(200, 400)))
     return [] if good else [f"{label}: the victim's own request gets {answer.status_code}: {answer.text[:200]}"]

@@ -49,6 +49,7 @@ NOW = datetime(2026, 7, 1, 9, 30, tzinfo=UTC)
 # What belongs to a browser, to OpenAI's clients, to an operator or to a payment service.
 NOT_OURS = re.compile(
     r"/chat/api|/x_console|/auth/(login|logout|once|accept|totp)|/v1/(chat/completions|responses|models|embeddings|billing)"
+    r"|/v1/(completions|moderations|images|audio|rerank|\{family\})"
 )
 
 

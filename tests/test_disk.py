@@ -91,8 +91,10 @@ def test_the_doctor_says_so_before(tmp_path: Path) -> None:
 # Of what takes a body, this goes on: it stores nothing, makes room, is the account's own, or asks for itself.
 GOES_ON = {
     "recall", "ask", "make_title", "curate", "compose", "compose_direct", "recall_nodes", "search_items",
-    "list_item_namespaces", "run_batch", "embeddings", "mem0_search", "mem0_list", "mem0_trash", "mcp", "graph_mcp",
-    "delete_all", "chat_completions", "responses",
+    "list_item_namespaces", "run_batch", "embeddings", "completions", "moderations", "generate_images",
+    "edit_images", "vary_images", "speak", "transcribe", "translate", "rerank", "count_input_tokens",
+    "compact_response", "change_response", "create_kept", "change_kept", "mem0_search", "mem0_list",
+    "mem0_trash", "mcp", "graph_mcp", "delete_all", "chat_completions", "responses",
 }  # fmt: skip
 OF_ACCOUNT = {"account", "keys", "usage", "auth", "console", "health"}
 

@@ -30,6 +30,7 @@ from keepstone.providers.embedders import Embedders
 from keepstone.providers.working import RedisWorking
 from keepstone.relay.calls import AnsweredCall
 from keepstone.relay.conversation import _compact as compact_chat  # pyright: ignore[reportPrivateUsage]
+from keepstone.relay.kept_upstream import keep_response
 from keepstone.relay.turn import ModelTurn, keep_calls
 from keepstone.services import Services
 from rooms import at_work, compose, make_agent, make_room, remember, sum_up
@@ -219,6 +220,7 @@ async def fill_workspace(
     call_of = AnsweredCall(id="own", name="x_recall_memory", arguments=CANARY, result="")
     turn = ModelTurn(workspace_id=place, chat_id=chat)
     await keep_calls(services, max_.principal, turn, [f"call-{CANARY}"], [call_of])
+    await keep_response(services, max_.principal, "resp_1", "KEEPSTONE_LLM")
     await keep(client, his, place, f"The {CANARY} opens at six.", category=CANARY)
     shared = await keep(client, mine, place, "The lighthouse opens at seven.")
     await call(

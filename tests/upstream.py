@@ -118,6 +118,11 @@ class ScriptedUpstream:
         method, path, _ = first.split(" ")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
+        while headers.get("transfer-encoding") == "chunked":
+            size = int(await reader.readuntil(b"\r\n"), 16)
+            body += (await reader.readexactly(size + 2))[:-2]
+            if not size:
+                break
         request = Received(method=method, path=path, headers=headers, body=body)
         self.received.append(request)
         answer = self._script.popleft() if self._script else self.otherwise(request)

@@ -26,6 +26,7 @@ from keepstone.surfaces.http.presence import CancelledWithClient
 from keepstone.surfaces.mcp import endpoint as mcp
 from keepstone.surfaces.mem0 import routes as mem0
 from keepstone.surfaces.openai import endpoint as openai
+from keepstone.surfaces.openai import pass_through
 from keepstone.surfaces.rest import (
     agents,
     auth,
@@ -103,6 +104,7 @@ def _routes() -> list[BaseRoute]:
         chat,
         mcp,
         openai,
+        pass_through,
         mem0,
         pages,
         join,

@@ -20,6 +20,7 @@ LogFormat = Literal["auto", "json", "text"]
 EmbeddingsProvider = Literal["builtin", "openai", "none"]
 LlmProvider = Literal["openai", "anthropic"]
 SharedEditing = Literal["makers", "members"]
+PassThrough = Literal["stateless", "all", "off"]
 
 
 def _setting(default: Any, meaning: str, parse: Callable[[str], Any] = str) -> Any:
@@ -224,6 +225,13 @@ class Settings:
         "Models that clients of the proxy may name, comma-separated, `*` for any letters: `gpt-4o*,o3-mini`. "
         "`KEEPSTONE_LLM_MODEL` and `KEEPSTONE_EMBEDDINGS_MODEL` always may. Unset: whichever the key opens.",
         _names,
+    )
+    llm_pass_through: PassThrough = _setting(
+        "stateless",
+        "What the proxy passes on besides chats: `stateless`, what the provider does and does not keep (completions, "
+        "images, audio …), and what it keeps (files, batches …) for admins alone; `all`, that for everybody, who then "
+        "share it; `off`, nothing.",
+        _one_of("stateless", "all", "off"),
     )
     inject_relevance: float = _setting(
         0.12,

@@ -19,6 +19,7 @@ from keepstone.providers.anthropic_schema import Json
 from keepstone.providers.upstream import (
     TIMEOUT,
     Body,
+    Sent,
     Transport,
     UpstreamAnswer,
     cut_off,
@@ -54,14 +55,26 @@ class AnthropicUpstream:
         self.settings = settings
         self._unsampled: set[str] = set()  # models that turned out to take no temperature
 
-    async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Sent | None = None,
+        headers: Mapping[str, str] | None = None,  # noqa: ARG002 - it is asked in words of its own
+    ) -> UpstreamAnswer:
         match method.upper(), path.partition("?")[0]:
-            case "POST", "/chat/completions":
+            case "POST", "/chat/completions" if body is None or isinstance(body, bytes):
                 return await self._chat(body or b"")
             case "GET", "/models":
                 return await self._models()
             case _:
-                return _told(404, "This provider has no such endpoint: use /v1/chat/completions.", "unknown_url")
+                return _told(
+                    404,
+                    "The provider that this goes to, Anthropic, has no such endpoint: use /v1/chat/completions. What "
+                    "OpenAI has besides, a provider of the kind openai answers, which the operator of this server can "
+                    "set with its models in PUT /v1/settings/providers.",
+                    "unknown_url",
+                )
 
     def retire(self) -> None:
         self._transport.retire()

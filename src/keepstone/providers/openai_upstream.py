@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import httpx2
 
-from keepstone.providers.upstream import TIMEOUT, Body, Transport, UpstreamAnswer
+from keepstone.providers.upstream import TIMEOUT, Body, Sent, Transport, UpstreamAnswer
 
 _FORWARDED = frozenset(
-    {"content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "openai-processing-ms",
-     "openai-version", "openai-model"}
+    {"content-type", "content-disposition", "content-range", "accept-ranges", "retry-after", "retry-after-ms",
+     "x-should-retry", "x-request-id", "openai-processing-ms", "openai-version", "openai-model"}
 )  # fmt: skip
 
 
@@ -26,8 +26,10 @@ class OpenAIUpstream:
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._transport = Transport(base_url or self.BASE, headers, settings=settings, timeout=timeout)
 
-    async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
-        response = await self._transport.send(method, path, body)
+    async def send(
+        self, method: str, path: str, body: Sent | None = None, headers: Mapping[str, str] | None = None
+    ) -> UpstreamAnswer:
+        response = await self._transport.send(method, path, body, headers)
         return UpstreamAnswer(status=response.status_code, headers=_forwarded(response.headers), body=Body(response))
 
     def retire(self) -> None:

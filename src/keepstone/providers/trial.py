@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -15,7 +15,7 @@ from keepstone.providers.chat_model import ChatModel
 from keepstone.providers.openai_embedder import OpenAIEmbedder
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.patience import advice
-from keepstone.providers.upstream import Upstream, UpstreamAnswer
+from keepstone.providers.upstream import Sent, Upstream, UpstreamAnswer
 
 SECONDS = 15.0  # that each call may take
 _LISTED = 200  # models
@@ -46,9 +46,11 @@ class _TriedUpstream:
         self._upstream = upstream
         self.status = 0
 
-    async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer:
+    async def send(
+        self, method: str, path: str, body: Sent | None = None, headers: Mapping[str, str] | None = None
+    ) -> UpstreamAnswer:
         self.status = 0
-        answer = await self._upstream.send(method, path, body)
+        answer = await self._upstream.send(method, path, body, headers)
         self.status = answer.status
         return answer
 

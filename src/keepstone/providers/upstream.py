@@ -7,8 +7,9 @@ at here. Neither the key nor a text is ever part of an error or a log line.
 import asyncio
 import logging
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Protocol, Self, runtime_checkable
 
 import httpx2
@@ -19,13 +20,15 @@ from keepstone.errors import UpstreamError
 UNREACHABLE = "upstream_unreachable"
 TIMEOUT = httpx2.Timeout(600, connect=10, pool=None)  # seconds between two bytes: a model may think that long
 
+Sent = bytes | AsyncIterable[bytes]  # a body: whole, or in pieces as they come
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamAnswer:
     """What the upstream says, in OpenAI's protocol. `body` can be read once; `close` lets go of it at any time."""
 
     status: int
-    headers: Mapping[str, str]  # lower case: content-type, retry-after, x-request-id, openai-… and x-ratelimit-…
+    headers: Mapping[str, str]  # lower case: content-…, retry-after, x-request-id, openai-… and x-ratelimit-…
     body: AsyncIterator[bytes]
 
     @property
@@ -46,14 +49,16 @@ class UpstreamAnswer:
 
 class Upstream(Protocol):
     """`send` returns when the headers are there. It raises `UpstreamError` when there is no answer at all, with the
-    code `upstream_timeout` if it took too long; a body that breaks off in the middle raises it too. `settings` is where
-    it was set, as `where_set` has it.
+    code `upstream_timeout` if it took too long; a body that breaks off in the middle raises it too. `headers` go beside
+    the provider's own. `settings` is where it was set, as `where_set` has it.
     """
 
     model: str | None
     settings: str
 
-    async def send(self, method: str, path: str, body: bytes | None = None) -> UpstreamAnswer: ...
+    async def send(
+        self, method: str, path: str, body: Sent | None = None, headers: Mapping[str, str] | None = None
+    ) -> UpstreamAnswer: ...
     async def close(self) -> None: ...
 
 
@@ -85,11 +90,13 @@ class Transport:
                 **headers,
             },
             timeout=timeout,
+            # Its cookies are nobody's: they would go from one user's request to the next one's.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=50),
         )
 
     async def send(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self, method: str, path: str, body: Sent | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx2.Response:
         kind = {"content-type": "application/json"} if body is not None else {}
         try:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from keepstone.access.emails import plain_email
 from keepstone.access.principals import act_for
@@ -22,6 +22,7 @@ from keepstone.relay.dialects.chat import ChatExchange
 from keepstone.relay.dialects.exchange import Exchange
 from keepstone.relay.dialects.responses import ResponsesExchange
 from keepstone.relay.dialects.values import Json, as_text, dumped, loaded, objects_in, read_object
+from keepstone.relay.kept_upstream import require_own_response, require_shared
 from keepstone.relay.refusals import UpstreamRefusal, visible
 from keepstone.relay.rounds import Rounds
 from keepstone.relay.tools import kept_calls
@@ -46,15 +47,22 @@ class ClientRequest:
     chat_id: str | None = None
 
 
+class AnswerInPieces(Protocol):
+    """An answer on its way to the client, piece by piece. `close` may be called at any time and more than once."""
+
+    def stream(self) -> AsyncGenerator[bytes]: ...
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relayed:
-    """What the client gets: `answer` is the upstream's, for what it says beside the body. Of a stream `rounds` gives
-    the pieces, and has to be closed whatever becomes of the client. `injected` are ids of memories.
+    """What the client gets: `answer` is the upstream's, for what it says beside the body. Where there are `pieces`
+    instead of a body, they have to be closed whatever becomes of the client. `injected` are ids of memories.
     """
 
     answer: UpstreamAnswer
     body: bytes = b""
-    rounds: Rounds | None = None
+    pieces: AnswerInPieces | None = None
     injected: tuple[str, ...] = ()
 
 
@@ -77,9 +85,13 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
     model = upstream.model if upstream is not None else None
     require_model(services, body.get("model"), model)
     exchange = _EXCHANGES[request.dialect](request.raw, body, model=model)
+    if exchange.continues:
+        await require_own_response(services, principal, exchange.continues)
+    if exchange.is_in_conversation:
+        require_shared(services, principal)
     if upstream is None and exchange.asks_nothing:
         raise Invalid(f"There is nothing to answer: send `{exchange.question}`.")
-    rounds = Rounds(services, principal, upstream or _upstream(services), exchange)
+    rounds = Rounds(services, principal, upstream or require_upstream(services), exchange)
     try:
         if request.memory != "off":
             rounds.turn = await _open(services, principal, request, exchange)
@@ -90,7 +102,7 @@ async def relay(services: Services, principal: Principal, request: ClientRequest
         injected = tuple(memory["id"] for memory in exchange.note.injected)
         answer = await rounds.ask()
         if answer.succeeded and answer.is_stream:
-            return Relayed(answer=answer, rounds=rounds, injected=injected)
+            return Relayed(answer=answer, pieces=rounds, injected=injected)
         answer, shown = await rounds.whole()
         return Relayed(answer=answer, body=shown, injected=injected)
     except BaseException as fault:
@@ -107,7 +119,7 @@ async def converse(
     and `turn` is open. It is closed here. The text comes in pieces, then `Finished`. Close the generator to stop early:
     what was said until then is kept.
     """
-    upstream = upstream_of(services, body.get("model")) or _upstream(services)
+    upstream = upstream_of(services, body.get("model")) or require_upstream(services)
     wanted = {"stream_options": {"include_usage": True}, **body, "stream": True}
     exchange = ChatExchange(dumped(wanted), wanted, model=upstream.model)
     rounds = Rounds(services, principal, upstream, exchange, turn, left_by="stopped")
@@ -198,13 +210,16 @@ def may_name(services: Services, model: str, own: str | None) -> bool:
 def upstream_of(services: Services, model: Any) -> Upstream | None:
     """Who has this model: a further provider that names it, unless the default one does; else the default one."""
     default = services.upstream
-    if isinstance(model, str) and model and not (default is not None and _has(services, default, model)):
+    if isinstance(model, str) and model and not (default is not None and has_model(services, default, model)):
         return next((one.upstream for one in services.further if one.has(model)), default)
     return default
 
 
-def _has(services: Services, upstream: Upstream, model: str) -> bool:
-    return model == upstream.model or any(fnmatchcase(model, one) for one in services.settings.llm_models)
+def has_model(services: Services, default: Upstream, model: str | None) -> bool:
+    """Whether the settings say that the default provider has this model."""
+    return model is not None and (
+        model == default.model or any(fnmatchcase(model, one) for one in services.settings.llm_models)
+    )
 
 
 def require_model(services: Services, model: Any, own: str | None) -> None:
@@ -216,7 +231,7 @@ def require_model(services: Services, model: Any, own: str | None) -> None:
         )
 
 
-def _upstream(services: Services) -> Upstream:
+def require_upstream(services: Services) -> Upstream:
     if services.upstream is None:
         raise Unavailable(
             "This server has no language model: its operator has to set one, with PUT /v1/settings/providers or with "

@@ -21,6 +21,7 @@ from keepstone.providers.upstream import UNREACHABLE, Upstream, UpstreamAnswer, 
 from keepstone.relay.calls import AnsweredCall, Call
 from keepstone.relay.dialects.exchange import Exchange, Piece
 from keepstone.relay.dialects.values import tokens_of
+from keepstone.relay.kept_upstream import keep_response
 from keepstone.relay.refusals import UpstreamRefusal, refusal_of, visible
 from keepstone.relay.sse import Event, Events
 from keepstone.relay.tools import TOOLS, run_tool
@@ -52,6 +53,7 @@ class Rounds:
     left_by: LeftBy = "client"
     reply_id: str | None = None
     _answer: UpstreamAnswer | None = None
+    _kept_as: str = ""
     _tools_run: list[str] = field(default_factory=list[str])
     _closing: "asyncio.Task[None] | None" = None
     _asked: bool = False
@@ -132,6 +134,7 @@ class Rounds:
                 self.exchange.read(body)
                 await self._let_go()
                 if not await self._goes_on():
+                    await self._keep_id()
                     self._handed_out = True
                     return answer, self.exchange.whole()
         except KeepstoneError:
@@ -209,7 +212,9 @@ class Rounds:
             raise await refusal_of(answer, self.upstream.settings)
         async with aclosing(_events(answer)) as events:
             async for event in events:
-                for piece in self.exchange.feed(event):
+                pieces = self.exchange.feed(event)
+                await self._keep_id()
+                for piece in pieces:
                     yield piece
                 if self.exchange.over:
                     late += [piece for event in await _rest(events) for piece in self.exchange.feed(event)]
@@ -251,6 +256,12 @@ class Rounds:
         return AnsweredCall(
             id=call.id, name=call.name, arguments=call.arguments, result=done.text, memory_id=done.memory_id
         )
+
+    async def _keep_id(self) -> None:
+        """Whose an answer is that the upstream keeps, before the client can ask for it by its id."""
+        if self.exchange.kept_as != self._kept_as:
+            self._kept_as = self.exchange.kept_as
+            await keep_response(self.services, self.principal, self._kept_as, self.upstream.settings)
 
     async def _close_turn(self) -> None:
         """Once, and to the end, even if the client goes meanwhile."""

@@ -95,6 +95,21 @@ class Exchange(ABC):
         user has said nothing new. None where it brings none.
         """
 
+    @property
+    def continues(self) -> str:
+        """The id of an answer that the upstream has kept and goes on from, if there is one."""
+        return ""
+
+    @property
+    def is_in_conversation(self) -> bool:
+        """The upstream keeps what is said, in a conversation that it was told of."""
+        return False
+
+    @property
+    def kept_as(self) -> str:
+        """The id under which the upstream keeps this answer, and the client knows it, as soon as it is told."""
+        return ""
+
     @abstractmethod
     def ids(self) -> list[str]:
         """Under what calls of ours may have been kept."""

@@ -70,6 +70,19 @@ class ResponsesExchange(Exchange):
         results = [item for item in items if as_text(item.get("type")).endswith(("_output", "_response"))]
         return [_call_id(item) for item in results] if results else None
 
+    @property
+    def continues(self) -> str:
+        return as_text(self._asked.get("previous_response_id"))
+
+    @property
+    def is_in_conversation(self) -> bool:
+        return bool(self._asked.get("conversation"))
+
+    @property
+    def kept_as(self) -> str:
+        known = self._first if self._streamed else self._answer
+        return as_text(known.get("id")) if self._asked.get("store") is not False else ""
+
     def ids(self) -> list[str]:
         ids = [as_text(self.body.get("previous_response_id"))]
         for item in objects_in(self.body.get("input")):

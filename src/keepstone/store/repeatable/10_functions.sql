@@ -592,6 +592,8 @@ CREATE OR REPLACE FUNCTION purge_workspaces(days int) RETURNS bigint
 AS $$
     WITH old_calls AS (
         DELETE FROM tool_calls WHERE created_at < now() - interval '1 day'),
+    old_responses AS (  -- providers keep them for a month
+        DELETE FROM provider_responses WHERE created_at < now() - interval '90 days'),
     old_queries AS (
         DELETE FROM queries WHERE at < now() - make_interval(days => days)),
     gone_documents AS (

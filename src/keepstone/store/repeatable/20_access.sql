@@ -70,6 +70,7 @@ DECLARE
         'vector_sets', in_account, 'usage_months', in_account, 'billing_events', in_account,
         -- a user's own: every statement names them
         'imports', in_account, 'import_parts', in_account, 'import_arrivals', in_account,
+        'provider_responses', in_account,
         -- the places: needed to work out a read scope
         'spaces', part_reached, 'members', reached, 'invitations', reached, 'agents', in_account, 'rooms', reached,
         'room_agents', reached, 'room_reads', reached, 'entities', reached,

@@ -33,7 +33,9 @@ SURFACES: Mapping[str, KeySurface] = {
 READS = frozenset(
     {
         "recall", "ask", "make_title", "curate", "compose", "compose_direct", "recall_nodes", "search_items",
-        "list_item_namespaces", "run_batch", "embeddings", "mem0_search", "mem0_list", "mem0_trash", "mcp", "graph_mcp",
+        "list_item_namespaces", "run_batch", "embeddings", "completions", "moderations", "generate_images",
+        "edit_images", "vary_images", "speak", "transcribe", "translate", "rerank", "count_input_tokens",
+        "compact_response", "mem0_search", "mem0_list", "mem0_trash", "mcp", "graph_mcp",
     }
 )  # fmt: skip
 # They make room.
@@ -46,8 +48,13 @@ ACROSS = frozenset({"list_memory", "count_memory", "get_memory", "list_trash", "
 _ENROLMENT = frozenset({"second_factor", "enrol_second_factor", "confirm_second_factor"})
 # What a key may change of the account although it is limited: keys that reach no further than itself.
 _KEYS = frozenset({"create_key", "revoke_key"})
-# In no space, and the whole account's.
-_AGENTS = frozenset({"create_agent", "change_agent", "delete_agent"})
+# In no space, and the whole account's, or of all accounts.
+_OF_ALL = frozenset(
+    {
+        "create_agent", "change_agent", "delete_agent", "list_kept", "create_kept", "get_kept", "change_kept",
+        "delete_kept",
+    }
+)  # fmt: skip
 
 
 def permit(request: Request, reach: Reach) -> None:
@@ -73,7 +80,7 @@ def permit(request: Request, reach: Reach) -> None:
     if writes(request.method, name):
         reach.require_write()
     of_account = surface == "account" and writes(request.method, name) and name not in _KEYS
-    of_no_space = reach.spaces is not None and (surface == "account" or name in _AGENTS)
+    of_no_space = reach.spaces is not None and (surface == "account" or name in _OF_ALL)
     if (surface is None and not across) or of_account or of_no_space:
         raise Forbidden("A key that is limited can't do this: use one without limits, or sign in.", code="outside_key")
 

@@ -12,6 +12,7 @@ from keepstone.errors import Invalid, NotFound
 from keepstone.memory import embeddings
 from keepstone.model.ids import pattern
 from keepstone.relay.dialects.values import as_list, dumped, read_object
+from keepstone.relay.passing import PassedRequest, pass_to, who_embeds
 from keepstone.relay.requests import (
     ClientRequest,
     UseOfMemory,
@@ -25,35 +26,10 @@ from keepstone.relay.requests import (
     speaker,
 )
 from keepstone.surfaces.http.caller import Caller, Used
-from keepstone.surfaces.http.router import Router
-from keepstone.surfaces.openai.client import while_there
-from keepstone.surfaces.openai.errors import OpenAIErrorOut, OpenAIRoute
+from keepstone.surfaces.openai.client import sent_headers, while_there
+from keepstone.surfaces.openai.described import EVENTS, answers, body_of_any, openai_router
 
-_FREE: dict[str, Any] = {"type": "object", "additionalProperties": True}
-
-
-def _body(description: str) -> dict[str, Any]:
-    """Of any fields: what we don't know, the upstream may."""
-    content = {"application/json": {"schema": {**_FREE, "description": description}}}
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def _answers(*, stream: bool = False) -> dict[int | str, dict[str, Any]]:
-    content: dict[str, Any] = {"application/json": {"schema": _FREE}}
-    if stream:
-        content["text/event-stream"] = {"schema": {"type": "string"}}
-    return {200: {"description": "As OpenAI describes it.", "content": content}}
-
-
-router = Router(
-    prefix="/v1",
-    tags=["openai"],
-    route_class=OpenAIRoute,
-    responses={
-        "4XX": {"model": OpenAIErrorOut, "description": "What was wrong with the request, and what to do."},
-        "5XX": {"model": OpenAIErrorOut, "description": "What is wrong here or upstream; try again."},
-    },
-)
+router = openai_router()
 
 MemoryHeader = Annotated[
     UseOfMemory,
@@ -87,8 +63,8 @@ Asked = Annotated[partial[ClientRequest], Depends(_asked)]
 
 
 def _relaying(protocol: str) -> dict[str, Any]:
-    body = _body(f"As OpenAI's {protocol} take it. Without `model`: KEEPSTONE_LLM_MODEL.")
-    return {"responses": _answers(stream=True), "openapi_extra": body}
+    body = body_of_any(f"As OpenAI's {protocol} take it. Without `model`: KEEPSTONE_LLM_MODEL.")
+    return {"responses": answers(EVENTS), "openapi_extra": body}
 
 
 @router.post(
@@ -103,14 +79,14 @@ async def responses(request: Request, asked: Asked, services: Used, principal: C
     return await while_there(request, relay(services, principal, asked(dialect="responses", raw=await request.body())))
 
 
-@router.get("/models", summary="The models that can be asked for, of chat and of embeddings", responses=_answers())
+@router.get("/models", summary="The models that can be asked for, of chat and of embeddings", responses=answers())
 async def models(request: Request, services: Used, principal: Caller) -> Response:  # noqa: ARG001
     if services.upstream is not None:
         return await while_there(request, list_models(services, services.upstream))
     return JSONResponse({"object": "list", "data": [described(*one) for one in named_here(services).items()]})
 
 
-@router.get("/models/{model:path}", summary="One of them", responses=_answers())
+@router.get("/models/{model:path}", summary="One of them", responses=answers())
 async def model(request: Request, services: Used, principal: Caller, model: str) -> Response:  # noqa: ARG001
     # A path that climbs would reach what else the operator's key opens.
     upstream = services.upstream
@@ -126,21 +102,23 @@ async def model(request: Request, services: Used, principal: Caller, model: str)
 @router.post(
     "/embeddings",
     name="embeddings",
-    summary="Embeddings by the endpoint of the settings, or made here",
-    responses=_answers(),
-    openapi_extra=_body("As OpenAI's embeddings take it; made here: `input` is a text or a list of texts."),
+    summary="Embeddings made here, or by the endpoint or the provider that has the model",
+    responses=answers(),
+    openapi_extra=body_of_any("As OpenAI's embeddings take it; made here: `input` is a text or a list of texts."),
 )
 async def make_embeddings(request: Request, services: Used, principal: Caller) -> Response:
     raw = await request.body()
     body = read_object(raw)
-    await speaker(services, principal, body.get("user"))
-    upstream = services.embeddings_upstream
+    principal = await speaker(services, principal, body.get("user"))
+    named = body.get("model")
+    upstream = who_embeds(services, named if isinstance(named, str) else None)
     if upstream is not None:
-        named = body.get("model")
-        meant = embeddings.stands_for(named, upstream.model) if named is None or isinstance(named, str) else named
+        own = upstream is services.embeddings_upstream and (named is None or isinstance(named, str))
+        meant = embeddings.stands_for(named, upstream.model) if own else named
         require_model(services, meant, upstream.model)
         sent = raw if meant == named else dumped({**body, "model": meant})
-        return await while_there(request, forward(upstream, "POST", "/embeddings", sent))
+        passed = PassedRequest(method="POST", path="/embeddings", headers=sent_headers(request), body=sent)
+        return await while_there(request, pass_to(services, principal, upstream, passed))
     made = await embeddings.embed(
         services, _texts(body.get("input")), model=_text(body, "model"), dimensions=_number(body, "dimensions")
     )
