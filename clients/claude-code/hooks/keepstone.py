@@ -71,7 +71,7 @@ def post(path: str, body: Json) -> Json:
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     try:
         request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)  # noqa: S310 - as was seen
-        with urllib.request.build_opener(NoRedirect).open(request, timeout=PATIENCE) as response:
+        with urllib.request.build_opener(NoRedirect).open(request, timeout=2 * PATIENCE) as response:
             answer = json.loads(response.read(LARGEST_ANSWER))
     except urllib.error.HTTPError as fault:
         if fault.code in {401, 403}:
