@@ -8,14 +8,18 @@ INSTALL := $(BIN)/python scripts/install.py
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
+.PHONY: serve run dashboard test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
 
-# Packages and dashboard at the same time. Without the dashboard everything else works: a machine that can't build it still
-# serves.
+# The server starts as soon as its packages are there. The dashboard is built beside it, and shown when it is ready; a machine
+# that can't build it still serves.
 serve: $(VENV)/bin/python
-	@$(MAKE) --no-print-directory -j2 -k $(VENV)/serve.ok web || \
-	  { $(MAKE) -q $(VENV)/serve.ok && echo "Starting without the dashboard."; }
+	@$(MAKE) --no-print-directory -j2 dashboard run
+
+run: $(VENV)/serve.ok
 	@$(BIN)/keepstone serve
+
+dashboard: $(VENV)/bin/python
+	@nice $(MAKE) --no-print-directory web || echo "The server works without the dashboard; \`make web\` tries again."
 
 test: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/find_chromium.py

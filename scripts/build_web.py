@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 WEB = ROOT / "web"
-BUILT = ROOT / "src/keepstone/surfaces/web/static/app/index.html"
+BUILT = ROOT / "src/keepstone/surfaces/web/static/app"
 OLDEST = (20, 19)
 
 
@@ -29,8 +29,13 @@ def main(task: str = "build") -> None:
         # Not `ci`, which refuses a lock that does not know the builds of its packages for every other system.
         _run(*npm, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", environ=environ)
     _say("Building the dashboard …")
-    _run(*npm, "run", "--silent", "build", "--", "--logLevel", "warn", environ=environ)
-    BUILT.touch()
+    # Elsewhere, and put in place when it is whole: a server may be running that hands out what it finds.
+    made = ROOT / "build/dashboard"
+    _run(*npm, "run", "--silent", "build", "--", "--logLevel", "warn", "--outDir", str(made), environ=environ)
+    (made / "index.html").touch()
+    shutil.rmtree(BUILT, ignore_errors=True)
+    made.rename(BUILT)
+    _say("The dashboard is ready.")
 
 
 def _npm() -> tuple[list[str], str]:

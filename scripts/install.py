@@ -1,7 +1,7 @@
 """Installs what lock files pin, and nothing else, into the environment that this runs in.
 
-uv does in seconds what takes pip half a minute. It is itself pinned and comes by pip; where it can't be had, or reaches no
-package because the way to them is one that only pip knows, pip does the work.
+uv does in seconds what takes pip half a minute. It is itself pinned and comes by pip; where it can't be had, or reaches
+no package because the way to them is one that only pip knows, pip does the work.
 """
 
 import ast
