@@ -34,31 +34,36 @@ def main(*words: str) -> None:
     """The names of lock files; `--target FOLDER` puts what they pin into a folder instead."""
     target = list(words[:2]) if words[0] == "--target" else []
     locks = [word for lock in words[len(target) :] for word in ("-r", str(ROOT / lock))]
-    if not (_has_uv() and _installs(_uv(), target, locks)) and not _installs(PIP, target, locks):
-        sys.exit("What Keepstone needs could not be installed, see above. Run the same again to go on.")
+    begun = Path(sys.prefix, "installing")  # is left where somebody interrupts: what is there by half passes for whole
+    again = begun.exists()
+    begun.touch()
+    if not (_has_uv(again=again) and _installs_with_uv(target, locks, again=again)) and not _installs_with_pip(
+        target, locks, again=again
+    ):
+        sys.exit("What Keepstone needs could not be installed, see above. The same command goes on from here.")
+    begun.unlink()
 
 
-def _has_uv() -> bool:
-    if find_spec("uv") is not None:
+def _has_uv(*, again: bool) -> bool:
+    if find_spec("uv") is not None and not again:
         return True
-    only = ["--only-binary=:all:", "-r", str(ROOT / "requirements-uv.lock")]
+    only = ["--force-reinstall", "--only-binary=:all:", "-r", str(ROOT / "requirements-uv.lock")]
     return subprocess.run([*PIP, "install", *LOCKED, *only], check=False).returncode == 0
 
 
-def _uv() -> list[str]:
-    return [str(Path(sys.executable).with_name("uv")), "-q"]
-
-
-def _installs(tool: list[str], target: list[str], locks: list[str]) -> bool:
-    uv = tool is not PIP
-    where = ["--python", sys.executable] if uv else []
-    again = ["--upgrade"] if target and not uv else []
-    command = [*(tool if not uv else [*tool, "pip"]), "install", *where, *LOCKED, *target, *again, *locks]
-    done = subprocess.run(command, env=_environ() if uv else None, check=False).returncode == 0
-    if uv and not done:
-        sys.stdout.write("That was uv; trying again with pip …\n")
+def _installs_with_uv(target: list[str], locks: list[str], *, again: bool) -> bool:
+    uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "-q", "--python", sys.executable]
+    anew = ["--reinstall"] if again else []
+    done = subprocess.run([*uv, *LOCKED, *anew, *target, *locks], env=_environ(), check=False).returncode == 0
+    if not done:
+        sys.stdout.write("That was uv. Trying again with pip, which takes longer …\n")
         sys.stdout.flush()
     return done
+
+
+def _installs_with_pip(target: list[str], locks: list[str], *, again: bool) -> bool:
+    anew = ["--force-reinstall"] if again else ["--upgrade"] if target else []
+    return subprocess.run([*PIP, "install", *LOCKED, *anew, *target, *locks], check=False).returncode == 0
 
 
 def _environ() -> dict[str, str]:
@@ -72,4 +77,7 @@ def _environ() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(130)
