@@ -71,11 +71,12 @@ $(WEB): $(WEB_SOURCES) scripts/build_web.py | $(VENV)/bin/python
 pictures: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/take_pictures.py
 
+# PYTHONS: what the wheels are tried with, such as "python3.11 python3.14".
 build: $(VENV)/dev.ok $(WEB)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
-	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
-	$(BIN)/python scripts/check_wheel.py dist
+	$(BIN)/python -m build --no-isolation --outdir dist clients/python
+	$(BIN)/python scripts/check_wheel.py dist $(PYTHONS)
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package keepstone-client
