@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python scripts/install.py
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve run dashboard test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
+.PHONY: serve run dashboard test check coverage bench hold train train-test try-model build release web lock openapi schema pictures clean
 
 # The server starts as soon as its packages are there. The dashboard is built beside it, and shown when it is ready; a machine
 # that can't build it still serves.
@@ -77,6 +77,17 @@ build: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python -m build --no-isolation --outdir dist clients/python
 	$(BIN)/python scripts/check_wheel.py dist $(PYTHONS)
+
+# All that a release is made of, in dist/, with notes and checksums; how to publish it is printed. SKIP_TESTS=1 where all
+# tests have just passed.
+release: $(VENV)/dev.ok
+	$(BIN)/python scripts/release.py before
+	$(MAKE) --no-print-directory check
+	$(if $(SKIP_TESTS),@echo "Not running the tests.",$(MAKE) --no-print-directory test)
+	$(BIN)/python -m pytest -q tests/test_openapi.py tests/test_deploy.py
+	$(MAKE) --no-print-directory build
+	$(BIN)/python scripts/release.py before
+	$(BIN)/python scripts/release.py after
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package keepstone-client
