@@ -133,8 +133,8 @@ def operations() -> str:
     ]
     if not libraries:
         raise Misconfigured(
-            "The multilingual model needs onnxruntime-extensions, which is not here: its makers have it for Python 3.11 "
-            "to 3.13. With one of these other languages are found by meaning too; here they are found by their words."
+            "The multilingual model needs onnxruntime-extensions, which is not here: its makers have it for Python "
+            "3.11 to 3.13. With one of these all languages are found by meaning; here all but English by their words."
         )
     return libraries[0]
 
