@@ -3,19 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-# The locks name everything, so pip looks for nothing else: asked to resolve, an older pip tries psycopg[pool] in its newest
-# version, which has no hash here, and stops.
-LOCKED := --require-hashes --no-deps
+INSTALL := $(BIN)/python scripts/install.py
 
 WEB := src/keepstone/surfaces/web/static/app/index.html
-WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
+WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
+.PHONY: serve run dashboard test check coverage bench hold train train-test try-model build release web lock openapi schema pictures clean
 
-# Without the dashboard everything else works: a machine that can't build it still serves.
-serve: $(VENV)/serve.ok
-	@$(MAKE) --no-print-directory web || echo "Starting without the dashboard."
+# The server starts as soon as its packages are there. The dashboard is built beside it, and shown when it is ready; a machine
+# that can't build it still serves.
+serve: $(VENV)/bin/python
+	@$(MAKE) --no-print-directory -j2 dashboard run
+
+run: $(VENV)/serve.ok
 	@$(BIN)/keepstone serve
+
+dashboard: $(VENV)/bin/python
+	@nice $(MAKE) --no-print-directory web || echo "The server works without the dashboard; \`make web\` tries again."
 
 test: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/find_chromium.py
@@ -51,7 +55,7 @@ train-test: $(VENV)/torch.ok
 
 $(VENV)/torch.ok: requirements-torch.lock $(VENV)/dev.ok
 	@echo "Installing PyTorch into $(VENV)/torch …"
-	@$(PIP) install $(LOCKED) --upgrade --target $(VENV)/torch -r requirements-torch.lock
+	@$(INSTALL) --target $(VENV)/torch requirements-torch.lock
 	@touch $@
 
 # What it needs besides lies in $(VENV)/model: the locks know nothing of it.
@@ -60,24 +64,37 @@ try-model: $(VENV)/dev.ok
 
 web: $(WEB)
 
-$(WEB): $(WEB_SOURCES) scripts/build_web.py | $(VENV)/serve.ok
+$(WEB): $(WEB_SOURCES) scripts/build_web.py | $(VENV)/bin/python
 	@$(BIN)/python scripts/build_web.py
 
 # The pictures of the README, of a server with made-up memories.
 pictures: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/take_pictures.py
 
+# PYTHONS: what the wheels are tried with, such as "python3.11 python3.14".
 build: $(VENV)/dev.ok $(WEB)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
-	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
-	$(BIN)/python scripts/check_wheel.py dist
+	$(BIN)/python -m build --no-isolation --outdir dist clients/python
+	$(BIN)/python scripts/check_wheel.py dist $(PYTHONS)
+
+# All that a release is made of, in dist/, with notes and checksums; how to publish it is printed. SKIP_TESTS=1 where all
+# tests have just passed.
+release: $(VENV)/dev.ok
+	$(BIN)/python scripts/release.py before
+	$(MAKE) --no-print-directory check
+	$(if $(SKIP_TESTS),@echo "Not running the tests.",$(MAKE) --no-print-directory test)
+	$(BIN)/python -m pytest -q tests/test_openapi.py tests/test_deploy.py
+	$(MAKE) --no-print-directory build
+	$(BIN)/python scripts/release.py before
+	$(BIN)/python scripts/release.py after
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package keepstone-client
 lock: $(VENV)/dev.ok
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
 	$(COMPILE) --group web -o requirements-web.lock
+	$(COMPILE) --group uv -o requirements-uv.lock
 	$(COMPILE) -c requirements.lock --extra otel --group web --group build --group dev --group bench pyproject.toml -o requirements-dev.lock
 	$(COMPILE) -c requirements-dev.lock --group training -o requirements-torch.lock
 	echo mem0ai==2.2.1 | $(COMPILE) --no-deps --no-annotate - -o requirements-mem0.lock
@@ -97,7 +114,7 @@ $(VENV)/bin/python:
 
 $(VENV)/serve.ok: requirements.lock pyproject.toml clients/python/pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Keepstone into $(VENV) …"
-	@$(PIP) install $(LOCKED) -r requirements.lock
+	@$(INSTALL) requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation -e clients/python -e .
 	@touch $@
 
@@ -105,6 +122,6 @@ $(VENV)/serve.ok: requirements.lock pyproject.toml clients/python/pyproject.toml
 # without what it asks for. What it does use is in the group `dev`.
 $(VENV)/dev.ok: requirements-dev.lock requirements-mem0.lock $(VENV)/serve.ok
 	@echo "Installing what the tests need …"
-	@$(PIP) install $(LOCKED) -r requirements-dev.lock
-	@$(PIP) install $(LOCKED) -r requirements-mem0.lock
+	@$(INSTALL) requirements-dev.lock
+	@$(INSTALL) requirements-mem0.lock
 	@touch $@

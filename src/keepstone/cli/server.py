@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from keepstone.access.firstrun import Welcome
+from keepstone.cli.notify import tell_systemd_ready
 from keepstone.cli.options import Json
 from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.footprint import stay_small
@@ -42,7 +43,7 @@ def worker() -> None:
     settings = read_settings()
     configure_logs(settings.log_level, settings.log_format)
     stay_small()
-    in_loop(run_worker(settings, lambda: typer.echo("The worker is running. Stop it with Ctrl-C.")))
+    in_loop(run_worker(settings, announce_worker))
 
 
 @app.command()
@@ -80,3 +81,9 @@ def announce(settings: Settings, welcome: Welcome) -> None:
         "Stop it with Ctrl-C.\n",
     ]
     typer.echo("\n".join(lines))
+    tell_systemd_ready()
+
+
+def announce_worker() -> None:
+    typer.echo("The worker is running. Stop it with Ctrl-C.")
+    tell_systemd_ready()

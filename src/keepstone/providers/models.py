@@ -6,6 +6,7 @@ package that carries them is installed or imported.
 
 import fcntl
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -45,20 +46,6 @@ class PublishedModel:
 
 CATALOGUE = (
     PublishedModel(
-        name="USE-multilingual-v3",
-        package="chatmemorydb-lmdb-onnx",
-        version="1.2",
-        wheel_size=45_111_201,
-        files=(
-            ModelFile(
-                name=USE_GRAPH,
-                member="memory/resources/use_quantized.onnx",
-                size=71_794_489,
-                sha256="b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7",
-            ),
-        ),
-    ),
-    PublishedModel(
         name="o200k",
         package="llama-index-core",
         version="0.14.25",
@@ -69,6 +56,20 @@ CATALOGUE = (
                 member="llama_index/core/_static/tiktoken_cache/fb374d419588a4632f3f557e76b4b70aebbca790",
                 size=3_613_922,
                 sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+            ),
+        ),
+    ),
+    PublishedModel(
+        name="USE-multilingual-v3",
+        package="chatmemorydb-lmdb-onnx",
+        version="1.2",
+        wheel_size=45_111_201,
+        files=(
+            ModelFile(
+                name=USE_GRAPH,
+                member="memory/resources/use_quantized.onnx",
+                size=71_794_489,
+                sha256="b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7",
             ),
         ),
     ),
@@ -106,6 +107,8 @@ def fetch(
         sweep(folder)
         missing = [model for model in catalogue if _missing(folder, model)]
         for model in missing:
+            if any(file.name == USE_GRAPH for file in model.files):
+                operations()  # or it would come in vain
             with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-", ignore_cleanup_errors=True) as scratch:
                 progress(Progress(model.name, 0, model.wheel_size))
                 if source is None:
@@ -117,6 +120,23 @@ def fetch(
                     keep(Path(scratch, file.name), folder / file.name)
                 progress(Progress(model.name, model.wheel_size, model.wheel_size))
         return [model.name for model in missing]
+
+
+def operations() -> str:
+    """The library of custom operations that USE_GRAPH needs. Importing its package would load all of `onnx` for
+    nothing.
+    """
+    spec = importlib.util.find_spec("onnxruntime_extensions")
+    places = list(spec.submodule_search_locations or []) if spec else []
+    libraries = [
+        str(path) for place in places for path in Path(place).glob("_extensions_pydll*") if path.suffix != ".pyi"
+    ]
+    if not libraries:
+        raise Misconfigured(
+            "The multilingual model needs onnxruntime-extensions, which is not here: its makers have it for Python "
+            "3.11 to 3.13. With one of these all languages are found by meaning; here all but English by their words."
+        )
+    return libraries[0]
 
 
 @contextmanager

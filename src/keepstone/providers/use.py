@@ -3,7 +3,6 @@
 Its tokenizer is part of the graph, as a custom operation of onnxruntime-extensions.
 """
 
-import importlib.util
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,25 +12,13 @@ import numpy as np
 from keepstone.errors import Misconfigured
 from keepstone.providers.embedder import Embedding, Floats
 from keepstone.providers.mapped import open_mapped
-from keepstone.providers.models import USE_GRAPH
+from keepstone.providers.models import USE_GRAPH, operations
 from keepstone.providers.session import by_length, in_background, in_batches, in_front
 from keepstone.providers.windows import Cutter, cut_by_characters, well_formed
 
 WINDOW, OVERLAP = 1_000, 120  # characters: a mean over much more says little
 BATCH, BATCH_CHARACTERS = 32, 4_000  # its memory grows with their product
 QUICK = 1_000  # characters: no more than this in all is a question, not a backlog
-
-
-def _operations() -> str:
-    """The library of custom operations. Importing its package would load all of `onnx` for nothing."""
-    spec = importlib.util.find_spec("onnxruntime_extensions")
-    places = list(spec.submodule_search_locations or []) if spec else []
-    libraries = [
-        str(path) for place in places for path in Path(place).glob("_extensions_pydll*") if path.suffix != ".pyi"
-    ]
-    if not libraries:
-        raise Misconfigured("The package onnxruntime-extensions is not complete: install it again.")
-    return libraries[0]
 
 
 class Use:
@@ -46,7 +33,7 @@ class Use:
         """`mapped` is where a graph may be kept that takes less memory."""
         if not (folder / USE_GRAPH).exists():
             raise Misconfigured(f"{folder / USE_GRAPH} is missing: run `keepstone models` to fetch it.")
-        self._session = open_mapped(folder / USE_GRAPH, mapped, _operations())
+        self._session = open_mapped(folder / USE_GRAPH, mapped, operations())
         self._backlog = in_background("use")
         self._quick = in_front("use")
         self.cut: Cutter = partial(cut_by_characters, window=WINDOW, overlap=OVERLAP)

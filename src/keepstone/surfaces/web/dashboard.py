@@ -29,11 +29,13 @@ _POLICY = (
 )
 _MISSING = page(
     "No dashboard",
-    "<h1>This server has no dashboard built in</h1><div class=card><p>It was started from a source tree in which the "
-    "dashboard was not built. Build it, then load this page again:</p><pre>make web</pre>"
+    "<h1>This server has no dashboard yet</h1><div class=card><p><code>make serve</code> builds it while the server "
+    "already runs, and this page shows it as soon as it is there. If that failed, or the server was started in another "
+    "way, build it in the source tree:</p><pre>make web</pre>"
     '<p>Everything works without it over the <a href="/docs">API</a>.</p></div>'
     '<form method="post" action="/logout"><button>Sign out</button></form>',
 )
+_LOOK_AGAIN = {"refresh": "5"}  # in seconds: a browser loads the page anew by itself
 
 
 @router.get("/")
@@ -82,7 +84,7 @@ async def _for_somebody(request: Request, target: str | None = None) -> Response
 def _app() -> Response:
     index = _read(f"{_APP}/index.html")
     if index is None:
-        return HTMLResponse(_MISSING)
+        return HTMLResponse(_MISSING, headers=_LOOK_AGAIN)
     nonce = secrets.token_urlsafe(18)
     body = index[1].decode().replace(_NONCE, nonce)
     return HTMLResponse(body, headers={"content-security-policy": _POLICY.format(nonce=nonce)})
@@ -90,17 +92,20 @@ def _app() -> Response:
 
 def _read(path: str) -> tuple[str, bytes, bytes | None] | None:
     """A file of ours: what it is, its bytes, and those packed if that is less. A built one is read once."""
-    return _read_once(path) if path.startswith(f"{_APP}/assets/") else _read_now(path)
+    try:
+        return _read_once(path) if path.startswith(f"{_APP}/assets/") else _read_now(path)
+    except FileNotFoundError:  # and not remembered: it may be built while we run
+        return None
 
 
-def _read_now(path: str) -> tuple[str, bytes, bytes | None] | None:
+def _read_now(path: str) -> tuple[str, bytes, bytes | None]:
     place: Traversable = files("keepstone.surfaces.web") / "static"
     for part in path.split("/"):
         if part in {"", ".", ".."} or "\\" in part or "\0" in part:
-            return None
+            raise FileNotFoundError(path)
         place /= part
     if not place.is_file():
-        return None
+        raise FileNotFoundError(path)
     plain = place.read_bytes()
     kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
     packed = gzip.compress(plain) if kind.startswith(("text/", "application/", "image/svg")) else None
@@ -108,5 +113,5 @@ def _read_now(path: str) -> tuple[str, bytes, bytes | None] | None:
 
 
 @lru_cache(maxsize=256)
-def _read_once(path: str) -> tuple[str, bytes, bytes | None] | None:
+def _read_once(path: str) -> tuple[str, bytes, bytes | None]:
     return _read_now(path)
