@@ -101,6 +101,7 @@ async def test_of_a_time_it_is_the_day_in_utc_and_what_is_no_day_is_refused(at: 
         "2030-01-31T23:30:00-02:00": date(2030, 2, 1), "2030-02-01T01:00:00+02:00": DAY,
         "1999-12-31": date(1999, 12, 31), "9999-12-31T23:00:00Z": date.max,
     }  # fmt: skip
+    memory = await keep(then, TRIAL, user_id="bea")
     for said, day in days.items():
         options = AddMemoryOptions(filters=ANNA, infer=False, expiration_date=said)
         (made,) = (await then.call("add", TRIAL, options))["results"]
@@ -108,7 +109,7 @@ async def test_of_a_time_it_is_the_day_in_utc_and_what_is_no_day_is_refused(at: 
     assert (await then.call("get_all", filters=ANNA))["count"] == len(days) - 1, "one had expired when it was kept"
     for said in ("soon", "", "2030-02-30", "2030-1-31", "31.01.2030", "2030-01-31T25:00", 1_900_000_000, True,
                  "9999-12-31T23:00:00-02:00", {"day": 1}):  # fmt: skip
-        for call, args in (("add", [TRIAL]), ("update", [made["id"]])):
+        for call, args in (("add", [TRIAL]), ("update", [memory])):
             of = {"user_id": "anna"} if call == "add" else {}
             status, message = await then.fault(call, *args, expiration_date=said, **of)
             assert (status, "2030-01-31" in message) == (422, True), (call, said, message)

@@ -17,7 +17,7 @@ _SIZES, _STARTS = ("page_size", "top_k", "limit"), ("page", "offset")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPart:
     """So many from there on. `in_pages` is how it was asked for, and is answered."""
 
     start: int
@@ -40,7 +40,7 @@ class Part:
         }
 
 
-def read_part(address: wire.Mem0PartIn, body: wire.Mem0PartIn | None = None, *, size: int = PAGE) -> Part:
+def read_part(address: wire.Mem0PartIn, body: wire.Mem0PartIn | None = None, *, size: int = PAGE) -> ListPart:
     """Raises where something is said in two ways. `size` is how many it is where nobody says."""
     sizes, starts = _told(_SIZES, body) | _told(_SIZES, address), _told(_STARTS, body) | _told(_STARTS, address)
     for told, ways in ((sizes, len(set(sizes.values()))), (starts, len(starts))):
@@ -50,7 +50,7 @@ def read_part(address: wire.Mem0PartIn, body: wire.Mem0PartIn | None = None, *, 
     # What is only called top_k is the beginning of a list, and goes on from there as an offset does.
     in_pages = "page" in starts or not (starts or sizes.keys() - {"page_size"})
     start = (starts.get("page", 1) - 1) * size if in_pages else starts.get("offset", 0)
-    return Part(start=start, size=size, in_pages=in_pages)
+    return ListPart(start=start, size=size, in_pages=in_pages)
 
 
 def _told(names: tuple[str, ...], said: wire.Mem0PartIn | None) -> dict[str, int]:
