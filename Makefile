@@ -10,7 +10,7 @@ LOCKED := --require-hashes --no-deps
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
+.PHONY: serve test check coverage bench hold suites train train-test try-model build web lock openapi schema pictures clean
 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
@@ -39,6 +39,10 @@ bench: $(VENV)/dev.ok
 # Attacks on a server, and what somebody beside them notices. HOLD: further options, such as --seconds 5.
 hold: $(VENV)/dev.ok
 	$(BIN)/python -m bench.hold $(HOLD)
+
+# The makers' own tests of stores, sessions and memory tools, on our adapters. SUITES: which of them, and pytest's options.
+suites: $(VENV)/dev.ok
+	$(BIN)/python -m bench.suites $(SUITES)
 
 # The encoder, from the data in TRAINING_DATA to a folder: docs/encoder.md. PyTorch lies apart from what the server uses.
 TRAINING_DATA ?= ../shared/encoder
