@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python scripts/install.py
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve run dashboard test check coverage bench hold train train-test try-model build release web lock openapi schema pictures clean
+.PHONY: serve run dashboard test check coverage bench hold suites train train-test try-model build release web lock openapi schema pictures clean
 
 # The server starts as soon as its packages are there. The dashboard is built beside it, and shown when it is ready; a machine
 # that can't build it still serves.
@@ -43,6 +43,10 @@ bench: $(VENV)/dev.ok
 # Attacks on a server, and what somebody beside them notices. HOLD: further options, such as --seconds 5.
 hold: $(VENV)/dev.ok
 	$(BIN)/python -m bench.hold $(HOLD)
+
+# The makers' own tests of stores, sessions and memory tools, on our adapters. SUITES: which of them, and pytest's options.
+suites: $(VENV)/dev.ok
+	$(BIN)/python -m bench.suites $(SUITES)
 
 # The encoder, from the data in TRAINING_DATA to a folder: docs/encoder.md. PyTorch lies apart from what the server uses.
 TRAINING_DATA ?= ../shared/encoder

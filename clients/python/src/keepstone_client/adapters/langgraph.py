@@ -107,6 +107,7 @@ class _Asked:
         validate_op_namespace(op)
         self.op = op
         self.is_put = isinstance(op, PutOp)
+        self.keeps = isinstance(op, PutOp) and op.value is not None
         # None: there is nothing to ask, because nothing can fit.
         self.operation = _write(op, fields) if isinstance(op, PutOp) else _read(op)
         self.size = len(as_json(self.operation)) if self.is_put else 0
@@ -185,11 +186,12 @@ def _parts(asked: "Sequence[_Asked]", *, puts: int) -> Iterator[list[list[int]]]
     part, size, kept = list[list[int]](), 0, 0
     for (is_put, _), places in sorted(same.items(), key=lambda pair: pair[0][0]):
         last = asked[places[-1]]
-        if len(part) == _MOST or (part and size + last.size > _MOST_BYTES) or (is_put and kept == puts):
+        keeps = is_put and last.keeps
+        if len(part) == _MOST or (part and size + last.size > _MOST_BYTES) or (keeps and kept == puts):
             yield part
             part, size, kept = [], 0, 0
         part.append(places)
-        size, kept = size + last.size, kept + is_put
+        size, kept = size + last.size, kept + keeps
     if part:
         yield part
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from agents.items import TResponseInputItem
 from agents.memory import SessionABC, SessionSettings
-from agents.memory.session_settings import resolve_session_limit
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 from keepstone_client import stores
 from keepstone_client.binding import Async
@@ -36,10 +36,10 @@ class KeepstoneSession(SessionABC):
         *,
         store: str = STORE,
         namespace: Sequence[str] = (),
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
         self._client = client
         self._store = store
         self._namespace = (*namespace, session_id)
