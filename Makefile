@@ -9,6 +9,8 @@ LOCKED := --require-hashes --no-deps
 
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
+TYPESCRIPT := clients/typescript/dist/index.js
+TYPESCRIPT_SOURCES := openapi.json $(shell find clients/typescript/src clients/typescript/scripts clients/typescript/*.json -type f ! -name schema.ts)
 
 .PHONY: serve test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
 
@@ -17,19 +19,20 @@ serve: $(VENV)/serve.ok
 	@$(MAKE) --no-print-directory web || echo "Starting without the dashboard."
 	@$(BIN)/keepstone serve
 
-test: $(VENV)/dev.ok $(WEB)
+test: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 3
 
-check: $(VENV)/dev.ok $(WEB)
+check: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/build_web.py check
+	$(BIN)/python scripts/build_client.py check
 	$(BIN)/basedpyright --threads 2
 	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_shape.py
 
 # How much of the source the tests in a process run: servers that they start are not counted.
-coverage: $(VENV)/dev.ok $(WEB)
+coverage: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
@@ -60,17 +63,21 @@ try-model: $(VENV)/dev.ok
 
 web: $(WEB)
 
-$(WEB): $(WEB_SOURCES) scripts/build_web.py | $(VENV)/serve.ok
+$(WEB): $(WEB_SOURCES) scripts/build_web.py scripts/npm.py | $(VENV)/serve.ok
 	@$(BIN)/python scripts/build_web.py
+
+$(TYPESCRIPT): $(TYPESCRIPT_SOURCES) scripts/build_client.py scripts/npm.py | $(VENV)/serve.ok
+	@$(BIN)/python scripts/build_client.py
 
 # The pictures of the README, of a server with made-up memories.
 pictures: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/take_pictures.py
 
-build: $(VENV)/dev.ok $(WEB)
+build: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
+	$(BIN)/python scripts/build_client.py pack dist/client
 	$(BIN)/python scripts/check_wheel.py dist
 
 # Pins what pyproject.toml asks for, with hashes and without the address of any registry.
@@ -89,7 +96,7 @@ schema: $(VENV)/dev.ok
 	$(BIN)/python tests/schema.py > tests/schema.txt
 
 clean:
-	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) dist web/node_modules clients/typescript/node_modules $(dir $(TYPESCRIPT)) $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Keepstone needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }
