@@ -12,7 +12,7 @@ WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type 
 TYPESCRIPT := clients/typescript/dist/index.js
 TYPESCRIPT_SOURCES := openapi.json $(shell find clients/typescript/src clients/typescript/scripts clients/typescript/*.json -type f ! -name schema.ts)
 
-.PHONY: serve test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
+.PHONY: serve test check coverage bench hold train train-test try-model build web typescript lock openapi schema pictures clean
 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
@@ -68,6 +68,10 @@ $(WEB): $(WEB_SOURCES) scripts/build_web.py scripts/npm.py | $(VENV)/serve.ok
 
 $(TYPESCRIPT): $(TYPESCRIPT_SOURCES) scripts/build_client.py scripts/npm.py | $(VENV)/serve.ok
 	@$(BIN)/python scripts/build_client.py
+
+# The npm package of the TypeScript client.
+typescript: $(TYPESCRIPT)
+	$(BIN)/python scripts/build_client.py pack dist/client
 
 # The pictures of the README, of a server with made-up memories.
 pictures: $(VENV)/dev.ok $(WEB)

@@ -1,5 +1,5 @@
-"""Builds the TypeScript client in `clients/typescript`. With `check` it looks at one that was built: biome, which is the
-dashboard's, and the types; with `pack` and a folder it makes the package there.
+"""Builds the TypeScript client in `clients/typescript`. With `check` it looks at one that was built: biome, which is
+the dashboard's, and the types; with `pack` and a folder it makes the package there.
 """
 
 import sys

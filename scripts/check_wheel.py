@@ -1,5 +1,6 @@
-"""Looks at what was just built: the wheels hold what a server and a client need, the source holds what the repository
-does, and both wheels together, in an environment with nothing else, make a `keepstone` that starts.
+"""Looks at what was just built: the wheels and the npm package hold what a server and its clients need, the source
+holds what the repository does, and both wheels together, in an environment with nothing else, make a `keepstone` that
+starts.
 """
 
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SERVER = ROOT / "src" / "keepstone"
 CLIENT = ROOT / "clients" / "python" / "src" / "keepstone_client"
+TYPESCRIPT = ROOT / "clients" / "typescript" / "src"
 DASHBOARD = "keepstone/surfaces/web/static/app/index.html"
 
 
@@ -20,6 +22,9 @@ def main(folder: str) -> None:
     (source,) = Path(folder).glob("*.tar.gz")
     _holds(server, _package(SERVER) | {DASHBOARD}, set(zipfile.ZipFile(server).namelist()))
     _holds(client, _package(CLIENT), set(zipfile.ZipFile(client).namelist()))
+    (npm,) = Path(folder, "client").glob("*.tgz")
+    with tarfile.open(npm) as archive:
+        _holds(npm, _modules(TYPESCRIPT) | {"package/README.md"}, set(archive.getnames()))
     with tarfile.open(source) as archive:
         _holds(source, _repository(), {name.partition("/")[2] for name in archive.getnames()})
     _starts(server, client)
@@ -31,6 +36,12 @@ def _package(folder: Path) -> set[str]:
         for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+
+
+def _modules(folder: Path) -> set[str]:
+    """What is made of the sources of an npm package: of each a module, and its types."""
+    made = [path.relative_to(folder).with_suffix("") for path in folder.rglob("*.ts")]
+    return {f"package/dist/{name}{ending}" for name in made for ending in (".js", ".d.ts")}
 
 
 def _repository() -> set[str]:
