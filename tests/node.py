@@ -58,10 +58,10 @@ def check_types(programs: Mapping[str, str], folder: Path) -> None:
     """The types of the package let these programs through."""
     for name, text in programs.items():
         (folder / f"{name}.ts").write_text(text)
-    options = ["--noEmit", "--strict", "--skipLibCheck", "--target=es2022", "--module=nodenext", "--types=node"]
+    options = "--noEmit --strict --skipLibCheck --target es2022 --module nodenext --types node"
     tsc = str(CLIENT / "node_modules" / "typescript" / "bin" / "tsc")
     (folder / "package.json").write_text('{"type": "module"}')
-    run_node([tsc, *options, *(f"{name}.ts" for name in programs)], folder, {})
+    run_node([tsc, *options.split(), *(f"{name}.ts" for name in programs)], folder, {})
 
 
 def blocks_of(text: str) -> list[str]:

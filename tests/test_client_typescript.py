@@ -15,6 +15,7 @@ from playwright.async_api import Browser, Route
 from keepstone_client.core import VERSION
 from live import Live
 from node import CLIENT, ROOT, blocks_of, check_types, install_client, packed, run_node, run_program
+from test_client import OPERATIONS, built, route
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, streamed
 
 PAGE = ROOT / "docs" / "typescript.md"
@@ -72,6 +73,25 @@ def test_its_own_tests_pass_in_node(name: str, environ: dict[str, str]) -> None:
     assert re.search(r"^# fail 0$", printed, re.MULTILINE)
     written = len(re.findall(r"^ *test\(", (CLIENT / "tests" / name).read_text(), re.MULTILINE))
     assert int(re.findall(r"^# pass (\d+)$", printed, re.MULTILINE)[0]) >= written > 5
+
+
+def test_it_knows_every_route_of_the_python_client_and_sends_the_same_calls_twice(tmp_path: Path) -> None:
+    requests = [built(held) for held in OPERATIONS.values()]
+    calls = [(*route(request)[0].split(" ", 1), json.loads(request.body or b"null")) for request in requests]
+    (tmp_path / "calls.json").write_text(json.dumps(calls))
+    program = f"""
+    import {{ readFileSync }} from 'node:fs'
+    import {{ mayRepeat }} from '{(CLIENT / "dist/routes.js").as_uri()}'
+    const calls = JSON.parse(readFileSync('calls.json', 'utf8'))
+    console.log(JSON.stringify(calls.map((call) => mayRepeat(...call))))
+    """
+    told = json.loads(run_program(program, tmp_path, {}))
+    assert {
+        call[:2]: again for call, again, request in zip(calls, told, requests, strict=True)
+        if again != request.may_repeat
+    } == {}  # fmt: skip
+    types = (CLIENT / "dist" / "schema.d.ts").read_text()
+    assert [path for _, path, _ in calls if f'"{path}": {{' not in types] == []
 
 
 def test_every_example_of_its_page_prints_what_the_page_says_and_has_types(

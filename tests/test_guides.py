@@ -265,7 +265,7 @@ def test_what_is_installed_and_started_exists(server: Live, tmp_path: Path) -> N
         assert extra in extras
     assert noted[3] == ["make", "", "typescript"]
     described = json.loads((CLIENT / "package.json").read_text())
-    ours = f"./dist/client/{described['name']}-{described['version']}.tgz"
+    ours = f"/path/to/keepstone/dist/client/{described['name']}-{described['version']}.tgz"
     assert noted[4:] == [["npm", "install", ours], ["npm", "install", ours, "ai", "@ai-sdk/openai-compatible"]]
     assert {"ai", "@ai-sdk/openai-compatible"} <= set(described["devDependencies"])
 

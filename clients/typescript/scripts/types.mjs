@@ -7,7 +7,7 @@ const HERE = new URL('..', import.meta.url)
 const api = JSON.parse(readFileSync(new URL('../../openapi.json', HERE), 'utf8'))
 // A browser's own doors, and what the clients of others are for: those of OpenAI and of mem0.
 const NOT_OURS =
-  /^\/(?!auth\/token$)auth\/|^\/(chat\/api|x_console)\/|^\/metrics$|^\/v1\/(chat\/completions|responses|models|embeddings|billing)\b/
+  /^\/(chat\/api|x_console|auth\/(login|logout|once|accept|totp)|v1\/(chat\/completions|responses|models|embeddings|billing))\b/
 
 for (const [path, methods] of Object.entries(api.paths)) {
   for (const [method, operation] of Object.entries(methods)) {

@@ -161,13 +161,15 @@ function watched(
   const reader = stream.getReader()
   let answer = ''
   let reason = 'interrupted'
+  const over = async () => {
+    if (reason !== 'tool-calls') await said(answer, !isOver(reason))
+  }
   return new ReadableStream<Part>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read()
         if (done) {
-          if (isOver(reason)) await said(answer, false)
-          else if (reason !== 'tool-calls') await said(answer, true)
+          await over()
           controller.close()
           return
         }
@@ -181,7 +183,7 @@ function watched(
     },
     async cancel(why) {
       await reader.cancel(why)
-      await said(answer, true)
+      await over()
     },
   })
 }

@@ -21,6 +21,7 @@ const PASSING = new Set([502, 503, 504])
 // Node, Deno and Bun say why there is no answer, and the server has not seen the request. A browser does not say.
 const UNSENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)$/
+const UNSENT_IN_DENO = 'client error (Connect)'
 
 /** What has become of one call so far. Both methods give the milliseconds to wait, or undefined: it is over. */
 export class Attempts {
@@ -59,7 +60,13 @@ export class Attempts {
 
 function unsent(fault: unknown): boolean {
   if (typeof fault !== 'object' || fault === null) return false
-  const { code, cause, errors } = fault as { code?: unknown; cause?: unknown; errors?: unknown }
+  const { code, message, cause, errors } = fault as {
+    code?: unknown
+    message?: unknown
+    cause?: unknown
+    errors?: unknown
+  }
   if (typeof code === 'string' && UNSENT.test(code)) return true
+  if (typeof message === 'string' && message.includes(UNSENT_IN_DENO)) return true
   return unsent(cause) || (Array.isArray(errors) && errors.length > 0 && errors.every(unsent))
 }

@@ -171,7 +171,8 @@ test('nobody there says where it looked, and even a write is tried again', async
   })
   await assert.rejects(keepstone.capsules.create('x'), (fault) => {
     assert.ok(fault instanceof ConnectionFailed)
-    assert.equal(fault.message, `No answer from http://127.0.0.1:${port} (ECONNREFUSED).`)
+    assert.ok(fault.message.startsWith(`No answer from http://127.0.0.1:${port} (`))
+    assert.match(fault.message, /ECONNREFUSED|refused/)
     return true
   })
   assert.equal(tries, 3)
