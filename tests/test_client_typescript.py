@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Route
 
+from commands import as_guest
 from keepstone_client.core import VERSION
-from live import Live
+from live import Live, receive
 from node import CLIENT, ROOT, blocks_of, check_types, install_client, packed, run_node, run_program
 from test_client import OPERATIONS, built, route
 from upstream import Answer, Received, ScriptedUpstream, chunks, completion, streamed
@@ -94,18 +95,18 @@ def test_it_knows_every_route_of_the_python_client_and_sends_the_same_calls_twic
     assert [path for _, path, _ in calls if f'"{path}": {{' not in types] == []
 
 
-def test_every_example_of_its_page_prints_what_the_page_says_and_has_types(
-    server: Live, model: ScriptedUpstream, environ: dict[str, str], tmp_path: Path
+async def test_every_example_of_its_page_prints_what_the_page_says_and_has_types(
+    server: Live, model: ScriptedUpstream, tmp_path: Path
 ) -> None:
     text = "\n".join(blocks_of(PAGE.read_text()))
     announced = re.findall(r"console\.log\(.*\) // → (.*)$", text, re.MULTILINE)
     assert len(announced) > 20
     install_client(tmp_path)
     check_types({"page": text}, tmp_path)
-    program = text.replace("http://127.0.0.1:8420", server.url).replace("ck_…", server.key)
-    program = program.replace("http://127.0.0.1:11434/v1", model.url)
-    rest = printed = run_program(program, tmp_path, environ)
-    for line in announced:
+    guest = await receive(server, tmp_path / "guest")
+    program = as_guest(text, guest).replace("ck_…", guest.key).replace("http://127.0.0.1:11434/v1", model.url)
+    rest = printed = run_program(program, tmp_path, {})
+    for line in (as_guest(one, guest) for one in announced):
         assert line in rest, f"{line!r} was not printed, or not in this place:\n{printed}"
         rest = rest.split(line, 1)[1]
 
