@@ -7,8 +7,12 @@ INSTALL := $(BIN)/python scripts/install.py
 
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
+TYPESCRIPT := clients/typescript/dist/index.js
+TYPESCRIPT_SOURCES := openapi.json $(shell find clients/typescript/src clients/typescript/scripts clients/typescript/*.json -type f ! -name schema.ts)
+# Clients of other makers, for npm, which the tests call the server with.
+NPM := tests/npm/node_modules/.package-lock.json
 
-.PHONY: serve run dashboard test check coverage bench hold suites train train-test try-model build release web lock openapi schema pictures clean
+.PHONY: serve run dashboard test check coverage bench hold suites train train-test try-model build release web typescript lock openapi schema pictures clean
 
 # The server starts as soon as its packages are there. The dashboard is built beside it, and shown when it is ready; a machine
 # that can't build it still serves.
@@ -21,19 +25,20 @@ run: $(VENV)/serve.ok
 dashboard: $(VENV)/bin/python
 	@nice $(MAKE) --no-print-directory web || echo "The server works without the dashboard; \`make web\` tries again."
 
-test: $(VENV)/dev.ok $(WEB)
+test: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT) $(NPM)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 3
 
-check: $(VENV)/dev.ok $(WEB)
+check: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/build_web.py check
+	$(BIN)/python scripts/build_client.py check
 	$(BIN)/basedpyright --threads 2
 	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_shape.py
 
 # How much of the source the tests in a process run: servers that they start are not counted.
-coverage: $(VENV)/dev.ok $(WEB)
+coverage: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT) $(NPM)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
@@ -68,18 +73,29 @@ try-model: $(VENV)/dev.ok
 
 web: $(WEB)
 
-$(WEB): $(WEB_SOURCES) scripts/build_web.py | $(VENV)/bin/python
+$(WEB): $(WEB_SOURCES) scripts/build_web.py scripts/npm.py | $(VENV)/bin/python
 	@$(BIN)/python scripts/build_web.py
+
+$(TYPESCRIPT): $(TYPESCRIPT_SOURCES) scripts/build_client.py scripts/npm.py | $(VENV)/bin/python
+	@$(BIN)/python scripts/build_client.py
+
+$(NPM): tests/npm/package-lock.json scripts/npm.py | $(VENV)/bin/python
+	@$(BIN)/python scripts/npm.py tests/npm
+
+# The npm package of the TypeScript client.
+typescript: $(TYPESCRIPT)
+	$(BIN)/python scripts/build_client.py pack dist
 
 # The pictures of the README, of a server with made-up memories.
 pictures: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/take_pictures.py
 
 # PYTHONS: what the wheels are tried with, such as "python3.11 python3.14".
-build: $(VENV)/dev.ok $(WEB)
+build: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python -m build --no-isolation --outdir dist clients/python
+	$(BIN)/python scripts/build_client.py pack dist
 	$(BIN)/python scripts/check_wheel.py dist $(PYTHONS)
 
 # All that a release is made of, in dist/, with notes and checksums; how to publish it is printed. SKIP_TESTS=1 where all
@@ -110,7 +126,7 @@ schema: $(VENV)/dev.ok
 	$(BIN)/python tests/schema.py > tests/schema.txt
 
 clean:
-	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) dist web/node_modules clients/typescript/node_modules tests/npm/node_modules $(dir $(TYPESCRIPT)) $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Keepstone needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }

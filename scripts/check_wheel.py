@@ -1,4 +1,4 @@
-"""Looks at what was just built: the wheels hold what a server and a client need, the source holds what the repository
+"""Looks at what was just built: the wheels and the npm package hold what a server and its clients need, the source holds what the repository
 does, the metadata is in order, and both wheels together, in an environment with nothing else, make a server that
 answers by meaning, shows its dashboard and stops.
 
@@ -23,6 +23,7 @@ from packaging.metadata import Metadata
 ROOT = Path(__file__).parent.parent
 SERVER = ROOT / "src" / "keepstone"
 CLIENT = ROOT / "clients" / "python" / "src" / "keepstone_client"
+TYPESCRIPT = ROOT / "clients" / "typescript" / "src"
 DASHBOARD = "keepstone/surfaces/web/static/app/index.html"
 INGEST = {"scope_id": "team", "transcript": [{"speaker": "Ben", "text": "Our puppy Luna loves the new garden."}]}
 RECALL = {"scope_id": "team", "message": {"speaker": "Cleo", "text": "What pet does Ben have?"}}
@@ -36,6 +37,9 @@ def main(folder: str, *pythons: str) -> None:
     _holds(client, _package(CLIENT), set(zipfile.ZipFile(client).namelist()))
     _holds(source, _repository(), _archived(source))
     _holds(of_client, _package(CLIENT, "src/"), _archived(of_client))
+    (npm,) = Path(folder).glob("*.tgz")
+    with tarfile.open(npm) as archive:
+        _holds(npm, _modules(TYPESCRIPT) | {"package/README.md"}, set(archive.getnames()))
     for wheel in (server, client):
         _described(wheel)
     for python in pythons or (sys.executable,):
@@ -53,6 +57,12 @@ def _package(folder: Path, before: str = "") -> set[str]:
 def _archived(source: Path) -> set[str]:
     with tarfile.open(source) as archive:
         return {name.partition("/")[2] for name in archive.getnames()}
+
+
+def _modules(folder: Path) -> set[str]:
+    """What is made of the sources of an npm package: of each a module, and its types."""
+    made = [path.relative_to(folder).with_suffix("") for path in folder.rglob("*.ts")]
+    return {f"package/dist/{name}{ending}" for name in made for ending in (".js", ".d.ts")}
 
 
 def _repository() -> set[str]:

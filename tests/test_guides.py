@@ -18,8 +18,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from live import Live
+from node import CLIENT, check_types, install_client, run_program
 from servers import LocalServer
-from upstream import Answer, Received, ScriptedUpstream, asks, completion, response, says
+from upstream import Answer, Received, ScriptedUpstream, asks, chunks, completion, response, says, streamed
 
 ROOT = Path(__file__).parent.parent
 GUIDES = (ROOT / "docs" / "guides.md").read_text()
@@ -31,6 +32,8 @@ EIGHT = (
     "A program with the OpenAI SDK",
     "LangGraph",
     "The Agents SDK",
+    "TypeScript",
+    "Vercel AI SDK",
     "Coming from mem0",
     "Coming from Hindsight",
 )
@@ -41,6 +44,7 @@ set -eu -o pipefail
 note() { "$PYTHON" -c 'import json, sys; print(json.dumps(sys.argv[1:]))' "$@" >> noted; }
 make() { note make "${KEEPSTONE_LLM_PROVIDER-}" "$@"; }
 pip() { note pip "$@"; }
+npm() { note npm "$@"; }
 claude() { note claude "$@"; }
 keepstone() { "$PYTHON" -m keepstone "$@"; }
 """
@@ -68,7 +72,8 @@ def answer(request: Received) -> Answer:
         return completion("Noted.")
     if "remember" in str(last["content"]):
         return completion(None, asks("x_save_memory", "call_1", content=f"The {FERRY} from pier 3."))
-    return completion("At nine." if FERRY in json.dumps(before) else "I don't know.")
+    said = "At nine." if FERRY in json.dumps(before) else "I don't know."
+    return streamed(*chunks(said)) if body.get("stream") else completion(said)
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +205,7 @@ def test_the_page_has_a_guide_for_each_of_the_eight() -> None:
     for heading in EIGHT:
         anchor = heading.lower().replace(" ", "-")
         assert f"](#{anchor})" in GUIDES
-        assert blocks(section(GUIDES, heading), "(?:python|json)")
+        assert blocks(section(GUIDES, heading), "(?:python|json|ts)")
 
 
 async def test_every_configuration_reaches_the_same_memory_and_every_command_works(
@@ -247,18 +252,22 @@ async def test_every_configuration_reaches_the_same_memory_and_every_command_wor
 
 
 def test_what_is_installed_and_started_exists(server: Live, tmp_path: Path) -> None:
-    headings = ("A program with the OpenAI SDK", "LangGraph", "The Agents SDK")
+    headings = ("A program with the OpenAI SDK", "LangGraph", "The Agents SDK", "TypeScript", "Vercel AI SDK")
     _, noted = shell(
         [line for heading in headings for line in blocks(section(GUIDES, heading), "sh")], server, tmp_path
     )
     assert noted[0] == ["make", "openai", "serve"]
     extras = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for name, verb, what in noted[1:]:
+    for name, verb, what in noted[1:3]:
         assert (name, verb) == ("pip", "install")
         folder, extra = what.removesuffix("]").split("[")
         assert (ROOT / folder / "pyproject.toml").exists()
         assert extra in extras
-    assert len(noted) == 3
+    assert noted[3] == ["make", "", "typescript"]
+    described = json.loads((CLIENT / "package.json").read_text())
+    ours = f"/path/to/keepstone/dist/{described['name']}-{described['version']}.tgz"
+    assert noted[4:] == [["npm", "install", ours], ["npm", "install", ours, "ai", "@ai-sdk/openai-compatible"]]
+    assert {"ai", "@ai-sdk/openai-compatible"} <= set(described["devDependencies"])
 
 
 @pytest.mark.parametrize("heading", EIGHT[3:])
@@ -266,7 +275,13 @@ def test_the_program_of_each_guide_prints_what_the_page_says(
     heading: str, server: Live, model: ScriptedUpstream, tmp_path: Path
 ) -> None:
     text = section(GUIDES, heading)
-    (program,), (printed,) = blocks(text, "python"), blocks(text, "text")
+    (program,), (printed,) = blocks(text, "(?:python|ts)"), blocks(text, "text")
+    if "```ts" in text:
+        install_client(tmp_path)
+        check_types({"program": program}, tmp_path)
+        settings = {"KEEPSTONE_URL": server.url, "KEEPSTONE_API_KEY": server.key, "OPENAI_BASE_URL": model.url}
+        assert run_program(program, tmp_path, settings) == printed
+        return
     # Only the Agents SDK speaks to its provider by itself: what would pass Keepstone by otherwise fails.
     beside = {"OPENAI_BASE_URL": model.url} if heading == "The Agents SDK" else {}
     assert run(program, tmp_path, environ(server, tmp_path, **beside)) == printed

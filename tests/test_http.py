@@ -147,6 +147,7 @@ async def test_configured_names_and_origins_are_let_in(services: Services) -> No
             assert answer.status_code == status
         allowed = await client.get("/healthz", headers={"Origin": "https://app.example.org"})
         assert allowed.headers["access-control-allow-origin"] == "https://app.example.org"
+        assert "Retry-After" in allowed.headers["access-control-expose-headers"]
         other = await client.get("/healthz", headers={"Origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from live import Guest
-from node import NPM, run_module
+from node_packages import NPM, run_module
 
 PAGE = Path(__file__).parent.parent / "docs" / "from-mem0.md"
 

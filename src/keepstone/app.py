@@ -153,8 +153,9 @@ def make_app(services: Services, *, measure: Callable[[], Awaitable[bytes]] | No
     settings = services.settings
     if settings.cors_origins:
         app.add_middleware(
-            CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"]
-        )
+            CORSMiddleware, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["*"],
+            expose_headers=["Retry-After", "X-Request-Id", "X-Keepstone-Injected"],
+        )  # fmt: skip
     app.add_middleware(LimitedBody, settings=settings)
     app.add_middleware(CancelledWithClient)
     app.add_middleware(OwnHost, settings=settings)
