@@ -20,6 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 from live import Live
 from node import CLIENT, check_types, install_client, run_program
 from servers import LocalServer
+from test_claude_code import PLUGIN, added, prompted
+from test_claude_code import run as run_hook
+from test_open_webui import SOURCE, Imitated, asking, over, person
 from upstream import Answer, Received, ScriptedUpstream, asks, chunks, completion, response, says, streamed
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +32,7 @@ EIGHT = (
     "Claude Desktop",
     "Claude Code",
     "Cursor",
+    "Open WebUI",
     "A program with the OpenAI SDK",
     "LangGraph",
     "The Agents SDK",
@@ -241,14 +245,42 @@ async def test_every_configuration_reaches_the_same_memory_and_every_command_wor
 
     folder = tmp_path / "code"
     folder.mkdir()
-    _, ((name, *words),) = shell(blocks(section(GUIDES, "Claude Code"), "sh"), server, folder)
+    _, ((name, *words), added_from, installed) = shell(blocks(section(GUIDES, "Claude Code"), "sh"), server, folder)
     assert (name, words[:5]) == ("claude", ["mcp", "add", "--transport", "http", "keepstone"])
     url, flag, header = words[5:]
     assert flag == "--header"
     assert await search_at(url, dict([header.split(": ", 1)])) == [title]
 
+    assert added_from == ["claude", "plugin", "marketplace", "add", "/path/to/keepstone"]
+    shop = json.loads((ROOT / ".claude-plugin/marketplace.json").read_text())
+    (plugin,) = shop["plugins"]
+    assert (ROOT / plugin["source"]).samefile(PLUGIN)
+    assert installed[:4] == ["claude", "plugin", "install", f"{plugin['name']}@{shop['name']}"]
+    chosen = dict(choice.split("=", 1) for choice in installed[5::2])
+    assert chosen.keys() < json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())["userConfig"].keys()
+    options = {f"CLAUDE_PLUGIN_OPTION_{option.upper()}": value for option, value in chosen.items()}
+    assert title in added(run_hook(prompted(folder, "The ferry to Naxos"), "", "", **options))
+
     listed, _ = shell(blocks(section(GUIDES, "Cursor"), "sh"), server, tmp_path)
     assert [one["title"] for one in json.loads(listed)["items"]] == [title]
+
+
+async def test_open_webui_remembers_what_the_page_says(server: Live, tmp_path: Path) -> None:
+    text = section(GUIDES, "Open WebUI")
+    assert (ROOT / "clients/open-webui/keepstone_filter.py").samefile(SOURCE)
+    assert "`clients/open-webui/keepstone_filter.py`" in text
+    printed, _ = shell(blocks(text, "sh"), server, tmp_path)
+    (key,) = re.findall(r"ck_\w+$", printed.strip())
+    (valves,) = blocks(text, "json")
+    chats = Imitated(json.loads(valves.replace("http://127.0.0.1:8420", server.url).replace("YOUR_KEY", key)))
+    said, asked, told = (
+        re.sub(r"\s+", " ", words) for words in re.findall(r'"(My ferry[^"]*|When[^"]*|Looked[^"]*)"', text)
+    )
+    owner = person("Ann") | {"email": "owner@localhost"}
+    await chats.call("outlet", owner, over("chat-1", said, "Noted."), {"chat_id": "chat-1"})
+    body, shown = await chats.call("inlet", owner, asking(text=asked), {"chat_id": "chat-2"})
+    assert shown == [told]
+    assert said in body["messages"][0]["content"]
 
 
 def test_what_is_installed_and_started_exists(server: Live, tmp_path: Path) -> None:
@@ -270,7 +302,7 @@ def test_what_is_installed_and_started_exists(server: Live, tmp_path: Path) -> N
     assert {"ai", "@ai-sdk/openai-compatible"} <= set(described["devDependencies"])
 
 
-@pytest.mark.parametrize("heading", EIGHT[3:])
+@pytest.mark.parametrize("heading", EIGHT[EIGHT.index("A program with the OpenAI SDK") :])
 def test_the_program_of_each_guide_prints_what_the_page_says(
     heading: str, server: Live, model: ScriptedUpstream, tmp_path: Path
 ) -> None:

@@ -65,7 +65,7 @@ def post(path: str, body: Json) -> Json:
     if not url.startswith(("http://", "https://")):
         raise Trouble(f"{url} is no address: it has to begin with http:// or https://.")
     if not key:
-        raise Trouble("there is no key. Run `claude plugin configure keepstone`, or set KEEPSTONE_API_KEY.")
+        raise Trouble("there is no key. Run /plugin configure keepstone@keepstone, or set KEEPSTONE_API_KEY.")
     if not (key.isascii() and key.isprintable()):
         raise Trouble("that is no key: there are other characters in it than letters and digits.")
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
