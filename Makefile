@@ -10,7 +10,7 @@ LOCKED := --require-hashes --no-deps
 WEB := src/keepstone/surfaces/web/static/app/index.html
 WEB_SOURCES := openapi.json $(shell find web -name node_modules -prune -o -type f ! -name schema.d.ts -print)
 
-.PHONY: serve test check coverage bench hold train train-test try-model build web lock openapi schema pictures clean
+.PHONY: serve test check coverage docs bench hold train train-test try-model build web lock openapi schema pictures clean
 
 # Without the dashboard everything else works: a machine that can't build it still serves.
 serve: $(VENV)/serve.ok
@@ -32,6 +32,15 @@ check: $(VENV)/dev.ok $(WEB)
 coverage: $(VENV)/dev.ok $(WEB)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+# The documentation site, into site/. What builds it lies apart from what the server uses.
+docs: $(VENV)/docs.ok
+	@PYTHONPATH=$(VENV)/docs $(BIN)/python scripts/build_site.py
+
+$(VENV)/docs.ok: requirements-docs.lock $(VENV)/serve.ok
+	@echo "Installing what builds the documentation into $(VENV)/docs …"
+	@$(PIP) install $(LOCKED) --upgrade --target $(VENV)/docs -r requirements-docs.lock
+	@touch $@
 
 bench: $(VENV)/dev.ok
 	$(BIN)/python -m bench $(BENCH)
@@ -80,6 +89,7 @@ lock: $(VENV)/dev.ok
 	$(COMPILE) --group web -o requirements-web.lock
 	$(COMPILE) -c requirements.lock --extra otel --group web --group build --group dev --group bench pyproject.toml -o requirements-dev.lock
 	$(COMPILE) -c requirements-dev.lock --group training -o requirements-torch.lock
+	$(COMPILE) --group docs -o requirements-docs.lock
 	echo mem0ai==2.2.1 | $(COMPILE) --no-deps --no-annotate - -o requirements-mem0.lock
 
 openapi: $(VENV)/dev.ok
@@ -89,7 +99,7 @@ schema: $(VENV)/dev.ok
 	$(BIN)/python tests/schema.py > tests/schema.txt
 
 clean:
-	rm -rf $(VENV) dist web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) dist site web/node_modules $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Keepstone needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }

@@ -72,9 +72,7 @@ def _lack_vectors(services: Services, place: SearchPlace, views: Sequence[View])
     return any(view.lacks(place.size.sets.values()) for view in views)
 
 
-async def _with_vectors(
-    services: Services, place: Place, views: Sequence[View]
-) -> tuple[Place, Sequence[View] | None]:
+async def _with_vectors(services: Services, place: Place, views: Sequence[View]) -> tuple[Place, Sequence[View] | None]:
     """The same place when what was stored a moment ago has its vectors: whoever tries it first, and asks at once, finds
     what they would find later. Where there is more, a job makes them. As it was, if they can't be had in time.
     """

@@ -79,9 +79,9 @@ class Embedders:
     async def load(
         self, settings: Settings, serving: Collection[str] = (), joined: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Get them ready, each as soon as its weights are here, and the multilingual model not before there is something
-        to find; then `joined` is told. With the encoder come those before it, if they are at hand and still among the
-        models that are `serving`.
+        """Get them ready, each as soon as its weights are here, the multilingual model not before there is something to
+        find; then `joined` is told. With the encoder come those before it, if they are at hand and still among the models
+        that are `serving`.
 
         Until then, and whenever they can't be had, everything works by terms alone.
         """

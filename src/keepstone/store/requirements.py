@@ -23,8 +23,8 @@ def check_pgvector_version(version: str | None, *, server: int) -> None:
         )
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
         raise Misconfigured(
-            f"This Postgres has pgvector {version}; Keepstone needs 0.7 or newer. {_install_pgvector(server)}. Then run "
-            "in Keepstone's database: ALTER EXTENSION vector UPDATE;"
+            f"This Postgres has pgvector {version}; Keepstone needs 0.7 or newer. {_install_pgvector(server)}. Then "
+            "run in Keepstone's database: ALTER EXTENSION vector UPDATE;"
         )
 
 
@@ -35,7 +35,8 @@ def _install_pgvector(server: int) -> str:
     return (
         "Install it where the database server runs (Debian and Ubuntu: `apt install postgresql-common`, "
         "`/usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y`, which adds the repository of Postgres, and `apt "
-        f"install postgresql-{server // 10000}-pgvector`; macOS: `brew install pgvector`; a hosted one: enable `vector`)"
+        f"install postgresql-{server // 10000}-pgvector`; macOS: `brew install pgvector`; a hosted one: enable "
+        "`vector`)"
     )
 
 
