@@ -79,8 +79,8 @@ class Embedders:
     async def load(
         self, settings: Settings, serving: Collection[str] = (), joined: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Get them ready, each as soon as its weights are here, the multilingual model not before there is something to
-        find; then `joined` is told. With the encoder come those before it, if they are at hand and still among the models
+        """Get them ready, each as soon as its weights are here, the multilingual model not before there is something
+        to find; then `joined` is told. With the encoder come those before it, if they are at hand and still among those
         that are `serving`.
 
         Until then, and whenever they can't be had, everything works by terms alone.
