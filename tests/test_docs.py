@@ -87,3 +87,8 @@ def test_the_map_names_files_and_functions_that_are_there() -> None:
 def test_the_readme_begins_with_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert readme.index("make serve") < readme.index("make test") < 3000
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", (ROOT / "README.md").read_text()))
+    assert {str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *DOCS.glob("*.md"))} - {"README.md"} <= linked
