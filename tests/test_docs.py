@@ -98,9 +98,9 @@ def test_the_readme_leads_to_every_page() -> None:
 @pytest.mark.parametrize("page", sorted(page.name for page in DOCS.glob("*.md")))
 def test_every_variable_that_a_command_uses_is_set_above_it_on_its_page(page: str) -> None:
     """Whoever begins to read there can paste it."""
-    known = {"HOME", *(variable(item.name) for item in settable())}
+    known = {"HOME", "PATH", "PWD", *(variable(item.name) for item in settable())}
     for line in shown(DOCS / page).splitlines():
         told = re.sub(r"'[^']*'", "", line)
-        used = set(re.findall(r"\$\{?([A-Za-z_]+)", told))
-        known |= set(re.findall(r"\b([A-Za-z_]+)=", told)) | set(re.findall(r"\bfor (\w+) in\b", told))
+        used = set(re.findall(r"\$\{?([A-Za-z_]\w*)", told))
+        known |= set(re.findall(r"\b([A-Za-z_]\w*)=", told)) | set(re.findall(r"\bfor (\w+) in\b", told))
         assert used <= known, f"{line}: {used - known}"
