@@ -12,7 +12,7 @@ TYPESCRIPT_SOURCES := openapi.json $(shell find clients/typescript/src clients/t
 # Clients of other makers, for npm, which the tests call the server with.
 NPM := tests/npm/node_modules/.package-lock.json
 
-.PHONY: serve run dashboard test check coverage bench hold suites train train-test try-model build release web typescript lock openapi schema pictures clean
+.PHONY: serve run dashboard test check coverage docs bench hold suites train train-test try-model build release web typescript lock openapi schema pictures clean
 
 # The server starts as soon as its packages are there. The dashboard is built beside it, and shown when it is ready; a machine
 # that can't build it still serves.
@@ -41,6 +41,15 @@ check: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 coverage: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT) $(NPM)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+# The documentation site, into site/. What builds it lies apart from what the server uses.
+docs: $(VENV)/docs.ok
+	@PYTHONPATH=$(VENV)/docs $(BIN)/python scripts/build_site.py
+
+$(VENV)/docs.ok: requirements-docs.lock $(VENV)/serve.ok
+	@echo "Installing what builds the documentation into $(VENV)/docs …"
+	@$(INSTALL) --target $(VENV)/docs requirements-docs.lock
+	@touch $@
 
 bench: $(VENV)/dev.ok
 	$(BIN)/python -m bench $(BENCH)
@@ -117,6 +126,7 @@ lock: $(VENV)/dev.ok
 	$(COMPILE) --group uv -o requirements-uv.lock
 	$(COMPILE) -c requirements.lock --extra otel --group web --group build --group dev --group bench pyproject.toml -o requirements-dev.lock
 	$(COMPILE) -c requirements-dev.lock --group training -o requirements-torch.lock
+	$(COMPILE) --group docs -o requirements-docs.lock
 	echo mem0ai==2.2.1 | $(COMPILE) --no-deps --no-annotate - -o requirements-mem0.lock
 
 openapi: $(VENV)/dev.ok
@@ -126,7 +136,7 @@ schema: $(VENV)/dev.ok
 	$(BIN)/python tests/schema.py > tests/schema.txt
 
 clean:
-	rm -rf $(VENV) dist web/node_modules clients/typescript/node_modules tests/npm/node_modules $(dir $(TYPESCRIPT)) $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) dist site web/node_modules clients/typescript/node_modules tests/npm/node_modules $(dir $(TYPESCRIPT)) $(dir $(WEB)) .pytest_cache .ruff_cache .hypothesis .coverage*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Keepstone needs Python 3.11 or newer: make PYTHON=python3.12 serve"; exit 1; }

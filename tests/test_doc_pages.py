@@ -36,6 +36,7 @@ CALLS: dict[str, tuple[int, tuple[str, ...]]] = {
             '"name":"Max"', '"ts":"2026-05-04T09:30:00Z"', '"layer":"working"', "the window has 300",
         ),
     ),
+    "scopes": (4, ('"ingested":2', "I finally moved to Lisbon last week.", "ferry to the island")),
     "traces": (12, ('"left_out":"over_limit"', '"kind":"composition"', '"trace_id":"trc_', "leaves at nine")),
     "workspaces": (
         60,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from commands import commands as shown
 from keepstone import cli
 from keepstone.app import make_routes
 from keepstone.settings import settable, variable
@@ -87,3 +88,19 @@ def test_the_map_names_files_and_functions_that_are_there() -> None:
 def test_the_readme_begins_with_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert readme.index("make serve") < readme.index("make test") < 3000
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", (ROOT / "README.md").read_text()))
+    assert {str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *DOCS.glob("*.md"))} - {"README.md"} <= linked
+
+
+@pytest.mark.parametrize("page", sorted(page.name for page in DOCS.glob("*.md")))
+def test_every_variable_that_a_command_uses_is_set_above_it_on_its_page(page: str) -> None:
+    """Whoever begins to read there can paste it."""
+    known = {"HOME", "PATH", "PWD", *(variable(item.name) for item in settable())}
+    for line in shown(DOCS / page).splitlines():
+        told = re.sub(r"'[^']*'", "", line)
+        used = set(re.findall(r"\$\{?([A-Za-z_]\w*)", told))
+        known |= set(re.findall(r"\b([A-Za-z_]\w*)=", told)) | set(re.findall(r"\bfor (\w+) in\b", told))
+        assert used <= known, f"{line}: {used - known}"

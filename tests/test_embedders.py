@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -216,22 +217,54 @@ def test_missing_weights_say_what_to_do(tmp_path: Path) -> None:
         Use(tmp_path)
 
 
-async def test_english_works_without_what_has_to_be_fetched(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path, models_from=tmp_path / "nothing here")
+async def test_english_works_at_once_and_without_what_has_to_be_fetched(tmp_path: Path) -> None:
     embedders = Embedders()
-    load = asyncio.create_task(embedders.load(settings))
-    while "missing" not in embedders.status or "being" in embedders.status:
-        await asyncio.sleep(0.01)
-    assert embedders.status == (
-        "ok; the encoder loads with the first message; the multilingual model is missing: `keepstone models` says why"
-    )
-    assert embedders.active == ()
-    embedders.need()
-    await load
+    await embedders.load(Settings(home=tmp_path, models_from=tmp_path / "nothing here"))
     assert [embedder.name for embedder in embedders.active] == [
         json.loads((BUILTIN / "encoder.json").read_text())["name"]
     ]
     assert embedders.status == "ok; the multilingual model is missing: `keepstone models` says why"
+    embedders.close()
+
+
+async def test_the_multilingual_model_waits_for_the_first_message_and_english_does_not(tmp_path: Path) -> None:
+    (tmp_path / "models").symlink_to(weights())
+    embedders = Embedders()
+    load = asyncio.create_task(embedders.load(Settings(home=tmp_path)))
+    await embedders.opened.wait()
+    while "first message" not in embedders.status:
+        await asyncio.sleep(0.01)
+    assert embedders.status == "ok; the multilingual model loads with the first message"
+    assert [embedder.multilingual for embedder in embedders.active] == [False]
+    embedders.need()
+    await load
+    assert [embedder.multilingual for embedder in embedders.active] == [False, True]
+    embedders.close()
+
+
+async def test_what_was_begun_before_the_database_is_used_unless_the_operator_has_set_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Encoder] = []
+
+    def open_encoder(folder: Path, _mapped: Path | None) -> Encoder:
+        made.append(Encoder(folder))
+        return made[-1]
+
+    monkeypatch.setattr(loading, "open_encoder", open_encoder)
+    builtin = Settings(home=tmp_path, models_from=tmp_path / "nothing here")
+    embedders = Embedders()
+    embedders.begin(builtin)
+    await embedders.load(builtin)
+    assert [*embedders.active] == made
+    other = Embedders()
+    other.begin(builtin)
+    await other.load(replace(builtin, embeddings_provider="none"))
+    while len(made) < 2:
+        await asyncio.sleep(0.01)
+    with pytest.raises(RuntimeError):
+        await made[1].embed(["after it was closed"])
+    assert other.active == ()
     embedders.close()
 
 

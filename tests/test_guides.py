@@ -28,7 +28,7 @@ from upstream import Answer, Received, ScriptedUpstream, asks, chunks, completio
 ROOT = Path(__file__).parent.parent
 GUIDES = (ROOT / "docs" / "guides.md").read_text()
 HINDSIGHT = (ROOT / "docs" / "from-hindsight.md").read_text()
-EIGHT = (
+GUIDED = (
     "Claude Desktop",
     "Claude Code",
     "Cursor",
@@ -203,10 +203,10 @@ async def search_at(url: str, headers: dict[str, str]) -> list[str]:
 # ----------------------------------------------------------------------------------------------------------- the guides
 
 
-def test_the_page_has_a_guide_for_each_of_the_eight() -> None:
+def test_the_page_has_a_guide_for_each_program() -> None:
     headings = re.findall(r"^## (.*)$", GUIDES, re.MULTILINE)
-    assert headings == ["Before each", *EIGHT]
-    for heading in EIGHT:
+    assert headings == ["Before each", *GUIDED]
+    for heading in GUIDED:
         anchor = heading.lower().replace(" ", "-")
         assert f"](#{anchor})" in GUIDES
         assert blocks(section(GUIDES, heading), "(?:python|json|ts)")
@@ -302,7 +302,7 @@ def test_what_is_installed_and_started_exists(server: Live, tmp_path: Path) -> N
     assert {"ai", "@ai-sdk/openai-compatible"} <= set(described["devDependencies"])
 
 
-@pytest.mark.parametrize("heading", EIGHT[EIGHT.index("A program with the OpenAI SDK") :])
+@pytest.mark.parametrize("heading", GUIDED[GUIDED.index("A program with the OpenAI SDK") :])
 def test_the_program_of_each_guide_prints_what_the_page_says(
     heading: str, server: Live, model: ScriptedUpstream, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from conftest import World, http
 from fakes import DownEmbedder, LetterEmbedder, NumberEmbedder
 from keepstone.access.readscope import job_scope, space_scope
 from keepstone.app import make_app
+from keepstone.disk import Disk
 from keepstone.engine import embed
 from keepstone.engine.calibrate import Terms
 from keepstone.engine.gathered import Gathered
@@ -146,6 +148,32 @@ async def test_vectors_are_made_by_a_job_and_nothing_waits_afterwards(knowing: S
         assert [count for _, count in rows] == [len(TALK), len(TALK)]
         assert await (await conn.execute("SELECT keepstone.pending_embeddings()")).fetchone() == (0,)
         assert await (await conn.execute("SELECT count(*) FROM keepstone.token_vectors")).fetchone() == (len(TALK),)
+
+
+async def test_what_was_just_said_is_found_by_meaning_at_once_while_a_space_is_small(
+    services: Services, world: World, models: tuple[Embedder, ...]
+) -> None:
+    """No job has run."""
+    made = replace(services, embedders=Embedders(models))
+
+    async def say(*texts: str) -> None:
+        body = {"scope_id": "team", "transcript": [{"speaker": "Ben", "text": text} for text in texts]}
+        async with http(make_app(made)) as client:
+            assert (await client.post("/v1/ingest", headers=world.owner.auth, json=body)).status_code == 202
+
+    full = replace(made, disk=Disk(Path(), 2, probe=lambda _: (1, 3)))
+    await say(TALK[1][1], TALK[2][1])
+    assert (await recall(full, world, "What pet did they get?"))["degraded"] == "terms", "nothing more is written"
+    found = await recall(made, world, "What pet did they get?")
+    assert (found["degraded"], found["evidence"][0]["text"]) == (None, TALK[1][1])
+    await say(TALK[4][1])
+    found = await recall(made, world, "Who plays a musical instrument?")
+    assert found["evidence"][0]["text"] == TALK[4][1], "also beside what has vectors already"
+    await say(TALK[0][1], *(f"Bus number {number} was late again." for number in range(embed.SLICE)))
+    await recall(made, world, "Does anybody have a food allergy?")
+    async with http(make_app(made)) as client:
+        pending = (await client.get("/readyz")).json()["pending_embeddings"]
+    assert pending == 1 + embed.SLICE, "of so much a job makes the vectors"
 
 
 async def later(database: str) -> None:

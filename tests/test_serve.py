@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -27,6 +28,8 @@ from keepstone.postgres.processes import processes_in
 from keepstone.postgres.programs import wheel_programs
 from keepstone.settings import Settings
 from live import Live
+
+ROOT = Path(__file__).parent.parent
 
 
 def until(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -80,26 +83,42 @@ def test_the_first_start_makes_an_owner_a_key_and_a_link(server: Live) -> None:
     server.stop()
 
 
-def test_the_first_start_finds_english_by_meaning_without_a_network() -> None:
+def test_the_tour_of_the_readme_finds_by_meaning_as_soon_as_the_server_says_that_it_runs() -> None:
+    """Pasted at once into a server that has never run, without a network."""
     server = Live(
         KEEPSTONE_EMBEDDINGS_PROVIDER="builtin", PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull
     )
-    turns = ["We got a puppy last week", "The ferry was late again", "My tax return is due in May"]
-    transcript = [
-        {"id": f"m{n}", "speaker": "Anna", "text": text, "ts": f"2026-05-01T12:0{n}:00Z"}
-        for n, text in enumerate(turns)
-    ]
-    asked = {"scope_id": "team", "message": {"speaker": "Ben", "text": "Who owns a dog?"}, "limit": 1}
+    (tour,) = re.findall(r"^```sh\n(AUTH=.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    script = tour.replace("http://127.0.0.1:8420", server.url).replace("~/.keepstone", str(server.home))
     try:
-        with httpx.Client(base_url=server.url, headers=server.auth, timeout=30) as client:
-            client.post("/v1/ingest", json={"scope_id": "team", "transcript": transcript}).raise_for_status()
+        done = subprocess.run(["bash", "-eu"], input=script, capture_output=True, text=True, check=True)
+        ready, ingested, recalled, asked, capsule, searched, made = all_json(done.stdout)
+        assert ready["status"] == "ready"
+        assert ingested["ingested"] == 2
+        assert recalled["degraded"] is None
+        assert [item["speaker"] for item in recalled["evidence"]] == ["Ben", "Anna"]
+        assert "puppy Luna" in recalled["evidence"][0]["text"], "no word of the question stands there"
+        assert recalled["evidence"][0]["relevance"] > 0.5 > recalled["evidence"][1]["relevance"]
+        assert "Lisbon" in asked["answer"]
+        assert searched["degraded"] is None
+        assert [item["id"] for item in searched["items"]] == [capsule["id"]]
+        assert made["key"].startswith("ck_")
+        with httpx.Client(base_url=server.url) as client:
             until(lambda: client.get("/readyz").json()["pending_embeddings"] == 0)
-            answer = client.post("/v1/recall", json=asked).json()
-            assert (answer["evidence"][0]["id"], answer["degraded"]) == ("m0", None)
             missing = "ok; the multilingual model is missing: `keepstone models` says why"
             until(lambda: client.get("/readyz").json()["embedder"]["status"] == missing)
     finally:
         server.stop(signal.SIGKILL)
+
+
+def all_json(text: str) -> list[Any]:
+    """The values that stand there one after the other."""
+    decoder, values = json.JSONDecoder(), list[Any]()
+    while text := text.lstrip():
+        value, end = decoder.raw_decode(text)
+        values.append(value)
+        text = text[end:]
+    return values
 
 
 def test_a_later_start_makes_no_second_owner_and_no_link_once_signed_in() -> None:

@@ -60,12 +60,14 @@ Result = TypeVar("Result")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
     """A process's among those of its server: how many there are, what memory they share, and for all but the first how
-    the first is reached, which has the models and knows who works on what.
+    the first is reached, which has the models and knows who works on what. The first may have begun to open its
+    `embedders`.
     """
 
     of: int = 1
     memory: SharedMemory | None = None
     first: Link | None = None
+    embedders: Embedders | None = None
 
     def share(self, settings: Settings) -> Settings:
         """What this process may take of what the server may."""
@@ -150,6 +152,12 @@ def follow_providers(services: Services, tell: Callable[[Outage | None], None] |
         standing.start()
 
 
+async def embedders_opened(services: Services) -> None:
+    """Until search has the encoder that is on this machine, or it is known why not."""
+    if isinstance(services.standing, ProviderChange):
+        await services.standing.opened()
+
+
 def hear_outage(services: Services, outage: Outage | None) -> None:
     """What another process was told so."""
     if isinstance(services.standing, ProviderChange):
@@ -214,7 +222,7 @@ def _make_services(settings: Settings, conninfo: str, hasher: PasswordHasher, se
     return Services(
         settings=settings,
         db=db,
-        embedders=Embedders() if first is None else RemoteEmbedders(first),
+        embedders=(seat.embedders or Embedders()) if first is None else RemoteEmbedders(first),
         judge=judge,
         llm=chosen.llm,
         upstream=chosen.upstream,

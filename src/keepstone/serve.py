@@ -21,14 +21,17 @@ from keepstone.access.firstrun import Welcome, welcome
 from keepstone.app import HandedServer, make_app, make_routes
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.further import serve_further
+from keepstone.home import ensure_home
 from keepstone.jobs.worker import run_worker
 from keepstone.link import Link
 from keepstone.machine import fitting_processes
 from keepstone.processes import Acceptor, Family, Greeting, Sibling, copies, set_pace
+from keepstone.providers.embedders import Embedders
 from keepstone.providers.remote import ask_model, describe_embedders
 from keepstone.replies import Replies
 from keepstone.runtime import (
     Seat,
+    embedders_opened,
     follow_providers,
     hear_outage,
     in_loop,
@@ -69,7 +72,10 @@ def run(settings: Settings, announce: Announce) -> None:
 async def _serve_first(
     settings: Settings, announce: Announce, listener: socket.socket, siblings: list[Sibling], memory: SharedMemory
 ) -> None:
-    seat = Seat(of=1 + len(siblings), memory=memory)
+    ensure_home(settings.home)
+    embedders = Embedders()
+    embedders.begin(settings)
+    seat = Seat(of=1 + len(siblings), memory=memory, embedders=embedders)
     async with (
         open_postgres(settings) as (conninfo, supervisor),
         open_services(settings, conninfo, seat=seat) as services,
@@ -109,6 +115,7 @@ async def _serve_first(
         announcer = asyncio.create_task(_when_started(server, lambda: announce(settings, welcomed)))
         family.failed.add_done_callback(lambda _: server.stop())
         try:
+            await embedders_opened(services)  # whoever comes first finds by meaning
             await server.serve()
             await family.end(settings.shutdown_seconds + _LAST_SECONDS)
             if family.failed.done():

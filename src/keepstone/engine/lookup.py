@@ -6,7 +6,7 @@ there is already that says about the same.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -15,10 +15,11 @@ from typing import TypeVar
 import numpy as np
 
 from keepstone.engine import kernels
-from keepstone.engine.embed import FirstVector
+from keepstone.engine.embed import SLICE, FirstVector, embed_slices
 from keepstone.engine.gathered import CANDIDATES, Passes, SearchPlace
 from keepstone.engine.question import Question, embed_for_spaces, embed_question
 from keepstone.engine.search import AskedOf, find
+from keepstone.errors import KeepstoneError
 from keepstone.model.principal import ReadScope
 from keepstone.providers.embedder import Embedding
 from keepstone.resident import View
@@ -33,6 +34,7 @@ _READ = 4_000  # characters of a long question
 _COMPARED = 100_000  # passages in memory that are compared sooner than an index is asked
 _BEHIND = 1_000  # changes that are looked at besides, by those who keep one after the other and ask nothing
 _COARSE = 0.02  # cosine: more than rounding makes of it
+_IN_TIME = 1.0  # seconds for vectors that somebody waits for
 
 Place = TypeVar("Place", bound=SearchPlace)
 
@@ -52,6 +54,8 @@ async def ask(
     try:
         place = await survey
         views = None if place.empty else await services.resident.views(services.db, place.scope.whole, place.size)
+        if views and _lack_vectors(services, place, views):
+            place, views = await _with_vectors(services, place, views)
         asked.read()
         embedded = await embedding
     finally:
@@ -59,6 +63,30 @@ async def ask(
     if not place.empty:
         embedded = await embed_for_spaces(services, embedded, place.size)
     return AskedOf(place, embedded, views)
+
+
+def _lack_vectors(services: Services, place: SearchPlace, views: Sequence[View]) -> bool:
+    """Whether there is so little here that what lacks vectors can be given them while somebody waits."""
+    if place.size.passages > SLICE or not services.embedders.active:
+        return False
+    return any(view.lacks(place.size.sets.values()) for view in views)
+
+
+async def _with_vectors(services: Services, place: Place, views: Sequence[View]) -> tuple[Place, Sequence[View] | None]:
+    """The same place when what was stored a moment ago has its vectors: whoever tries it first, and asks at once, finds
+    what they would find later. Where there is more, a job makes them. As it was, if they can't be had in time.
+    """
+    whole = place.scope.whole
+    try:
+        services.disk.require_room()
+        async with asyncio.timeout(_IN_TIME):
+            for view in views:
+                await embed_slices(services, replace(whole, spaces=(view.space,)), view.space)
+    except (KeepstoneError, TimeoutError):
+        return place, views
+    async with services.db.transaction(whole) as conn:
+        place = replace(place, size=await candidates.survey(conn, whole.spaces))
+    return place, await services.resident.views(services.db, whole, place.size)
 
 
 async def survey(conn: Connection, scope: ReadScope) -> SearchPlace:

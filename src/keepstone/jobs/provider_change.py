@@ -88,6 +88,13 @@ class ProviderChange(Standing):
         """Until the embedders that were last asked for are in use."""
         await self._settled.wait()
 
+    async def opened(self) -> None:
+        """Until the encoder is in use that is on this machine, or nothing more is to be waited for."""
+        if self._embedding is not None:
+            opened = asyncio.create_task(self._own.services.embedders.opened.wait())
+            await asyncio.wait({self._embedding, opened}, return_when=asyncio.FIRST_COMPLETED)
+            opened.cancel()
+
     async def close(self) -> None:
         """All of them, also when one can't be."""
         for task in (self._watching, self._embedding):

@@ -104,5 +104,5 @@ class ReadScope:
 
     @property
     def whole(self) -> "ReadScope":
-        """All that is in these spaces, whoever may see it: to read their numbers, never their texts."""
+        """All that is in these spaces, whoever may see it: to read or make their numbers, never to show their texts."""
         return replace(self, visibilities=get_args(Visibility), within=None)

@@ -1,4 +1,6 @@
-"""The embedders in use: none at first, then those that the settings ask for, as soon as their weights are there.
+"""The embedders in use: none at first, then those that the settings ask for, as soon as their weights are there. The
+encoder is opened with the server, so that whoever comes first finds by meaning; the multilingual model, which is larger
+and need not even be there, with the first message.
 
 What runs them (onnxruntime, the tokenizer) is large, so it is imported when they are loaded: a
 process that needs none of it does not pay for it.
@@ -32,12 +34,19 @@ class Embedders:
         self.former = former
         self.status = "ok" if active else _WITHOUT
         self.changed: Callable[[], None] = lambda: None  # called whenever any of these is another
+        self.opened = asyncio.Event()  # the encoder, or it is known that it has to be fetched, or can't be had
         self._needed = asyncio.Event()
+        self._opening: asyncio.Task[Embedder] | None = None
         self._retired: WeakSet[OpenAIEmbedder] = WeakSet()  # as long as somebody uses them
 
     def need(self) -> None:
         """There is something to find: whoever waits in `load` may go on."""
         self._needed.set()
+
+    def begin(self, settings: Settings) -> None:
+        """Open the encoder that is on this machine beside whatever else starts; `load` takes it then."""
+        if settings.embeddings_provider == "builtin" and not on_hub(settings):
+            self._opening = asyncio.create_task(_open_of(settings), name="open the encoder")
 
     @property
     def leading(self) -> Embedder | None:
@@ -70,11 +79,21 @@ class Embedders:
     async def load(
         self, settings: Settings, serving: Collection[str] = (), joined: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Get them ready, each as soon as its weights are here and there is something to find; then `joined` is told.
-        With the encoder come those before it, if they are at hand and still among the models that are `serving`.
+        """Get them ready, each as soon as its weights are here, the multilingual model not before there is something
+        to find; then `joined` is told. With the encoder come those before it, if they are at hand and still among those
+        that are `serving`.
 
         Until then, and whenever they can't be had, everything works by terms alone.
         """
+        try:
+            await self._load(settings, serving, joined)
+        finally:
+            self.opened.set()
+            self._drop_opening()
+
+    async def _load(
+        self, settings: Settings, serving: Collection[str], joined: Callable[[], Awaitable[None]] | None
+    ) -> None:
         if settings.embeddings_provider == "openai":
             self.former = await asyncio.to_thread(_load_former, settings, set(serving) - {_endpoint_name(settings)})
             self.active = (self._endpoint(settings),)
@@ -147,22 +166,37 @@ class Embedders:
         self.changed()  # whoever is to be told by then
 
     async def _load_encoder(self, settings: Settings, serving: Collection[str], tell: "_Tell") -> Embedder | None:
+        if on_hub(settings):
+            self.opened.set()
         try:
-            folder = await asyncio.to_thread(encoder_folder, settings)
-            await tell(_ENCODER, "waiting")
-            await self._needed.wait()
+            if on_hub(settings):
+                await asyncio.to_thread(encoder_folder, settings)
             await tell(_ENCODER, "loading")
-            encoder = await asyncio.to_thread(open_encoder, folder, mapped_folder(settings))
+            opening, self._opening = self._opening, None
+            encoder = await (opening or _open_of(settings))
             if not encoder.multilingual:
                 others = set(serving) - {encoder.name}
                 self.former = await asyncio.to_thread(_load_former, settings, others)
         except KeepstoneError as fault:
             log.warning("no encoder", extra={"error": fault.code})
+            self.opened.set()
             await tell(_ENCODER, "missing")
             return None
         self.active = (encoder, *self.active)
+        self.opened.set()
         await tell(_ENCODER, "ready")
         return encoder
+
+    def _drop_opening(self) -> None:
+        """Nobody asks for it: the operator has set another one."""
+
+        def drop(opened: asyncio.Task[Embedder]) -> None:
+            if not opened.cancelled() and opened.exception() is None:
+                opened.result().close()
+
+        if self._opening is not None:
+            self._opening.add_done_callback(drop)
+            self._opening = None
 
     async def _load_multilingual(
         self, settings: Settings, encoder: "asyncio.Task[Embedder | None]", tell: "_Tell"
@@ -191,6 +225,7 @@ class Embedders:
             await tell(_MULTILINGUAL, "ready")
 
     def close(self) -> None:
+        self._drop_opening()
         for embedder in (*self.active, *self.former, *self._retired):
             embedder.close()
 
@@ -202,6 +237,15 @@ def models_folder(settings: Settings) -> Path:
 def mapped_folder(settings: Settings) -> Path:
     """Where graphs are kept that were derived from others, and take less memory."""
     return settings.home / "mapped"
+
+
+def on_hub(settings: Settings) -> bool:
+    """Whether the encoder that the settings ask for is somewhere else."""
+    if settings.encoder is None:
+        return False
+    from keepstone.providers.hub import revision_of
+
+    return revision_of(settings.encoder) is not None
 
 
 def encoder_folder(settings: Settings, report: Report = lambda _: None) -> Path:
@@ -229,10 +273,8 @@ _TOLD = {
 
 def _status(states: Mapping[str, str]) -> str:
     """What is there, and of the rest how far it is: search is by terms where it would be needed."""
-    if set(states.values()) == {"waiting"}:
-        return "ok: loads with the first message"
     rest = [f"{part} {_TOLD[state]}" for part, state in states.items() if state != "ready"]
-    if states[_ENCODER] in {"ready", "waiting"}:
+    if states[_ENCODER] == "ready":
         return "; ".join(["ok", *rest])
     return "; ".join([f"search is by {_MULTILINGUAL if states[_MULTILINGUAL] == 'ready' else 'terms'}", *rest])
 
@@ -244,6 +286,10 @@ def open_encoder(folder: Path, mapped: Path | None = None) -> Embedder:
     encoder = Encoder(folder, mapped=mapped)
     give_back()
     return encoder
+
+
+async def _open_of(settings: Settings) -> Embedder:
+    return await asyncio.to_thread(lambda: open_encoder(encoder_folder(settings), mapped_folder(settings)))
 
 
 def _open_multilingual(folder: Path, mapped: Path) -> Embedder:

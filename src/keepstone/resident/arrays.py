@@ -5,7 +5,7 @@ with a later one changes only in ways that do no harm: a passage is gone, or has
 read, the database decides.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -176,6 +176,13 @@ class View:
     @property
     def foreign(self) -> Bools:
         return self.columns["flags"] & FOREIGN != 0
+
+    def lacks(self, sets: Collection[int]) -> bool:
+        """Whether a passage has a vector of none of these."""
+        lacking = self.here[: self.count].copy()
+        for pooled in (self.pooled[number] for number in sets if number in self.pooled):
+            lacking &= pooled.scale[: self.count] == 0
+        return bool(lacking.any())
 
     def rows_of(self, passages: npt.ArrayLike) -> Rows:
         """Those of these passages that are here."""

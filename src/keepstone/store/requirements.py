@@ -18,15 +18,26 @@ def check_server_version(number: int) -> None:
 def check_pgvector_version(version: str | None, *, server: int) -> None:
     if version is None:
         raise Misconfigured(
-            "This Postgres does not have the extension pgvector. Install it where the database server runs (Debian "
-            f"and Ubuntu: `apt install postgresql-{server // 10000}-pgvector`; macOS: `brew install pgvector`; a "
-            "hosted one: enable `vector`), or unset KEEPSTONE_DATABASE_URL to use the embedded one."
+            f"This Postgres does not have the extension pgvector. {_install_pgvector(server)}, or unset "
+            "KEEPSTONE_DATABASE_URL to use the embedded one."
         )
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
         raise Misconfigured(
-            f"This Postgres has pgvector {version}; Keepstone needs 0.7 or newer. Install it, then run "
-            "`ALTER EXTENSION vector UPDATE` in Keepstone's database."
+            f"This Postgres has pgvector {version}; Keepstone needs 0.7 or newer. {_install_pgvector(server)}. Then "
+            "run in Keepstone's database: ALTER EXTENSION vector UPDATE;"
         )
+
+
+def _install_pgvector(server: int) -> str:
+    """Debian 12 has no package of it and Ubuntu 24.04 one that is too old; the repository of Postgres itself has it for
+    every version, and where that is set up already, or the system has it, the last command is enough.
+    """
+    return (
+        "Install it where the database server runs (Debian and Ubuntu: `apt install postgresql-common`, "
+        "`/usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y`, which adds the repository of Postgres, and `apt "
+        f"install postgresql-{server // 10000}-pgvector`; macOS: `brew install pgvector`; a hosted one: enable "
+        "`vector`)"
+    )
 
 
 async def check_server(conn: AnyConnection) -> None:

@@ -1,17 +1,33 @@
-"""The API reference, rendered from openapi.json on the server: no script, nothing loaded from elsewhere."""
+"""The API reference, rendered from openapi.json: no script, nothing loaded from elsewhere. The server shows it as one
+page, the documentation site as one for each group.
+"""
 
 import json
+import re
+from dataclasses import dataclass
 from typing import Any
 
 from keepstone.surfaces.web.html import page, text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One of the API, with what it takes and answers as HTML."""
+
+    group: str
+    method: str
+    path: str
+    summary: str
+    details: str
+
+
 def reference(spec: dict[str, Any]) -> str:
     groups: dict[str, list[str]] = {}
-    for path, methods in spec["paths"].items():
-        for method, operation in methods.items():
-            group = (operation.get("tags") or ["other"])[0]
-            groups.setdefault(group, []).append(_operation(spec, path, method, operation))
+    for one in operations(spec):
+        groups.setdefault(one.group, []).append(
+            f"<details><summary><span class=method>{text(one.method)}</span> <code>{text(one.path)}</code> "
+            f'<span class="soft">{text(one.summary)}</span></summary>{one.details}</details>'
+        )
     body = "".join(f"<h2>{text(group.capitalize())}</h2>{''.join(items)}" for group, items in groups.items())
     return page(
         "API",
@@ -20,11 +36,22 @@ def reference(spec: dict[str, Any]) -> str:
     )
 
 
-def _operation(spec: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> str:
-    parts = [
-        f"<details><summary><span class=method>{text(method.upper())}</span> <code>{text(path)}</code> "
-        f'<span class="soft">{text(operation.get("summary", ""))}</span></summary>'
+def operations(spec: dict[str, Any]) -> list[Operation]:
+    return [
+        Operation(
+            group=(operation.get("tags") or ["other"])[0],
+            method=method.upper(),
+            path=path,
+            summary=operation.get("summary", ""),
+            details=_details(spec, operation),
+        )
+        for path, methods in spec["paths"].items()
+        for method, operation in methods.items()
     ]
+
+
+def _details(spec: dict[str, Any], operation: dict[str, Any]) -> str:
+    parts: list[str] = []
     rows = [
         (item["name"], item["in"], item.get("description", ""), item.get("required", False))
         for item in operation.get("parameters", [])
@@ -32,7 +59,7 @@ def _operation(spec: dict[str, Any], path: str, method: str, operation: dict[str
     if rows:
         cells = "".join(
             f"<tr><td><code>{text(name)}</code></td><td>{text(where)}{', required' if required else ''}</td>"
-            f"<td>{text(what)}</td></tr>"
+            f"<td>{_worded(what)}</td></tr>"
             for name, where, what, required in rows
         )
         parts.append(f"<table>{cells}</table>")
@@ -44,7 +71,11 @@ def _operation(spec: dict[str, Any], path: str, method: str, operation: dict[str
         if status.startswith("2"):
             shown = f"<pre>{text(json.dumps(_sketch(spec, schema), indent=2))}</pre>" if schema else ""
             parts.append(f"<p>{text(status)} {text(response.get('description', ''))}</p>{shown}")
-    return "".join(parts) + "</details>"
+    return "".join(parts)
+
+
+def _worded(description: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text(description))
 
 
 def _sketch(spec: dict[str, Any], schema: dict[str, Any]) -> Any:
