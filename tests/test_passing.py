@@ -329,7 +329,24 @@ async def test_a_response_that_the_provider_keeps_is_for_whoever_asked_for_it(
     async with sdk_of(passing, world.owner.key) as client:
         with pytest.raises(openai.NotFoundError):
             await client.responses.retrieve("resp_4")
-    assert not upstream.received
+    async with http(make_app(passing)) as client:
+        for path in ("responses", "responses/compact"):
+            for body, kind in (
+                (
+                    '{"model": "m", "input": "x", "previous_response_id": "resp_1", "previous_response_id": null}',
+                    "json",
+                ),
+                ("model=m&previous_response_id=resp_1", "x-www-form-urlencoded"),
+            ):
+                headers = {**world.member.auth, "content-type": f"application/{kind}", "x-keepstone-memory": "off"}
+                sly = await client.post(f"/v1/{path}", headers=headers, content=body)
+                assert sly.status_code == 400, sly.text
+        assert not upstream.received
+        sly = await client.post(
+            "/v1/responses/compact", content='{"input": "&previous_response_id=resp_1&"}',
+            headers=world.member.auth | {"content-type": "application/x-www-form-urlencoded"},
+        )  # fmt: skip
+    assert upstream.received[0].headers["content-type"] == "application/json"
 
 
 # --------------------------------------------------------------------------------------------------- embeddings

@@ -10,11 +10,23 @@ Json = dict[str, Any]
 
 
 def read_object(raw: bytes) -> Json:
-    """The body of a request. What could not be sent on as JSON is refused here."""
+    """The body of a request. What could not be sent on as JSON is refused here; and what has a field twice, of which an
+    upstream could take the other one.
+    """
+    twice = False
+
+    def made(pairs: list[tuple[str, Any]]) -> Json:
+        nonlocal twice  # of the object that is made last, which is the whole
+        found = dict(pairs)
+        twice = len(found) < len(pairs)
+        return found
+
     try:
-        body: Any = json.loads(raw, parse_constant=_no_number, parse_float=_finite)
+        body: Any = json.loads(raw, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=made)
     except (ValueError, RecursionError):
         raise Invalid("The body can't be read as JSON in UTF-8.") from None
+    if twice:
+        raise Invalid("The body has a field twice: send each once.")
     if not isinstance(body, dict):
         raise Invalid("The body has to be a JSON object.")
     return cast("Json", body)

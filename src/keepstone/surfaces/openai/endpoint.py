@@ -27,7 +27,7 @@ from keepstone.relay.requests import (
 )
 from keepstone.surfaces.http.caller import Caller, Used
 from keepstone.surfaces.openai.client import sent_headers, while_there
-from keepstone.surfaces.openai.described import EVENTS, answers, body_of_any, openai_router
+from keepstone.surfaces.openai.described import EVENTS, JSON, answers, body_of_any, openai_router
 
 router = openai_router()
 
@@ -117,7 +117,8 @@ async def make_embeddings(request: Request, services: Used, principal: Caller) -
         meant = embeddings.stands_for(named, upstream.model) if own else named
         require_model(services, meant, upstream.model)
         sent = raw if meant == named else dumped({**body, "model": meant})
-        passed = PassedRequest(method="POST", path="/embeddings", headers=sent_headers(request), body=sent)
+        headers = sent_headers(request) | {"content-type": JSON}
+        passed = PassedRequest(method="POST", path="/embeddings", headers=headers, body=sent)
         return await while_there(request, pass_to(services, principal, upstream, passed))
     made = await embeddings.embed(
         services, _texts(body.get("input")), model=_text(body, "model"), dimensions=_number(body, "dimensions")

@@ -11,7 +11,7 @@ from fastapi import Path, Request, Response
 from starlette.requests import ClientDisconnect
 
 from keepstone.errors import NotFound
-from keepstone.relay.dialects.values import Json, read_object
+from keepstone.relay.dialects.values import read_object
 from keepstone.relay.passing import Family, PassedRequest, pass_on, pass_on_kept, pass_on_response
 from keepstone.relay.requests import Relayed
 from keepstone.services import Services
@@ -34,8 +34,14 @@ def _add(path: str, name: str, summary: str, takes: Sequence[str] = (JSON,), giv
 
     async def passed_on(request: Request, services: Used, principal: Caller) -> Response:
         raw = await request.body()
-        fields, models = await _named(request, raw)
-        passed = PassedRequest(method="POST", path=path, headers=sent_headers(request), body=raw)
+        headers = sent_headers(request)
+        if FORM in takes and headers.get("content-type", "").startswith(FORM):
+            async with request.form() as form:
+                fields, models = dict[str, Any](), form.getlist("model")
+        else:  # and the upstream is to read it as what was looked at here
+            fields, headers["content-type"] = read_object(raw), JSON
+            models = [fields.get("model")]
+        passed = PassedRequest(method="POST", path=path, headers=headers, body=raw)
         return await while_there(request, pass_on(services, principal, passed, fields, models))
 
     router.add_api_route(
@@ -55,15 +61,6 @@ _add("/audio/translations", "translate", "The same in English", [FORM])
 _add("/rerank", "rerank", "Texts in the order of a question, by an upstream that has it")
 _add("/responses/input_tokens", "count_input_tokens", "How many tokens a response would read")
 _add("/responses/compact", "compact_response", "A conversation in fewer tokens, by the upstream")
-
-
-async def _named(request: Request, raw: bytes) -> tuple[Json, list[Any]]:
-    """The fields of a body in JSON, and the models that a body names, whichever it is."""
-    if not request.headers.get("content-type", "").startswith(("multipart/", "application/x-www-form-urlencoded")):
-        fields = read_object(raw)
-        return fields, [fields.get("model")]
-    async with request.form() as form:
-        return {}, form.getlist("model")
 
 
 async def _of_response(
