@@ -1,6 +1,6 @@
-"""Looks at what was just built: the wheels and the npm package hold what a server and its clients need, the source holds what the repository
-does, the metadata is in order, and both wheels together, in an environment with nothing else, make a server that
-answers by meaning, shows its dashboard and stops.
+"""Looks at what was just built: the wheels and the npm package hold what a server and its clients need, the source
+holds what the repository does, the metadata is in order, and both wheels together, in an environment with nothing else,
+make a server that answers by meaning, shows its dashboard and stops.
 
 With further names, such as `python3.13`, the last is tried with each of these.
 """
