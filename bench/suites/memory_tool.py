@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from anthropic.lib.tools import _beta_builtin_memory_tool as builtin
+from anthropic.lib.tools import _beta_builtin_memory_tool as builtin  # pyright: ignore[reportPrivateUsage]
 
 from bench.suites.plugin import named
 from keepstone_client import AsyncKeepstone, Keepstone

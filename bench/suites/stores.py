@@ -1,7 +1,7 @@
 """LangGraph's tests of stores: our store where they make theirs. What they do to their databases is done by nobody."""
 
 import sys
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
@@ -40,7 +40,7 @@ class _AsyncNobody:
     async def execute(self, *_: Any, **__: Any) -> None: ...
 
 
-class Store(KeepstoneStore):
+class _Store(KeepstoneStore):
     """With what the makers' stores have beyond the interface, which has nothing to do here."""
 
     MIGRATIONS: tuple[Any, ...] = ()
@@ -51,6 +51,8 @@ class Store(KeepstoneStore):
         super().__init__(name=named(name), fields=fields, ttl=ttl, **more)
         self.index_config = {**index, "embed": index.get("embed")} if index else None
 
+
+class Store(_Store):
     def setup(self) -> Any:
         return nullcontext()
 
@@ -63,11 +65,11 @@ class Store(KeepstoneStore):
     def stop_ttl_sweeper(self, *_: Any) -> None: ...
 
     @contextmanager
-    def _cursor(self, **_: Any) -> Iterator[Any]:
+    def _cursor(self, **_: Any) -> Generator[Any]:
         yield _Nobody()
 
 
-class AsyncStore(Store):
+class AsyncStore(_Store):
     @classmethod
     @asynccontextmanager
     async def from_conn_string(cls, name: str, *, index: Any = None, ttl: Any = None, **_: Any) -> AsyncGenerator[Any]:
