@@ -80,9 +80,9 @@ def test_the_notes_say_what_changed_and_the_sums_are_those_of_the_files(clone: P
     assert f"dist lacks {names[0]}" in release("after", clone).stderr
     (built / names[0]).write_text(names[0])
     (built / "keepstone-client-1.2.0.tgz").write_text("npm")
-    for _ in range(2):  # the second time it finds its own
-        done = release("after", clone)
-        assert done.returncode == 0, done.stderr
+    release("after", clone)
+    done = release("after", clone)  # the second time it finds its own
+    assert done.returncode == 0, done.stderr
     assert "npm publish dist/keepstone-client-1.2.0.tgz" in done.stdout
     assert f"twine upload dist/{names[1]}" in done.stdout
     sums = dict(line.split("  ")[::-1] for line in (built / "SHA256SUMS").read_text().splitlines())
