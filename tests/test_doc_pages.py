@@ -157,12 +157,25 @@ def test_every_example_of_the_client_prints_what_its_page_says(asking: Guest, mo
     model.otherwise = lambda request: (
         streamed(*chunks("At nine.")) if b'"stream"' in request.body else completion("[1]")
     )
-    script = as_guest(code("client"), asking).replace("ck_…", asking.key)
+    prints_what_it_says(code("client"), asking)
+
+
+def test_without_a_language_model_the_page_of_the_client_says_where_it_wants_one(guest: Guest) -> None:
+    script = code("client")
+    before, answered, after = re.split(
+        r"^(try:\n    with keepstone\.chats\.say.*?)(?=^except)", script, flags=re.DOTALL | re.MULTILINE
+    )
+    after = after.replace("# no_language_model, where the server has none", "# → no_language_model")
+    prints_what_it_says(before + answered.replace("# →", "#") + after, guest)
+
+
+def prints_what_it_says(script: str, guest: Guest) -> None:
+    script = as_guest(script, guest).replace("ck_…", guest.key)
     announced = re.findall(r"print\(.*# → (.*)$", script, re.MULTILINE)
     assert len(announced) > 15
     done = subprocess.run(
         [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-c", script],
-        capture_output=True, text=True, check=False, env={**asking.environ, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True, text=True, check=False, env={**guest.environ, "PYTHONPATH": ":".join(sys.path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rest = done.stdout
