@@ -357,11 +357,11 @@ async def fail_a_job(services: Services, max_: Person) -> None:
 
 
 async def bring(client: httpx.AsyncClient, max_: Person) -> None:
-    """Files that he uploads: one with a line that is none, one of another kind than he says."""
-    lines = json.dumps({"speaker": CANARY, "text": CANARY}).encode() + b"\nnone\n"
-    for name, source in ((f"{CANARY}.jsonl", "jsonl"), (f"{CANARY}.txt", "chatgpt")):
+    """Files that he uploads: one with a line that is none, one that is nothing of what he says."""
+    lines = json.dumps({"speaker": CANARY, "text": CANARY}) + "\nnone\n"
+    for name, source, content in ((f"{CANARY}.jsonl", "jsonl", lines), (f"{CANARY}.txt", "chatgpt", CANARY)):
         params = {"name": name, "source": source, "into": f"scope:{CANARY}"}
-        answer = await client.post("/v1/imports", headers=max_.auth, content=lines, params=params)
+        answer = await client.post("/v1/imports", headers=max_.auth, content=content, params=params)
         assert answer.status_code == 202, answer.text
 
 

@@ -163,6 +163,7 @@ async def test_without_a_scope_every_query_on_what_is_there_fails(
             " VALUES ('i', %s, 'jsonl', 'x', 1, '{}', false)",
             [user.id],
         )
+        await conn.execute("INSERT INTO provider_responses (id, provider) VALUES ('resp_1', 'p')")
         await conn.execute("INSERT INTO import_parts (import_id, part, data) VALUES ('i', 0, 'x')")
         await conn.execute(
             "INSERT INTO import_arrivals (user_id, journal, key, digest) VALUES (%s, 'j', 'k', 'd')", [user.id]

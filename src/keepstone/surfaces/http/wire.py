@@ -226,3 +226,5 @@ def register_id(name: str, form: str) -> None:
 # Routes are declared when their modules are imported, and need the convertors then.
 for _kind in KINDS:
     register_id(_kind, pattern(_kind))
+# All that is left of an address; of the framework's own `path` no part may have a line break.
+register_id("rest", r"(?s:.*)")

@@ -78,7 +78,7 @@ _UNSUPPORTED: Mapping[tuple[str, str], str] = {
     ("GET", "/v2/profiles/settings/"): _NO_PROFILES,
     ("POST", "/v2/profiles/settings/"): _NO_PROFILES,
     **{
-        (method, f"/api/v1/{what}/{{rest:path}}"): message
+        (method, f"/api/v1/{what}/{{rest:rest}}"): message
         for what, message in (("orgs", _NO_SETUP), ("webhooks", "There are no webhooks here."))
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
     },
@@ -236,9 +236,9 @@ async def mem0_entities(request: Request, services: Used, principal: Caller, add
 
 
 @router.delete(
-    "/v1/entities/{entity_type}/{name:path}/", include_in_schema=False, summary="As the client for npm once called it"
+    "/v1/entities/{entity_type}/{name:rest}/", include_in_schema=False, summary="As the client for npm once called it"
 )
-@router.delete("/v2/entities/{entity_type}/{name:path}/", summary="Everything of one of them into the trash")
+@router.delete("/v2/entities/{entity_type}/{name:rest}/", summary="Everything of one of them into the trash")
 async def mem0_delete_entity(services: Used, principal: Caller, entity_type: str, name: str) -> wire.Mem0MessageOut:
     refuse("name", name)
     if entity_type not in get_args(EntityType):

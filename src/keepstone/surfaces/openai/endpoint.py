@@ -86,7 +86,7 @@ async def models(request: Request, services: Used, principal: Caller) -> Respons
     return JSONResponse({"object": "list", "data": [described(*one) for one in named_here(services).items()]})
 
 
-@router.get("/models/{model:path}", summary="One of them", responses=answers())
+@router.get("/models/{model:rest}", summary="One of them", responses=answers())
 async def model(request: Request, services: Used, principal: Caller, model: str) -> Response:  # noqa: ARG001
     # A path that climbs would reach what else the operator's key opens.
     upstream = services.upstream

@@ -133,7 +133,7 @@ _declare(
     get_response="A response of yours that the upstream keeps", delete_response="Let the upstream forget it",
 )  # fmt: skip
 _declare(
-    "/responses/{response_id}/{path:path}", _of_response,
+    "/responses/{response_id}/{path:rest}", _of_response,
     get_of_response="What belongs to it, such as `input_items`", change_response="Such as `cancel`",
 )  # fmt: skip
 _declare(
@@ -141,7 +141,7 @@ _declare(
     list_kept="What the upstream keeps of a family", create_kept="Something for the upstream to keep",
 )  # fmt: skip
 _declare(
-    "/{family:kept_family}/{path:path}", _of_family,
+    "/{family:kept_family}/{path:rest}", _of_family,
     get_kept="What the upstream keeps, and what belongs to it", change_kept="Change it, or do something with it",
     delete_kept="Let the upstream forget it",
 )  # fmt: skip
