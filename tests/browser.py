@@ -21,6 +21,10 @@ from live import Guest, Live, receive
 from weights import weights
 
 _AXE = Path(__file__).parent.parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
+# What fades in is half there until it has come: wait for all that ends by itself.
+_STILL = """Promise.allSettled(document.getAnimations()
+  .filter((one) => one.playState === "running" && one.effect.getComputedTiming().endTime !== Infinity)
+  .map((one) => one.finished))"""
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 HUGE = {"width": 2560, "height": 1300}
 PATIENCE = 20  # seconds
@@ -57,6 +61,7 @@ class Visitor:
         """axe finds no fault in what is shown now that it calls moderate or worse."""
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(_AXE.read_text())
+        await self.page.evaluate(_STILL)
         # What a tooltip says is read with what it belongs to, wherever in the document it stands.
         found: dict[str, Any] = await self.page.evaluate(
             "axe.run({include: [['html']], exclude: [['[role=tooltip]']]}, {resultTypes: ['violations']})"

@@ -83,7 +83,7 @@ _UNSUPPORTED: Mapping[tuple[str, str], str] = {
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
     },
 }
-UNSUPPORTED = tuple(f"{method} {path.replace(':path', '')}" for method, path in _UNSUPPORTED)
+UNSUPPORTED = tuple(f"{method} {path.replace(':rest', '')}" for method, path in _UNSUPPORTED)
 
 Address = Annotated[wire.Mem0PartIn, Query()]
 OneId = Annotated[str | None, Query(max_length=255)]

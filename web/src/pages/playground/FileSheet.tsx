@@ -26,7 +26,8 @@ export function FileSheet({
   const client = useQueryClient()
   const [version, setVersion] = useState<number>()
   const path = { workspace_id: file.workspace_id, document_id: file.id }
-  const key = [...filesKey(file.workspace_id), file.id]
+  // With its version: what was asked for just before a newer one came must not stand in the newer one's place.
+  const key = [...filesKey(file.workspace_id), file.id, file.version]
   const history = useQuery({
     queryKey: [...key, 'history'],
     queryFn: async () =>
