@@ -1,11 +1,17 @@
 import { Select } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '@/api/client'
 import { useCapsuleWords } from './capsules.words'
 import { projectsQuery } from './projects'
 
 const NEW = 'new'
+const MAKING = ['project', 'making']
+
+/** While a project is being made it is not chosen yet: what would put something into it has to wait. */
+export function useMakingProject(): boolean {
+  return useIsMutating({ mutationKey: MAKING }) > 0
+}
 
 /** The project of a capsule, or none; what is typed and is none yet becomes a new one. */
 export function ProjectField({
@@ -22,6 +28,7 @@ export function ProjectField({
   const [typed, setTyped] = useState('')
   const projects = useQuery(projectsQuery).data?.items ?? []
   const making = useMutation({
+    mutationKey: MAKING,
     mutationFn: (name: string) => ok(api.POST('/v1/projects', { body: { name } })),
     onSuccess: async (made) => {
       await client.invalidateQueries({ queryKey: projectsQuery.queryKey })

@@ -9,6 +9,7 @@ import { failed } from '@/parts/told'
 import { Alike } from './Alike'
 import { useCapsuleWords } from './capsules.words'
 import { Fields, type Written } from './Fields'
+import { useMakingProject } from './ProjectField'
 import { CAPSULES, refresh, usageQuery } from './queries'
 import { Refusal } from './Refusal'
 import type { CapsuleDraft } from './SaveSheet'
@@ -145,6 +146,7 @@ export function Save({
     onUnsaved(next.content_md.trim() !== '' || next.title.trim() !== '')
   }
 
+  const making = useMakingProject()
   const empty = written.content_md.trim() === ''
   const refused = saving.error ?? merging.error
   return (
@@ -184,7 +186,7 @@ export function Save({
           <Button variant="default" onClick={onCancel}>
             {words('cancel')}
           </Button>
-          <Button type="submit" loading={saving.isPending} disabled={empty}>
+          <Button type="submit" loading={saving.isPending} disabled={empty || making}>
             {words(similar.length > 0 ? 'saveAnyway' : 'save')}
           </Button>
         </Group>

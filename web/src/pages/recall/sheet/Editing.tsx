@@ -6,6 +6,7 @@ import { useBeforeUnload, useBlocker } from 'react-router'
 import { api, ok, type Schema } from '@/api/client'
 import { Discard } from '@/parts/capsules/Discard'
 import { Fields, type Written } from '@/parts/capsules/Fields'
+import { useMakingProject } from '@/parts/capsules/ProjectField'
 import { CAPSULES, replace } from '@/parts/capsules/queries'
 import { Refusal } from '@/parts/capsules/Refusal'
 import { useRecallWords } from '../recall.words'
@@ -39,12 +40,13 @@ export function Editing({ capsule, onDone }: { capsule: Schema<'CapsuleOut'>; on
   useBeforeUnload((event) => {
     if (changed) event.preventDefault()
   })
+  const making = useMakingProject()
   const empty = written.content_md.trim() === '' || written.title.trim() === ''
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (changed && !empty) saving.mutate()
+        if (changed && !empty && !making) saving.mutate()
       }}
     >
       <Stack gap="md">
@@ -54,7 +56,7 @@ export function Editing({ capsule, onDone }: { capsule: Schema<'CapsuleOut'>; on
           <Button variant="default" onClick={() => (changed ? setAsking(true) : onDone())}>
             {words('cancel')}
           </Button>
-          <Button type="submit" disabled={!changed || empty} loading={saving.isPending}>
+          <Button type="submit" disabled={!changed || empty || making} loading={saving.isPending}>
             {words('save')}
           </Button>
         </Group>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '@/api/client'
 import { useKinds } from '@/parts/capsules/kinds'
-import { ProjectField } from '@/parts/capsules/ProjectField'
+import { ProjectField, useMakingProject } from '@/parts/capsules/ProjectField'
 import { CAPSULES, kindsQuery, tagsQuery } from '@/parts/capsules/queries'
 import { Waiting } from '@/parts/Waiting'
 import { useRecallWords } from '../../recall.words'
@@ -58,7 +58,8 @@ function Change({
   const chosen = [...new Set([...accepted, typed.trim()])].filter(Boolean)
   const [kind, setKind] = useState('')
   const [project, setProject] = useState<string | null>(null)
-  const ready = deed === 'project' || (deed === 'kind' ? kind.trim() !== '' : chosen.length > 0)
+  const making = useMakingProject()
+  const ready = deed === 'project' ? !making : deed === 'kind' ? kind.trim() !== '' : chosen.length > 0
   const go = () => {
     onDone()
     if (deed === 'tag')
