@@ -153,7 +153,7 @@ export function Save({
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (!empty) void save()
+        if (!empty && !making) void save()
       }}
     >
       <Stack gap="md">
