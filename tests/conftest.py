@@ -1,5 +1,6 @@
 """What tests stand on: a real Postgres a process, and for each test a fresh clone of a migrated template."""
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Generator
@@ -19,8 +20,10 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from xdist.remote import Producer
 
+import citus
 from browser import dashboard_server
 from chromium import open_chromium
+from citus import SUPERUSER, Cluster
 from keepstone.access import keys, users
 from keepstone.access.operator import principal_for, set_allowance
 from keepstone.app import make_app
@@ -37,6 +40,8 @@ from keepstone.providers.use import Use
 from keepstone.runtime import open_migrated
 from keepstone.services import Services
 from keepstone.settings import Settings
+from keepstone.store.db import Connection
+from keepstone.store.distribute import distribute
 from keepstone.store.migrate import migrate
 from live import Guest, Live, in_memory, receive
 from schedule import BySharing, make_scheduler, rank
@@ -80,6 +85,27 @@ class Server:
         await self._connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+class Distributed(Server):
+    """The same on a coordinator and two workers of Citus, where `KEEPSTONE_CITUS` names one (`make test-citus`)."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.folder = cluster.home
+        self.cluster = cluster
+
+    def database(self, name: str) -> str:
+        """For tests that look and change past everything: the functions stay those of who made the schema."""
+        return self.cluster.conninfo(name, SUPERUSER)
+
+    async def create(self, name: str, template: str = "template1") -> str:
+        if template == "template1":
+            return await asyncio.to_thread(self.cluster.create, name)
+        await asyncio.to_thread(self.cluster.clone, name, template)
+        return self.database(name)
+
+    async def drop(self, name: str) -> None:
+        await asyncio.to_thread(self.cluster.drop, name)
+
+
 SHOP = "https://pay.example.org/plans"
 
 
@@ -89,16 +115,31 @@ async def chromium() -> AsyncGenerator[Browser]:
         yield browser
 
 
+_QUICK = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+
 @pytest.fixture(scope="session")
 async def postgres() -> AsyncGenerator[Server]:
+    if citus.PROGRAMS:
+        cluster = Cluster(settings=_QUICK | {"citus.shard_count": "4"})
+        try:
+            server = Distributed(cluster)
+            conninfo = await server.create("migrated")
+            await migrate(conninfo)
+            async with await Connection.connect(conninfo, autocommit=True) as conn:
+                await distribute(conn)
+            yield server
+        finally:
+            cluster.stop()
+        return
     home = Path(tempfile.mkdtemp(prefix="keepstone-tests-", dir=in_memory()))
     ensure_home(home)
     supervisor = Supervisor(open_cluster(home))
     await supervisor.start()
     try:
         async with await psycopg.AsyncConnection.connect(supervisor.conninfo, autocommit=True) as conn:
-            for setting in ("fsync = off", "full_page_writes = off", "synchronous_commit = off"):
-                await conn.execute(sql.SQL("ALTER SYSTEM SET ") + sql.SQL(setting))  # pyright: ignore[reportArgumentType]
+            for name, value in _QUICK.items():
+                await conn.execute(sql.SQL("ALTER SYSTEM SET {} = {}").format(sql.Identifier(name), sql.Literal(value)))
             # A password costs each of the thousands of connections more than the connection itself.
             who = 'local "/^test_" all trust\nlocal all all scram-sha-256\n'
             (home / "postgres" / "data" / "pg_hba.conf").write_text(who)

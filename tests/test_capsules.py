@@ -548,4 +548,4 @@ async def test_a_save_takes_a_bounded_number_of_statements(client: httpx.AsyncCl
     with sent() as statements:
         await keep(client, auth, "Another one, with tags.", tags=["a", "b", "c"])
     assert len(statements) <= 13, statements
-    assert len([each for each in statements if "kind = 'vault'" in each]) == 1, "found, held and entered at once"
+    assert len([each for each in statements if "enter_vault" in each]) == 1, "found, held and entered at once"

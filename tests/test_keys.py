@@ -43,7 +43,7 @@ async def test_what_is_not_a_key_is_401(client: httpx.AsyncClient, world: World,
 
 
 async def test_a_known_prefix_with_another_secret_is_401(client: httpx.AsyncClient, world: World) -> None:
-    forged = world.owner.key[:15] + new_secret("ck").text[15:]
+    forged = world.owner.key[:15] + new_secret("ck", 1).text[15:]
     assert forged[:15] == world.owner.key[:15]
     answer = await client.get("/v1/me", headers={"Authorization": f"Bearer {forged}"})
     assert answer.status_code == 401
@@ -158,7 +158,7 @@ async def test_a_cursor_that_is_not_ours_is_422(client: httpx.AsyncClient, world
 async def test_guessing_keys_gets_slower_but_a_good_key_still_works(client: httpx.AsyncClient, world: World) -> None:
     statuses: list[int] = []
     for _ in range(22):
-        guess = {"Authorization": f"Bearer {new_secret('ck').text}"}
+        guess = {"Authorization": f"Bearer {new_secret('ck', 1).text}"}
         statuses.append((await client.get("/v1/me", headers=guess)).status_code)
     assert statuses[:19] == [401] * 19
     assert statuses[-1] == 429

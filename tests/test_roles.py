@@ -21,6 +21,11 @@ CALLABLE = {
     "scope_visibilities": {APP_ROLE},
     "plan_named": {APP_ROLE},
     "room_of": {APP_ROLE},
+    "enter_scope": {APP_ROLE},
+    "enter_vault": {APP_ROLE},
+    "own_account": {APP_ROLE},
+    "forget_jobs": {APP_ROLE},
+    "on_purpose": set[str](),
     "passing_nodes": {APP_ROLE},
     "entity_places": {APP_ROLE},
     "credential_holder": {APP_ROLE},
@@ -70,10 +75,6 @@ CALLABLE = {
     "empty_spaces": set[str](),
     "require_room": set[str](),
     "note_first_wording": set[str](),
-    "key_spaces": set[str](),
-    "lacks_factor": set[str](),
-    "used_bytes": set[str](),
-    "place_fact": set[str](),
 }
 
 CLIMBING = [
@@ -98,7 +99,7 @@ CLIMBING = [
     "CREATE FUNCTION keepstone.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     "CREATE OR REPLACE FUNCTION keepstone.has_users() RETURNS boolean LANGUAGE sql AS 'SELECT true'",
     "ALTER FUNCTION keepstone.has_users() SECURITY INVOKER",
-    "CREATE TRIGGER mine BEFORE INSERT ON keepstone.messages EXECUTE FUNCTION keepstone.place_fact()",
+    "CREATE TRIGGER mine BEFORE INSERT ON keepstone.messages EXECUTE FUNCTION keepstone.procrastinate_notify_queue_job_inserted_v1()",
     "COPY (SELECT 1) TO PROGRAM 'cat'",
     "COPY (SELECT 1) TO '/tmp/keepstone-climbs'",
     "SELECT pg_read_file('/etc/passwd')",

@@ -316,7 +316,7 @@ async def test_another_message_takes_three_statements(client: httpx.AsyncClient,
     with sent() as statements:
         await ingest(client, world.owner.auth, said(1)[:1])
     begin, append, store = [text for text in statements if "credential_holder" not in text]
-    assert begin.startswith("BEGIN; SET LOCAL")
+    assert begin.startswith("BEGIN; SELECT enter_scope")
     assert "append_talk" in append
     assert "INSERT INTO passages" in store
 
@@ -332,7 +332,7 @@ async def test_a_long_talk_is_cut_by_one_process(services: Services, world: Worl
     query = """
         SELECT count(*), max(abs(apart)) FROM (
             SELECT row_number() OVER (ORDER BY p.passage) - row_number() OVER (ORDER BY m.seq)
-              FROM passages p JOIN messages m ON m.id = p.source_id) AS placed (apart)
+              FROM passages p JOIN messages m ON m.account = p.account AND m.id = p.source_id) AS placed (apart)
     """
     assert await rows(database, query) == [(number, 0)], "each once, in their order"
     assert len(services.offload._idle) == 1  # pyright: ignore[reportPrivateUsage]

@@ -46,7 +46,7 @@ async def create(
     require_owner(principal)
     made_by = require_user(principal)
     email = normal_email(email) if email else None
-    secret, link_id = new_secret("ci"), new_id("lnk")
+    secret, link_id = new_secret("ci", principal.account), new_id("lnk")
     async with services.db.transaction(account_scope(principal)) as conn:
         if email and await accounts.account_of(conn, "email", email) is not None:
             raise Conflict(f"There is a user {email} on this server already.")

@@ -46,7 +46,7 @@ async def create_key(
         raise Invalid("A key for nothing opens nothing: name a surface or a space, or leave them out for all.")
     surfaces, expires_at = _no_further(principal, permission, surfaces, expires_at, service=service)
     named = None if spaces is None else list(dict.fromkeys(_named(space, user_id) for space in spaces))
-    secret = new_secret("ck")
+    secret = new_secret("ck", principal.account)
     key_id = new_id("key")
     async with services.db.transaction(account_scope(principal)) as conn:
         if named is not None:

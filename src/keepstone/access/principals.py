@@ -8,7 +8,7 @@ from keepstone.access.audit import note
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
-from keepstone.access.secrets import parse_secret, same_hash
+from keepstone.access.secrets import account_in, parse_secret, same_hash
 from keepstone.access.tokens import token_holder
 from keepstone.errors import NotFound, RateLimited, Unauthenticated
 from keepstone.model.account import User
@@ -142,8 +142,8 @@ async def _of_secret(services: Services, kind: Literal["key", "session"], text: 
     secret = parse_secret("ck" if kind == "key" else "cs", text)
     holder = None
     if secret is not None:
-        async with services.db.unscoped() as conn:
-            holder = await holders.of_credential(conn, kind, secret.prefix)
+        async with services.db.one_statement() as conn:
+            holder = await holders.of_credential(conn, kind, secret.prefix, account_in(secret.prefix))
     if secret is None or holder is None or not same_hash(holder.secret_hash, secret.hash):
         raise Unauthenticated(
             "This API key is not known, has expired or was revoked."

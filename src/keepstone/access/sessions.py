@@ -131,7 +131,7 @@ async def log_in_once(services: Services, *, token: str, browser: Browser) -> Lo
 
 async def make_link(services: Services, user: User) -> str:
     """The token of a one-time link for this user; the one before it stops working."""
-    secret = new_secret("cl")
+    secret = new_secret("cl", user.account)
     async with services.db.transaction(account_scope(user.account)) as conn:
         await store.insert_link(
             conn,
@@ -214,7 +214,7 @@ async def _by_email(services: Services, email: str) -> tuple[User | None, str | 
 
 async def start_session(services: Services, conn: Connection, user: User, browser: Browser, action: str) -> Login:
     """Somebody who has shown that they are this user is signed in."""
-    secret = new_secret("cs")
+    secret = new_secret("cs", user.account)
     session_id = new_id("ses")
     now = services.clock()
     settings = services.settings

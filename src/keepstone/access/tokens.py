@@ -15,6 +15,7 @@ from keepstone.access.audit import record, record_sign_in
 from keepstone.access.emails import plain_email
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found
+from keepstone.access.secrets import account_in, mark_of
 from keepstone.errors import Invalid, KeepstoneError, Malformed, NotFound, Unauthenticated, Unavailable
 from keepstone.model.account import User
 from keepstone.model.principal import Principal
@@ -52,6 +53,7 @@ async def mint_token(services: Services, principal: Principal) -> Token:
         "aud": _AUDIENCE,
         "sub": principal.user_id,
         "cid": principal.credential_id,
+        "acc": mark_of(principal.account),
         "iat": now,
         "exp": expires_at,
     }
@@ -95,8 +97,9 @@ def _end(claims: dict[str, Any]) -> datetime:
 
 async def _own(services: Services, text: str) -> Holder:
     claims = _claims(text, services.jwt_secret, [_OWN_ALGORITHM], audience=_AUDIENCE, issuer=_ISSUER)
-    async with services.db.unscoped() as conn:
-        holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")))
+    async with services.db.one_statement() as conn:
+        account = account_in(str(claims.get("acc", "")))
+        holder = await holders.of_token(conn, str(claims["sub"]), str(claims.get("cid")), account)
     if holder is None:
         raise Unauthenticated("The key or session behind this token is no longer good: sign in again.")
     return replace(holder, expires_at=min(filter(None, (_end(claims), holder.expires_at))))

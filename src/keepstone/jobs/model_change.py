@@ -116,9 +116,10 @@ async def delete_retired(services: Services, account: int | None = None) -> None
         names = await vectors.unused_indexes(conn)
     async with services.db.as_owner() as owner:
         await vectors.drop_indexes(owner, names)
-    async with services.db.of_server() as conn:
-        while await vectors.delete_retired(conn, account, most=_AT_ONCE):
-            pass
+    left = 1
+    while left:
+        async with services.db.of_server() as conn:
+            left = await vectors.delete_retired(conn, account, most=_AT_ONCE)
 
 
 async def let_go_of_former(services: Services) -> None:

@@ -250,13 +250,16 @@ async def purge_memories(services: Services) -> None:
     """Remove what has been in the trash or the cold tier for 30 days, old lines of the audit trail, and old traces:
     these first, for they quote what goes.
     """
-    async with services.db.of_server() as conn:
-        await traces.purge(conn, services.settings.trace_days, TRASH_DAYS)
-        await memories.purge(conn, TRASH_DAYS)
-        await workspaces.purge(conn, TRASH_DAYS)
-        await entities.purge(conn)
-        await statements.purge(conn, TRASH_DAYS)
-        await audit.purge(conn, services.settings.audit_days)
+    for purge in (
+        partial(traces.purge, days=services.settings.trace_days, trash_days=TRASH_DAYS),
+        partial(memories.purge, days=TRASH_DAYS),
+        partial(workspaces.purge, days=TRASH_DAYS),
+        entities.purge,
+        partial(statements.purge, days=TRASH_DAYS),
+        partial(audit.purge, days=services.settings.audit_days),
+    ):
+        async with services.db.of_server() as conn:
+            await purge(conn)
 
 
 async def drop_unused_indexes(services: Services) -> None:

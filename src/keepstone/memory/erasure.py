@@ -29,7 +29,9 @@ async def erase(services: Services, account: int, user_id: str) -> None:
     """Remove a user who was marked so, with everything that hangs on them; with the last one, the account."""
     async with services.db.transaction(account_scope(account)) as conn:
         await take_time(conn)
-        traces = await users.erase_traces(conn, user_id)
+        found = await users.erase_traces(conn, user_id)
+        await users.forget_jobs(conn, user_id, [trace.place for trace in found if trace.what == "gone"])
+        traces = [trace for trace in found if trace.what != "gone"]
         await enter(conn, job_scope(account, *{trace.place for trace in traces}))
         for source_kind in _SOURCES:
             await passages.delete(conn, source_kind, [trace.id for trace in traces if trace.what == source_kind])

@@ -10,7 +10,8 @@ from keepstone.store.db import Connection, fetch_all, fetch_value, insert_row, s
 
 async def account_of(conn: Connection, kind: str, value: str) -> int | None:
     """The account that a credential's public part, an e-mail address or an id belongs to. Needs no scope."""
-    return await fetch_value(conn, "SELECT account_of(%(kind)s, %(value)s)", {"kind": kind, "value": value})
+    async with conn.transaction():
+        return await fetch_value(conn, "SELECT account_of(%(kind)s, %(value)s)", {"kind": kind, "value": value})
 
 
 async def new_number(conn: Connection) -> int:

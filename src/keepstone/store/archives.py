@@ -199,7 +199,7 @@ async def known_fact(conn: Connection, space: int, key: str, *, but: str) -> boo
     return await fetch_value(
         conn,
         """
-        SELECT EXISTS (SELECT FROM facts WHERE account = %(account)s AND space = %(space)s AND key = %(key)s
+        SELECT EXISTS (SELECT 1 FROM facts WHERE account = %(account)s AND space = %(space)s AND key = %(key)s
                                            AND id <> %(but)s AND superseded_at IS NULL)
         """,
         {"space": space, "key": key, "but": but},

@@ -25,6 +25,7 @@ async def insert_each(
         SELECT %(account)s, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), %(user_id)s, %(via)s,
                %(credential_id)s, %(action)s, object_id, %(details)s
           FROM unnest(%(ids)s::text[]) AS object_id
+        RETURNING 1
         """,
         {"ids": texts(object_ids), "details": Jsonb(details), **columns},
     )
@@ -69,7 +70,7 @@ async def place_names(conn: Connection, ids: Sequence[str], *, reader: str) -> d
         SELECT s.name, s.title FROM spaces s
          WHERE s.account = %(account)s AND s.name = ANY (%(ids)s) AND s.title <> ''
            AND s.kind IN ('workspace', 'project', 'room', 'graph')
-           AND (s.kind = 'graph' OR EXISTS (SELECT FROM members m
+           AND (s.kind = 'graph' OR EXISTS (SELECT 1 FROM members m
                  WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(reader)s))
         """,
         {"ids": list(ids), "reader": reader},

@@ -275,9 +275,8 @@ def _within(alias: str, narrow: Narrow) -> sql.Composable:
 async def _by_index(conn: Connection, space: int, vector_set: int, vector: Vector, limit: int) -> dict[int, float]:
     """Numbers stand in the text of the query: only then does the planner know that the partial index fits."""
     dimension = sql.Literal(len(vector))
-    await conn.execute(
-        "SELECT set_config('hnsw.ef_search', %(width)s, true)", {"width": str(min(WIDEST, max(EF_SEARCH, limit)))}
-    )
+    width = sql.Literal(min(WIDEST, max(EF_SEARCH, limit)))
+    await conn.execute(sql.SQL("SET LOCAL hnsw.ef_search = {}").format(width))
     rows = await conn.execute(
         sql.SQL(
             """
@@ -412,7 +411,7 @@ async def any_passage(conn: Connection, spaces: Sequence[int], until: datetime) 
     return await fetch_value(
         conn,
         """
-        SELECT EXISTS (SELECT FROM passages
+        SELECT EXISTS (SELECT 1 FROM passages
                         WHERE account = %(account)s AND space = ANY(%(spaces)s) AND at <= %(until)s)
         """,
         {"spaces": list(spaces), "until": until},

@@ -100,14 +100,14 @@ async def count(conn: Connection, space: int, words: Sequence[tuple[str, str | N
     """In how many passages each of the words may stand, or one that begins so; of a common one no more are counted."""
     asked = AskedWords(words=words, counts=(), total=0, average=0.0)
     query: LiteralString = f"""
-        SELECT (SELECT count(*) FROM (SELECT FROM terms t
+        SELECT (SELECT count(*) FROM (SELECT 1 FROM terms t
                                        WHERE t.account = %(account)s AND t.space = %(space)s AND t.term = asked.term
                                        LIMIT %(counted)s) AS itself)
-             + (SELECT count(*) FROM (SELECT FROM terms t
+             + (SELECT count(*) FROM (SELECT 1 FROM terms t
                                        WHERE t.account = %(account)s AND t.space = %(space)s AND t.term <> asked.term
                                          AND t.term >= asked.beginning AND t.term < asked.beginning || %(last)s
                                        LIMIT %(counted)s) AS begun)
-             + (SELECT count(*) FROM (SELECT FROM terms t
+             + (SELECT count(*) FROM (SELECT 1 FROM terms t
                                        WHERE t.account = %(account)s AND t.space = %(space)s
                                          AND t.term = ANY (ARRAY(
                                              SELECT left(asked.beginning, n)

@@ -203,22 +203,11 @@ class Vault:
 
 
 async def enter_vault(conn: Connection, user_id: str, *, hold: bool = False) -> Vault | None:
-    """From here on the transaction reaches what is in it, in the same statement. With `hold` nobody else changes it
+    """From here on the transaction reaches what is in it, in the same call. With `hold` nobody else changes it
     until the transaction ends; what is left of what was in it is gone then.
     """
-    # Found first, then entered: neither is mixed with the other.
-    apart: LiteralString = "FOR NO KEY UPDATE" if hold else "OFFSET 0"
     vault = await fetch_one(
-        conn,
-        Vault,
-        f"""
-        SELECT v.* FROM (
-            SELECT space, size_bytes, memory_count, revision, leftover FROM spaces
-             WHERE account = %(account)s AND kind = 'vault' AND owner = %(user)s AND name = %(user)s {apart}) v
-         WHERE set_config('keepstone.spaces', '{{' || v.space || '}}', true) IS NOT NULL
-           AND set_config('keepstone.visibilities', '{{public,shared,private}}', true) IS NOT NULL
-        """,
-        {"user": user_id},
+        conn, Vault, "SELECT * FROM enter_vault(%(account)s, %(user)s, %(hold)s)", {"user": user_id, "hold": hold}
     )
     if hold and vault is not None and vault.leftover:
         await leftovers.clear(conn, vault.space)

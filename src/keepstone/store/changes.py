@@ -18,6 +18,7 @@ async def note(conn: Connection, space: int, passages: Sequence[int]) -> None:
         )
         INSERT INTO space_changes (account, space, version, passages)
         SELECT %(account)s, %(space)s, version, %(passages)s FROM counted
+        RETURNING 1
         """,
         {"space": space, "passages": list(passages)},
     )

@@ -31,7 +31,7 @@ async def more_than(conn: Connection, space: int, number: int) -> bool:
         conn,
         f"""
         SELECT count(*) > %(number)s
-          FROM (SELECT FROM memories m
+          FROM (SELECT 1 FROM memories m
                  WHERE m.account = %(account)s AND m.kind = 'chat' AND m.space = %(space)s {memories.HOLDS}
                  LIMIT %(number)s + 1) AS known
         """,

@@ -105,7 +105,7 @@ class Database:
         """
         self._owner, self._worker = owner, worker
         self._size, self._lent = size, 0
-        self._begin = f"BEGIN; SET LOCAL statement_timeout = '{int(statement_seconds)}s';".encode()
+        self._statement_seconds = statement_seconds
         self._turns = AccountTurns(max(1, min(size // 2, (os.cpu_count() or 1) + 1)), 3 * wait_seconds)
         self._pool = make_pool(conninfo, size=size, wait_seconds=wait_seconds)
 
@@ -118,9 +118,9 @@ class Database:
     @asynccontextmanager
     async def transaction(self, scope: ReadScope) -> AsyncGenerator[Connection]:
         """One transaction that reaches what `scope` says. Commits at the end, rolls back on any exception."""
-        async with self._turns.of(scope.account), self.unscoped() as conn:
+        async with self._turns.of(scope.account), self.one_statement() as conn:
             # Together in one message; the pool commits or rolls back when it gets the connection back.
-            await conn.execute(self._begin + _set(scope))
+            await conn.execute(b"BEGIN; " + _entry(scope, self._statement_seconds))
             conn.account = scope.account
             try:
                 yield conn
@@ -136,13 +136,20 @@ class Database:
         """For one statement that enters the scope by itself, and the settings that it needs for that: one message to
         the database where a transaction takes three more.
         """
-        async with self._turns.of(scope.account), self.unscoped() as conn:
+        async with self._turns.of(scope.account), self.one_statement() as conn:
             conn.account = scope.account
             yield conn, {"within": _array(scope.within), "visibilities": _visible(scope)}
 
     @asynccontextmanager
     async def unscoped(self) -> AsyncGenerator[Connection]:
-        """For the few functions that ask before an account is known (`store/repeatable/10_functions.sql`)."""
+        """A transaction for the few functions that ask before an account is known (`store/repeatable/`)."""
+        async with self.one_statement() as conn:
+            await conn.execute(b"BEGIN")
+            yield conn
+
+    @asynccontextmanager
+    async def one_statement(self) -> AsyncGenerator[Connection]:
+        """The same for one that says whose a credential is, with every request, and needs no transaction for that."""
         with named_faults(lambda: self._lent >= self._size):
             async with self._pool.connection() as conn:
                 self._lent += 1
@@ -154,11 +161,14 @@ class Database:
 
     @asynccontextmanager
     async def of_server(self) -> AsyncGenerator[Connection]:
-        """A connection of its own as keepstone_worker, for the functions that concern all accounts. They are the
+        """A transaction on a connection of its own as keepstone_worker, for the functions that concern all accounts. They are the
         operator's and the jobs': whoever gets at a connection of the pool can't call them.
         """
         with named_faults():
-            async with await Connection.connect(self._worker, autocommit=True, connect_timeout=5) as conn:
+            async with (
+                await Connection.connect(self._worker, autocommit=True, connect_timeout=5) as conn,
+                conn.transaction(),
+            ):
                 yield conn
 
     @asynccontextmanager
@@ -171,7 +181,7 @@ class Database:
 
 async def enter(conn: Connection, scope: ReadScope) -> None:
     """From here on the transaction reaches what `scope` says: also a second time, when it has found a space."""
-    await conn.execute(_set(scope))
+    await conn.execute(_entry(scope))
     conn.account = scope.account
 
 
@@ -180,17 +190,14 @@ async def take_time(conn: Connection) -> None:
     await conn.execute("SET LOCAL statement_timeout = 0")
 
 
-def _set(scope: ReadScope) -> bytes:
+def _entry(scope: ReadScope, seconds: int | None = None) -> bytes:
     """Numbers, known words and an id, so nothing has to be quoted."""
-    reader = scope.reader or ""
-    if reader and not is_any_id(reader):
+    if scope.reader and not is_any_id(scope.reader):
         raise ValueError("a reader is a user or an account")
+    reader = f"'{scope.reader}'" if scope.reader else "NULL"
     return (
-        f"SET LOCAL keepstone.account = '{int(scope.account)}';"
-        f"SET LOCAL keepstone.within = '{_array(scope.within)}';"
-        f"SET LOCAL keepstone.spaces = '{_array(scope.spaces)}';"
-        f"SET LOCAL keepstone.visibilities = '{_visible(scope)}'"
-        + (f";SET LOCAL keepstone.reader = '{reader}'" if reader else "")
+        f"SELECT enter_scope({int(scope.account)}, '{_array(scope.within)}', '{_array(scope.spaces)}',"
+        f" '{_visible(scope)}', {reader}, {'NULL' if seconds is None else int(seconds)})"
     ).encode()
 
 

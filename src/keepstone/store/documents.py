@@ -45,6 +45,7 @@ async def add_version(
         SELECT d.account, d.space, d.id, d.version, %(change)s, d.name, d.media_type, d.content, %(original)s,
                d.size_bytes, %(by)s
           FROM documents d WHERE d.account = %(account)s AND d.id = %(id)s
+        RETURNING 1
         """,
         {"id": document_id, "change": change, "by": changed_by, "original": original},
     )

@@ -41,14 +41,15 @@ async def holding(conn: Connection, owner: str | None, memory_ids: Sequence[str]
     """In which of this owner's spaces each of these memories lies, whatever its state; those that are elsewhere are
     left out.
     """
-    return await fetch_dict(
-        conn,
-        f"""
-        SELECT p.memory_id, p.space FROM entity_places(%(ids)s) p JOIN spaces s ON s.space = p.space
-         WHERE {_OWNED} AND s.deleted_at IS NULL
-        """,
-        {"ids": list(memory_ids), "owner": owner},
+    places = await fetch_dict(
+        conn, "SELECT memory_id, space FROM entity_places(%(account)s, %(ids)s)", {"ids": list(memory_ids)}
     )
+    theirs = await fetch_column(
+        conn,
+        f"SELECT s.space FROM spaces s WHERE {_OWNED} AND s.space = ANY (%(places)s) AND s.deleted_at IS NULL",
+        {"places": list(places.values()), "owner": owner},
+    )
+    return {memory_id: space for memory_id, space in places.items() if space in theirs}
 
 
 async def known(conn: Connection, owner: str | None) -> list[Entity]:

@@ -26,7 +26,7 @@ _CATEGORIES: dict[Operator, LiteralString] = {
     "ne": "NOT {value} = ANY(m.tags)",
     "in": "m.tags && {value}::text[]",
     "contains": "{value} = ANY(m.tags)",
-    "icontains": "EXISTS (SELECT FROM unnest(m.tags) tag WHERE position(lower({value}) IN lower(tag)) > 0)",
+    "icontains": "EXISTS (SELECT 1 FROM unnest(m.tags) tag WHERE position(lower({value}) IN lower(tag)) > 0)",
 }
 _METADATA: dict[Operator, LiteralString] = {
     "eq": "({found} = {value} OR jsonb_typeof({value}) = 'object' AND {found} @> {value})",
@@ -34,7 +34,7 @@ _METADATA: dict[Operator, LiteralString] = {
     "in": "{found} = ANY({value}::jsonb[])",
     "contains": """CASE WHEN jsonb_typeof({found}) = 'string' AND jsonb_typeof({value}) = 'string'
                         THEN position(({value} #>> '{{}}') IN ({found} #>> '{{}}')) > 0 ELSE {found} @> {value} END""",
-    "icontains": """EXISTS (SELECT FROM jsonb_array_elements(CASE jsonb_typeof({found}) WHEN 'array' THEN {found}
+    "icontains": """EXISTS (SELECT 1 FROM jsonb_array_elements(CASE jsonb_typeof({found}) WHEN 'array' THEN {found}
                                                                   ELSE jsonb_build_array({found}) END) each
                              WHERE position(lower({value} #>> '{{}}') IN lower(each #>> '{{}}')) > 0)""",
 }

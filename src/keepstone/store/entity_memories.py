@@ -60,7 +60,7 @@ async def any_expire(conn: Connection, spaces: Sequence[int]) -> bool:
     return await fetch_value(
         conn,
         """
-        SELECT EXISTS (SELECT FROM memories
+        SELECT EXISTS (SELECT 1 FROM memories
                         WHERE account = %(account)s AND kind = 'entity' AND space = ANY(%(spaces)s)
                           AND valid_to IS NOT NULL)
         """,

@@ -43,7 +43,7 @@ _THERE: LiteralString = """
     AND (%(since)s::timestamptz IS NULL OR m.created_at >= %(since)s)
     AND (%(until)s::timestamptz IS NULL OR m.created_at < %(until)s)
     AND (%(namespace)s::text IS NULL OR starts_with(m.path, %(namespace)s))
-    AND NOT EXISTS (SELECT FROM unnest(%(words)s::text[]) AS w (word)
+    AND NOT EXISTS (SELECT 1 FROM unnest(%(words)s::text[]) AS w (word)
                      WHERE strpos(lower(concat_ws(' ', m.title, m.content, m.key)), lower(w.word)) = 0)"""
 _ROW: LiteralString = f"""
     SELECT m.id, m.space, p.shown AS kind, m.type, m.title, left(m.content, %(short)s) AS text, m.tags,
@@ -211,7 +211,7 @@ async def message(conn: Connection, message_id: str) -> QuotedMessage | None:
         """
         SELECT m.id, m.speaker, m.text, m.at FROM messages m
          WHERE m.account = %(account)s AND m.id = %(id)s
-           AND NOT EXISTS (SELECT FROM chats c
+           AND NOT EXISTS (SELECT 1 FROM chats c
                             WHERE c.account = %(account)s AND c.id = m.thread_id AND c.deleted_at IS NOT NULL)
         """,
         {"id": message_id},
@@ -239,7 +239,7 @@ async def names(conn: Connection, user_id: str | None, ids: Sequence[str | None]
         SELECT u.id, coalesce(nullif(btrim(u.name), ''), split_part(u.email, '@', 1)) FROM users u
          WHERE u.account = %(account)s AND u.id = ANY(%(ids)s) AND u.erased_at IS NULL
            AND (u.id = %(user)s
-                OR EXISTS (SELECT FROM members theirs
+                OR EXISTS (SELECT 1 FROM members theirs
                              JOIN members own ON own.account = %(account)s AND own.space = theirs.space
                                              AND own.user_id = %(user)s
                             WHERE theirs.account = %(account)s AND theirs.user_id = u.id))

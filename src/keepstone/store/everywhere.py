@@ -23,7 +23,7 @@ _WORDS_OF: LiteralString = "' ' || regexp_replace(lower({}), '[[:punct:][:space:
 def _called(column: LiteralString) -> LiteralString:
     """Whether all that is looked for stands in this name."""
     name = _WORDS_OF.replace("{}", column)
-    return f"NOT EXISTS (SELECT FROM unnest(%(named)s::text[]) AS one (word) WHERE strpos({name}, one.word) = 0)"
+    return f"NOT EXISTS (SELECT 1 FROM unnest(%(named)s::text[]) AS one (word) WHERE strpos({name}, one.word) = 0)"
 
 
 async def spaces_of(
@@ -40,7 +40,7 @@ async def spaces_of(
              WHERE s.account = %(account)s AND s.part_of IS NULL AND s.deleted_at IS NULL AND s.kind = ANY(%(kinds)s)
                AND CASE WHEN s.kind = 'graph' THEN true
                         WHEN s.kind IN ('workspace', 'room', 'project') THEN EXISTS (
-                            SELECT FROM members m
+                            SELECT 1 FROM members m
                              WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s)
                         ELSE s.owner IS NOT DISTINCT FROM %(user)s END
                AND (s.kind <> 'dm' OR a.deleted_at IS NULL)

@@ -38,6 +38,7 @@ async def put(
           FROM spaces s
          WHERE s.account = %(account)s AND s.kind = CASE %(kind)s WHEN 'user' THEN 'profile' ELSE %(kind)s END
            AND s.name = %(scope)s AND s.deleted_at IS NULL
+        RETURNING 1
         """,
         _this(scope_kind, scope_id, key)
         | {"id": fact_id, "value": value, "visibility": visibility, "at": at, "by": by},

@@ -11,7 +11,7 @@ from keepstone.store.graphs import EDGE, WANTED, conditions
 
 # Edges between nodes that are both there.
 _LIVE_ENDS: LiteralString = """
-    AND NOT EXISTS (SELECT FROM memories gone
+    AND NOT EXISTS (SELECT 1 FROM memories gone
                      WHERE gone.account = %(account)s AND gone.id IN (e.from_id, e.to_id)
                        AND gone.deleted_at IS NOT NULL)
 """

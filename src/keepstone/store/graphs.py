@@ -109,7 +109,7 @@ async def nodes(conn: Connection, space: int, wanted: NodeFilter, page: PageRequ
 async def passages_of(conn: Connection, space: int, wanted: NodeFilter, *, most: int) -> tuple[int, ...] | None:
     """The passages of all nodes that are meant; None when those are more nodes than that."""
     query: LiteralString = (
-        "SELECT passing_nodes(%(space)s, %(type)s, %(metadata)s, %(start)s, %(end)s, %(as_of)s, %(most)s)"
+        "SELECT passing_nodes(%(account)s, %(space)s, %(type)s, %(metadata)s, %(start)s, %(end)s, %(as_of)s, %(most)s)"
     )
     [passages] = await fetch_column(conn, query, conditions(wanted) | {"space": space, "most": most}, binary=True)
     return None if passages is None else tuple(passages)

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from keepstone.model.principal import KeySurface, Permission, Role
+from keepstone.store.accounts import account_of
 from keepstone.store.db import Connection, fetch_one
 
 
@@ -48,15 +49,27 @@ class VouchedHolder(Holder):
     accepted: bool
 
 
-async def of_credential(conn: Connection, kind: str, prefix: str) -> SecretHolder | None:
-    """Of an API key (`key`) or a browser session (`session`) that is good now."""
-    query: LiteralString = "SELECT * FROM credential_holder(%(kind)s, %(prefix)s)"
-    return await fetch_one(conn, SecretHolder, query, {"kind": kind, "prefix": prefix})
+async def of_credential(conn: Connection, kind: str, prefix: str, account: int | None) -> SecretHolder | None:
+    """Of an API key (`key`) or a browser session (`session`) that is good now; it is probably one of that account."""
+    query: LiteralString = "SELECT * FROM credential_holder(%(of_account)s, %(kind)s, %(prefix)s)"
+
+    async def of(account: int | None) -> SecretHolder | None:
+        if account is None:
+            return None
+        return await fetch_one(conn, SecretHolder, query, {"of_account": account, "kind": kind, "prefix": prefix})
+
+    return await of(account) or await of(await account_of(conn, kind, prefix))
 
 
-async def of_token(conn: Connection, user_id: str, minted_with: str) -> Holder | None:
-    query: LiteralString = "SELECT * FROM token_holder(%(user)s, %(credential)s)"
-    return await fetch_one(conn, Holder, query, {"user": user_id, "credential": minted_with})
+async def of_token(conn: Connection, user_id: str, minted_with: str, account: int | None) -> Holder | None:
+    query: LiteralString = "SELECT * FROM token_holder(%(of_account)s, %(user)s, %(credential)s)"
+
+    async def of(account: int | None) -> Holder | None:
+        if account is None:
+            return None
+        return await fetch_one(conn, Holder, query, {"of_account": account, "user": user_id, "credential": minted_with})
+
+    return await of(account) or await of(await account_of(conn, "user", user_id))
 
 
 async def of_subject(conn: Connection, issuer: str, subject: str, email: str) -> VouchedHolder | None:

@@ -121,9 +121,9 @@ async def namespaces(conn: Connection, space: int, asked: ListNamespaces, now: d
           FROM (SELECT DISTINCT {_LABELS} AS labels FROM memories m
                  WHERE m.account = %(account)s AND m.space = %(space)s AND m.kind = 'item' {_LIVE}) AS n
          WHERE cardinality(labels) >= greatest(cardinality(%(prefix)s::text[]), cardinality(%(suffix)s::text[]))
-           AND NOT EXISTS (SELECT FROM unnest(%(prefix)s::text[]) WITH ORDINALITY AS p (label, place)
+           AND NOT EXISTS (SELECT 1 FROM unnest(%(prefix)s::text[]) WITH ORDINALITY AS p (label, place)
                             WHERE p.label <> '*' AND p.label <> labels[p.place])
-           AND NOT EXISTS (SELECT FROM unnest(%(suffix)s::text[]) WITH ORDINALITY AS p (label, place)
+           AND NOT EXISTS (SELECT 1 FROM unnest(%(suffix)s::text[]) WITH ORDINALITY AS p (label, place)
                             WHERE p.label <> '*'
                               AND p.label <> labels[cardinality(labels) - cardinality(%(suffix)s::text[]) + p.place])
          ORDER BY 1 LIMIT %(limit)s OFFSET %(offset)s
@@ -165,6 +165,7 @@ async def purge(conn: Connection, space: int, by_then: datetime) -> None:
             INSERT INTO audit (account, id, via, action, object_id)
             SELECT %(account)s, 'aud_' || substr(md5(gen_random_uuid()::text), 1, 24), 'job', 'item.expire', id
               FROM gone
+            RETURNING 1
         )
         SELECT id FROM gone
         """,

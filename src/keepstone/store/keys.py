@@ -42,7 +42,7 @@ async def known_spaces(conn: Connection, names: Sequence[str], user_id: str | No
                        AND s.name = substr(named, strpos(named, ':') + 1) AND s.deleted_at IS NULL
          WHERE %(user)s::text IS NULL OR s.owner = %(user)s
             OR (s.owner IS NULL AND s.kind = 'graph')
-            OR EXISTS (SELECT FROM members m
+            OR EXISTS (SELECT 1 FROM members m
                         WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s)
         """,
         {"names": list(names), "user": user_id},
@@ -52,6 +52,6 @@ async def known_spaces(conn: Connection, names: Sequence[str], user_id: str | No
 
 async def revoke(conn: Connection, key_id: str) -> None:
     await conn.execute(
-        "UPDATE keys SET revoked_at = coalesce(revoked_at, now()) WHERE account = %(account)s AND id = %(id)s",
+        "UPDATE keys SET revoked_at = now() WHERE account = %(account)s AND id = %(id)s AND revoked_at IS NULL",
         {"id": key_id},
     )

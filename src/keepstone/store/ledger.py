@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.plan import AccountUsage, Spent, UsageRow
 from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_new_row
+from keepstone.store.plans import ITS_PLAN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,8 @@ async def refill(conn: Connection, month: date) -> int | None:
         """
         UPDATE accounts a SET credits = greatest(coalesce(a.credits, 0), p.monthly_credits), refilled_for = %(month)s
           FROM plans p
-         WHERE a.account = %(account)s AND p.name = (SELECT name FROM plan_named(a.plan))
+         WHERE a.account = %(account)s
+           AND (p.name = a.plan OR p.name = 'free' AND NOT EXISTS (SELECT 1 FROM plans n WHERE n.name = a.plan))
            AND p.monthly_credits IS NOT NULL
            AND coalesce(a.refilled_for < %(month)s, true)
         """,
@@ -96,7 +98,7 @@ async def take(conn: Connection, line: LedgerLine, *, unless: str = "") -> Taken
     return await fetch_one(
         conn,
         Taken,
-        """
+        f"""
         WITH line AS (
             INSERT INTO usage_ledger (account, call_id, at, user_id, credential_id, action, queries, credits,
                                       tokens_in, tokens_out, details)
@@ -123,7 +125,7 @@ async def take(conn: Connection, line: LedgerLine, *, unless: str = "") -> Taken
                %(credits)s = 0 OR a.credits IS NULL OR EXISTS (SELECT 1 FROM taken) AS paid,
                %(queries)s = 0 OR p.monthly_queries IS NULL
                    OR coalesce((SELECT queries FROM counted) <= p.monthly_queries, true) AS within
-          FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p
+          FROM accounts a CROSS JOIN {ITS_PLAN}
          WHERE a.account = %(account)s
         """,
         {name: getattr(line, name) for name in _LINE} | {"details": Jsonb(line.details), "unless": unless},

@@ -22,6 +22,7 @@ async def leave(conn: Connection, space: int) -> None:
         )
         INSERT INTO space_changes (account, space, version, passages)
         SELECT %(account)s, %(space)s, version, ARRAY(SELECT passage FROM gone) FROM emptied
+        RETURNING 1
         """,
         {"space": space},
     )

@@ -17,6 +17,7 @@ from procrastinate.schema import SchemaManager
 
 from keepstone.errors import Misconfigured
 from keepstone.store.db import SEARCH_PATH, AnyConnection, Connection, fetch_dict, fetch_value
+from keepstone.store.distribute import distribute, is_distributed
 from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
 from keepstone.store.roles import ensure_logins, ensure_roles
 
@@ -49,6 +50,8 @@ async def migrate(conninfo: str, *, roles_url: str | None = None, upto: str | No
         recorded = await _recorded(conn)
         _refuse_unknown(recorded)
         applied = await _migrate(conn, conninfo, upto) if upto or _missing(recorded) else []
+        if applied and await is_distributed(conn):
+            await distribute(conn)  # what is new
         if upto is None:
             await ensure_logins(conn, conninfo, roles_url)
         return applied
@@ -97,11 +100,15 @@ async def _prepare(conn: Connection, conninfo: str) -> None:
     except psycopg.errors.InsufficientPrivilege:
         raise schema_not_allowed() from None
     # Whoever owns the tables is held by their policies too, and says here that it means all accounts.
-    await conn.execute(f"SET LOCAL search_path = {SEARCH_PATH}; SET LOCAL keepstone.owner = 'on'".encode())
-    try:
-        await conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    except psycopg.errors.InsufficientPrivilege:
-        raise extension_not_allowed() from None
+    # A distributed Postgres tells its other nodes what is set, if each is a statement of its own and comes after the first.
+    for setting in ("citus.propagate_set_commands = 'local'", f"search_path = {SEARCH_PATH}", "keepstone.owner = 'on'"):
+        await conn.execute(f"SET LOCAL {setting}".encode())
+    # Asked first: a distributed Postgres tells its other nodes to make it too, which only their owner may.
+    if not await fetch_value(conn, "SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
+        try:
+            await conn.execute("CREATE EXTENSION vector")
+        except psycopg.errors.InsufficientPrivilege:
+            raise extension_not_allowed() from None
     await ensure_roles(conn, conninfo)
     await conn.execute(
         "CREATE TABLE IF NOT EXISTS migrations"

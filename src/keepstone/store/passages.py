@@ -78,6 +78,7 @@ async def insert_columns(
                    posting.frequency, (SELECT lengths FROM numbered)[posting.of_passage]
               FROM unnest(%(posted_terms)s::text[], %(posted_passages)s::int[], %(posted_frequencies)s::smallint[])
                    AS posting (term, of_passage, frequency)
+            RETURNING 1
         ), counted AS (
             UPDATE spaces SET passages = passages + %(number)s, term_total = term_total + %(total)s,
                               foreign_text = foreign_text OR %(any_foreign)s, version = version + 1,
@@ -89,6 +90,7 @@ async def insert_columns(
         )
         INSERT INTO space_changes (account, space, version, passages)
         SELECT %(account)s, %(space)s, version, (SELECT passages FROM numbered) FROM counted
+        RETURNING 1
         """,
         {
             **passages.columns, "number": passages.number, "space": space, "size": size, "messages": messages,
@@ -147,7 +149,7 @@ _BEHIND: LiteralString = """
                 OFFSET 0) s
              WHERE s.source_kind = 'message' LIMIT 1) n
          WHERE t.session IS NOT NULL
-           AND NOT EXISTS (SELECT FROM these o WHERE o.space = n.space AND o.passage = n.passage)
+           AND NOT EXISTS (SELECT 1 FROM these o WHERE o.space = n.space AND o.passage = n.passage)
     ), waiting AS (
         UPDATE passages p SET pending = true FROM behind b
          WHERE p.account = %(account)s AND p.space = b.space AND p.passage = b.passage
@@ -182,6 +184,7 @@ _NOTE_OUTDATED: LiteralString = """
         INSERT INTO space_changes (account, space, version, passages)
         SELECT %(account)s, c.space, c.version, ARRAY(SELECT o.passage FROM outdated o WHERE o.space = c.space)
           FROM changed c
+        RETURNING 1
 """
 
 

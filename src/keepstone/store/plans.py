@@ -1,9 +1,15 @@
 """The plans of this server. They name no account; every transaction may read them."""
 
 from dataclasses import asdict
+from typing import LiteralString
 
 from keepstone.model.plan import Capacity, Plan
 from keepstone.store.db import Connection, fetch_all, fetch_one
+
+# That of an account `a`; whoever is on one that does not exist is on `free`.
+ITS_PLAN: LiteralString = (
+    "LATERAL (SELECT * FROM plans n WHERE n.name IN (a.plan, 'free') ORDER BY n.name = a.plan DESC LIMIT 1) p"
+)
 
 
 async def every(conn: Connection) -> list[Plan]:
@@ -17,12 +23,12 @@ async def named(conn: Connection, name: str) -> Plan | None:
 async def of_account(conn: Connection) -> Plan | None:
     """That of the transaction's account, which is `free` where its name is not known."""
     return await fetch_one(
-        conn, Plan, "SELECT p.* FROM accounts a CROSS JOIN LATERAL plan_named(a.plan) p WHERE a.account = %(account)s"
+        conn, Plan, f"SELECT p.* FROM accounts a CROSS JOIN {ITS_PLAN} WHERE a.account = %(account)s"
     )
 
 
 async def room_of(conn: Connection, user_id: str) -> Capacity | None:
-    return await fetch_one(conn, Capacity, "SELECT * FROM room_of(%(user)s)", {"user": user_id})
+    return await fetch_one(conn, Capacity, "SELECT * FROM room_of(%(account)s, %(user)s)", {"user": user_id})
 
 
 async def put(conn: Connection, plan: Plan) -> None:

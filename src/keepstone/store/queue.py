@@ -65,7 +65,7 @@ class _JobManager(JobManager):
 
     async def defer_periodic_job(self, job: Job, periodic_id: str, defer_timestamp: int) -> int | None:
         answer = await self.connector.execute_query_one_async(
-            "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE task_name = %(task)s AND status = 'todo') AS waits",
+            "SELECT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE task_name = %(task)s AND status = 'todo') AS waits",
             task=job.task_name,
         )
         if answer["waits"]:
@@ -129,7 +129,7 @@ class Queue:
         return await fetch_value(
             conn,
             """
-            SELECT EXISTS (SELECT FROM procrastinate_jobs
+            SELECT EXISTS (SELECT 1 FROM procrastinate_jobs
                             WHERE (args ->> 'account')::int = %(account)s AND lock = %(lock)s AND status = 'todo'
                               AND (%(queue)s::text IS NULL OR queue_name = %(queue)s))
             """,
@@ -142,7 +142,7 @@ class Queue:
             return await fetch_value(
                 conn,
                 """
-                SELECT EXISTS (SELECT FROM procrastinate_jobs
+                SELECT EXISTS (SELECT 1 FROM procrastinate_jobs
                                 WHERE status = 'todo' AND queue_name = %(queue)s AND priority >= %(priority)s
                                   AND (scheduled_at IS NULL OR scheduled_at <= now()))
                 """,

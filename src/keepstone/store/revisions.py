@@ -107,9 +107,9 @@ async def store(conn: Connection, space: int, revisions: Sequence[RevisedPassage
         INSERT INTO revisions (account, space, older, newer, certainty)
         SELECT %(account)s, %(space)s, r.older, r.newer, r.certainty
           FROM unnest(%(older)s::bigint[], %(newer)s::bigint[], %(certainty)s::real[]) AS r (older, newer, certainty)
-         WHERE EXISTS (SELECT FROM passages p
+         WHERE EXISTS (SELECT 1 FROM passages p
                         WHERE p.account = %(account)s AND p.space = %(space)s AND p.passage = r.older)
-           AND EXISTS (SELECT FROM passages p
+           AND EXISTS (SELECT 1 FROM passages p
                         WHERE p.account = %(account)s AND p.space = %(space)s AND p.passage = r.newer)
         ON CONFLICT (account, space, older, newer) DO UPDATE SET certainty = excluded.certainty
         """,

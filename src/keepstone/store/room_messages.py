@@ -98,7 +98,7 @@ async def reword(conn: Connection, space: int, after: Utterance, by: str, at: da
     """False when it is not there."""
     return await fetch_value(
         conn,
-        "SELECT reword_message(%(space)s, %(id)s, %(text)s, %(attachments)s, %(by)s, %(at)s)",
+        "SELECT reword_message(%(account)s, %(space)s, %(id)s, %(text)s, %(attachments)s, %(by)s, %(at)s)",
         {
             "space": space, "id": after.id, "text": after.text, "attachments": Jsonb(after.attachments), "by": by,
             "at": at,
@@ -112,7 +112,7 @@ async def put_away(
     """Into the trash. False when it is not there. `revived`: what holds again, and what it had been superseded by."""
     return await fetch_value(
         conn,
-        "SELECT trash_message(%(space)s, %(id)s, %(by)s, %(at)s, %(revived)s, %(revived_from)s)",
+        "SELECT trash_message(%(account)s, %(space)s, %(id)s, %(by)s, %(at)s, %(revived)s, %(revived_from)s)",
         {
             "space": space, "id": message_id, "by": by, "at": at, "revived": [old for old, _ in revived],
             "revived_from": [new for _, new in revived],
@@ -123,7 +123,7 @@ async def put_away(
 async def bring_back(conn: Connection, space: int, message_id: str, by: str, at: datetime) -> bool:
     """False when it is not in the trash."""
     given: dict[str, Any] = {"space": space, "id": message_id, "by": by, "at": at}
-    return await fetch_value(conn, "SELECT restore_message(%(space)s, %(id)s, %(by)s, %(at)s)", given)
+    return await fetch_value(conn, "SELECT restore_message(%(account)s, %(space)s, %(id)s, %(by)s, %(at)s)", given)
 
 
 async def versions(conn: Connection, message_id: str) -> list[MessageVersion]:
@@ -150,15 +150,15 @@ async def follow(conn: Connection, space: int, at: datetime) -> None:
     """Something that was said then is another now, or is gone, or is back: summaries of its time have to be made anew,
     and what lies in Redis is no longer the latest. The room is held.
     """
+    another = await fetch_value(conn, "SELECT nextval(pg_get_serial_sequence('keepstone.messages', 'seq'))")
     await conn.execute(
         """
         UPDATE rooms r
            SET last_at = (SELECT max(m.at) FROM messages m WHERE m.account = %(account)s AND m.space = %(space)s),
-               last_seq = nextval(pg_get_serial_sequence('keepstone.messages', 'seq')),
-               dirty_from = least(r.dirty_from, %(at)s)
+               last_seq = %(another)s, dirty_from = least(r.dirty_from, %(at)s)
          WHERE r.account = %(account)s AND r.space = %(space)s
         """,
-        {"space": space, "at": at},
+        {"space": space, "at": at, "another": another},
     )
 
 
@@ -172,7 +172,7 @@ async def read_again(conn: Connection, space: int, said: Sequence[str], *, but: 
         WITH again AS (
             UPDATE messages m SET reread = true
              WHERE m.account = %(account)s AND m.space = %(space)s AND m.id <> %(but)s
-               AND EXISTS (SELECT FROM unnest(%(said)s::text[]) AS s (text) WHERE position(s.text IN m.text) > 0)
+               AND EXISTS (SELECT 1 FROM unnest(%(said)s::text[]) AS s (text) WHERE position(s.text IN m.text) > 0)
             RETURNING 1)
         SELECT count(*) > 0 FROM again
         """,
@@ -204,7 +204,7 @@ async def drop_summaries(conn: Connection, space: int, message: Utterance) -> li
              WHERE s.account = %(account)s AND s.space = %(space)s
                AND (s.source_ids @> ARRAY[%(message)s::text]
                     OR s.tier = 'compaction'
-                       AND EXISTS (SELECT FROM summaries o
+                       AND EXISTS (SELECT 1 FROM summaries o
                                     WHERE o.account = %(account)s AND o.space = %(space)s AND o.tier = 'compaction'
                                       AND o.thread_id = s.thread_id AND o.ends_at >= %(at)s))
             UNION
@@ -246,7 +246,7 @@ async def trash(
               WHERE m.account = %(account)s AND m.space = ANY(%(spaces)s) AND m.kind IN ('semantic', 'landmark')
                 AND m.deleted_at >= %(since)s
                 AND (m.source_message_id IS NULL
-                     OR EXISTS (SELECT FROM messages s WHERE s.account = %(account)s AND s.id = m.source_message_id))
+                     OR EXISTS (SELECT 1 FROM messages s WHERE s.account = %(account)s AND s.id = m.source_message_id))
               ORDER BY m.kind, m.deleted_at, m.content_hash, m.source_message_id, m.id)) trash
          WHERE true
         """,

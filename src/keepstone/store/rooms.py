@@ -66,6 +66,7 @@ async def ensure_dm(conn: Connection, user_id: str, agent: str) -> None:
             INSERT INTO spaces (account, kind, name, owner) VALUES (%(account)s, 'dm', %(agent)s, %(user)s)
             ON CONFLICT (account, kind, owner, name) DO NOTHING RETURNING space)
         INSERT INTO rooms (account, space) SELECT %(account)s, space FROM made
+        RETURNING 1
         """,
         {"agent": agent, "user": user_id},
     )

@@ -113,22 +113,22 @@ async def end(conn: Connection, ended: Sequence[Noted]) -> None:
 # perhaps another of those was meant. What was taken back ends nothing.
 _STANDS: LiteralString = """
     NOT EXISTS (
-        SELECT FROM messages m
+        SELECT 1 FROM messages m
           JOIN statements e ON e.account = %(account)s AND e.message_id = m.id AND e.subject = t.subject
                            AND e.deleted_at IS NULL
          WHERE m.account = %(account)s AND m.id = t.ended_by
            AND (%(until)s::timestamptz IS NULL OR m.at <= %(until)s))
     AND NOT EXISTS (
-        SELECT FROM passages older
+        SELECT 1 FROM passages older
           JOIN revisions r ON r.account = %(account)s AND r.space = %(space)s AND r.older = older.passage
           JOIN passages newer ON newer.account = %(account)s AND newer.space = %(space)s AND newer.passage = r.newer
          WHERE older.account = %(account)s AND older.source_kind = 'message'
            AND older.source_id = t.message_id AND older.part = 0 AND r.certainty >= %(sure)s
            AND (%(until)s::timestamptz IS NULL OR newer.at <= %(until)s)
-           AND NOT EXISTS (SELECT FROM statements other
+           AND NOT EXISTS (SELECT 1 FROM statements other
                             WHERE other.account = %(account)s AND other.message_id = t.message_id
                               AND other.part <> t.part)
-           AND NOT EXISTS (SELECT FROM statements back
+           AND NOT EXISTS (SELECT 1 FROM statements back
                             WHERE back.account = %(account)s AND back.message_id = newer.source_id
                               AND back.deleted_at IS NOT NULL))"""
 
@@ -159,7 +159,7 @@ async def current(
 
 _HOLDS: LiteralString = f"""(
     t.deleted_at IS NULL
-    AND NOT EXISTS (SELECT FROM statements n
+    AND NOT EXISTS (SELECT 1 FROM statements n
                      WHERE n.account = %(account)s AND n.space = %(space)s AND n.subject = t.subject AND n.key = t.key
                        AND n.deleted_at IS NULL AND (n.at, n.message_id) > (t.at, t.message_id))
     AND {_STANDS})"""
@@ -258,6 +258,7 @@ async def rewrite(
                                         changed_by)
         SELECT account, space, id, version, %(change)s, subject, text, visibility, %(by)s
           FROM counted WHERE account = %(account)s
+        RETURNING 1
         """,
         these,
     )

@@ -29,7 +29,7 @@ _SEEN: LiteralString = """
         WHEN s.kind IN ('graph', 'global') THEN true
         WHEN s.owner IS NOT NULL THEN s.owner = %(user)s
         WHEN s.kind IN ('scope', 'store', 'entity') THEN %(user)s::text IS NULL
-        ELSE EXISTS (SELECT FROM members m
+        ELSE EXISTS (SELECT 1 FROM members m
                       WHERE m.account = %(account)s AND m.space = s.space AND m.user_id = %(user)s) END
 """
 # How callers name it.
@@ -64,12 +64,12 @@ async def insert(conn: Connection, rows: Sequence[StoredTrace]) -> int:
                       %(users)s::text[], %(places)s::bigint[], %(lists)s::jsonb[], %(tokens)s::int[], %(ms)s::real[],
                       %(contents)s::jsonb[])
                AS n (id, at, kind, surface, user_id, space, ids, tokens, milliseconds, content)
-         WHERE NOT EXISTS (SELECT FROM users u
+         WHERE NOT EXISTS (SELECT 1 FROM users u
                             WHERE u.account = %(account)s AND u.erased_at IS NOT NULL
                               AND (u.id = n.user_id OR n.ids -> 'people' ? u.id OR n.ids -> 'readers' ? u.id))
            AND (n.user_id IS NULL
-                OR EXISTS (SELECT FROM users u WHERE u.account = %(account)s AND u.id = n.user_id))
-           AND (n.space = 0 OR EXISTS (SELECT FROM spaces s WHERE s.account = %(account)s AND s.space = n.space))
+                OR EXISTS (SELECT 1 FROM users u WHERE u.account = %(account)s AND u.id = n.user_id))
+           AND (n.space = 0 OR EXISTS (SELECT 1 FROM spaces s WHERE s.account = %(account)s AND s.space = n.space))
         ON CONFLICT DO NOTHING
         RETURNING 1
         """,
@@ -179,10 +179,10 @@ async def places_now(
         f"""
         SELECT s.space, s.kind, {_NAME} AS name, {_TITLE} AS title, s.owner, s.part_of, ({_SEEN}) AS member,
                s.kind = 'profile' AND EXISTS (
-                   SELECT FROM members p
+                   SELECT 1 FROM members p
                     WHERE p.account = %(account)s AND p.space = %(asked_in)s AND p.user_id = s.owner)
                OR s.kind = 'project' AND EXISTS (
-                   SELECT FROM rooms r
+                   SELECT 1 FROM rooms r
                     WHERE r.account = %(account)s AND r.space = %(asked_in)s AND r.project_id = s.name) AS of_room
           FROM spaces s
          WHERE s.account = %(account)s AND s.deleted_at IS NULL
@@ -205,7 +205,7 @@ async def still_there(conn: Connection, ids: Sequence[str]) -> set[str]:
                AND (kind <> 'item' OR valid_to IS NULL OR valid_to > now())
             UNION ALL SELECT m.id FROM messages m
                        WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)
-                         AND NOT EXISTS (SELECT FROM chats c WHERE c.account = %(account)s AND c.id = m.thread_id
+                         AND NOT EXISTS (SELECT 1 FROM chats c WHERE c.account = %(account)s AND c.id = m.thread_id
                                                                AND c.deleted_at IS NOT NULL)
             UNION ALL SELECT id FROM summaries WHERE account = %(account)s AND id = ANY(%(ids)s)
             UNION ALL SELECT id FROM documents

@@ -27,7 +27,7 @@ _TRASH: LiteralString = """
           WHERE m.deleted_at >= %(since)s AND (p.made_by IS NULL OR m.user_id = p.made_by)
             AND (m.kind <> 'item' OR m.valid_to IS NULL OR m.valid_to > %(now)s)
             AND (m.kind NOT IN ('semantic', 'landmark') OR m.source_message_id IS NULL
-                 OR EXISTS (SELECT FROM messages s WHERE s.account = %(account)s AND s.id = m.source_message_id))
+                 OR EXISTS (SELECT 1 FROM messages s WHERE s.account = %(account)s AND s.id = m.source_message_id))
           ORDER BY m.kind, m.deleted_at, m.content_hash, coalesce(m.source_message_id, m.id), m.id)
         UNION ALL
         SELECT 'message', t.id, t.space, t.speaker, left(t.text, %(short)s), NULL, NULL, true, t.at, t.deleted_at,
@@ -64,7 +64,7 @@ _TRASH: LiteralString = """
            AND CASE WHEN s.kind = 'graph' THEN %(maker)s::text IS NULL OR s.named_by = %(maker)s
                     ELSE m.user_id IS NOT NULL END) t
      WHERE (%(kind)s::text IS NULL OR t.kind = %(kind)s) AND (%(ids)s::text[] IS NULL OR t.id = ANY(%(ids)s))
-       AND NOT EXISTS (SELECT FROM unnest(%(words)s::text[]) AS w (word)
+       AND NOT EXISTS (SELECT 1 FROM unnest(%(words)s::text[]) AS w (word)
                         WHERE strpos(lower(concat_ws(' ', t.title, t.text, t.key)), lower(w.word)) = 0)"""
 
 

@@ -1,5 +1,6 @@
 """Users of the transaction's account. Those being erased are not there for anybody any more."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, LiteralString
@@ -24,7 +25,7 @@ _USER: LiteralString = """
     SELECT account, id, email, name, role, is_admin, quota_bytes, timezone, language, cold_tier, weekly_digest, subject,
            timezone_chosen, welcome,
            password_hash IS NOT NULL AS has_password, created_at, last_login_at,
-           EXISTS (SELECT FROM second_factors f
+           EXISTS (SELECT 1 FROM second_factors f
                     WHERE f.account = %(account)s AND f.user_id = users.id AND f.confirmed_at IS NOT NULL) AS has_totp
       FROM users WHERE account = %(account)s AND erased_at IS NULL
 """
@@ -116,7 +117,14 @@ class Trace:
 
 async def erase_traces(conn: Connection, user_id: str) -> list[Trace]:
     """Remove what they left in places that others share. Returns what the caller has to do yet."""
-    return await fetch_all(conn, Trace, "SELECT * FROM erase_traces(%(id)s)", {"id": user_id})
+    return await fetch_all(conn, Trace, "SELECT * FROM erase_traces(%(account)s, %(id)s)", {"id": user_id})
+
+
+async def forget_jobs(conn: Connection, user_id: str, places: Sequence[int]) -> None:
+    """What was yet to be done for them, or at places that go with them."""
+    await conn.execute(
+        "SELECT forget_jobs(%(account)s, %(user)s, %(places)s)", {"user": user_id, "places": list(places)}
+    )
 
 
 async def delete_erased(conn: Connection, user_id: str) -> bool:

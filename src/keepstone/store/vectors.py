@@ -151,7 +151,7 @@ async def store_new(
                 ON CONFLICT (account, space, vector_set, passage) DO UPDATE SET tokens = excluded.tokens
             ), counted AS (
                 UPDATE spaces SET version = version + 1
-                 WHERE account = %(account)s AND space = %(space)s AND EXISTS (SELECT FROM those) RETURNING version
+                 WHERE account = %(account)s AND space = %(space)s AND EXISTS (SELECT 1 FROM those) RETURNING version
             )
             INSERT INTO space_changes (account, space, version, passages)
             SELECT %(account)s, %(space)s, version, ARRAY(SELECT passage FROM those) FROM counted
@@ -337,7 +337,7 @@ async def take_over(conn: Connection, model: str, former: Sequence[str], *, larg
     """
     return await fetch_value(
         conn,
-        "SELECT take_over(%(model)s, %(former)s, %(large)s, %(widest)s)",
+        "SELECT take_over(%(account)s, %(model)s, %(former)s, %(large)s, %(widest)s)",
         {"model": model, "former": list(former), "large": large, "widest": WIDEST_INDEXED},
     )
 

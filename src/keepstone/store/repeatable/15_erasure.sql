@@ -4,24 +4,28 @@
 --
 -- Returns what is left to do: `place` and `id` of sources whose passages are to go (`message`, `memory`, `summary`,
 -- `document`), of threads to sum up anew (`thread`), and of what others made and they changed last, which has yet to get
--- back the newest text that is left (a memory by its kind: `chat`, `node`, `landmark` …; and `file` or `artifact`).
-CREATE OR REPLACE FUNCTION erase_traces(wanted text) RETURNS TABLE (place bigint, what text, id text)
+-- back the newest text that is left (a memory by its kind: `chat`, `node`, `landmark` …; and `file` or `artifact`). And
+-- `gone`: places that go, whose jobs are to be forgotten (`forget_jobs`).
+CREATE OR REPLACE FUNCTION erase_traces(of_account int, wanted text) RETURNS TABLE (place bigint, what text, id text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    here constant int := scope_account();
+    here constant int := of_account;
     own bigint[];         -- places in which nobody else is
     going bigint[];       -- all places that go, with their parts
     shared bigint[];      -- places that stay, in which they may have left something
     their_chats text[];
+    fresh bigint;
+    salt constant text := gen_random_uuid()::text;
     said text[];          -- messages
     talks text[];         -- the threads of these
     summed text[];        -- summaries that hold words of theirs
     gone text[];          -- memories, then documents
     changed text[];       -- memories, then documents, of others, of which a version is gone
 BEGIN
-    IF NOT EXISTS (SELECT FROM users u WHERE u.account = here AND u.id = wanted AND u.erased_at IS NOT NULL) THEN
+    PERFORM own_account(of_account);
+    IF NOT EXISTS (SELECT 1 FROM users u WHERE u.account = here AND u.id = wanted AND u.erased_at IS NOT NULL) THEN
         RETURN;
     END IF;
 
@@ -30,37 +34,35 @@ BEGIN
     SELECT coalesce(array_agg(s.space), '{}') INTO own
       FROM spaces s JOIN members m ON m.account = here AND m.space = s.space
      WHERE s.account = here AND m.user_id = wanted AND s.kind IN ('workspace', 'project', 'room')
-       AND NOT EXISTS (SELECT FROM members o WHERE o.account = here AND o.space = s.space AND o.user_id <> wanted);
+       AND NOT EXISTS (SELECT 1 FROM members o WHERE o.account = here AND o.space = s.space AND o.user_id <> wanted);
     -- A graph is the account's; one that they made goes when nobody else has kept anything in it.
     own := own || ARRAY(SELECT s.space FROM spaces s
                          WHERE s.account = here AND s.kind = 'graph' AND s.part_of IS NULL AND s.named_by = wanted
                            AND NOT s.metadata @> '{"default": true}'
-                           AND NOT EXISTS (SELECT FROM memories m WHERE m.account = here AND m.space = s.space
+                           AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.account = here AND m.space = s.space
                                                                     AND m.user_id IS DISTINCT FROM wanted));
     SELECT coalesce(array_agg(s.space), '{}') INTO going FROM spaces s
      WHERE s.account = here
        AND (s.owner = wanted OR s.space = ANY (own) OR s.part_of = ANY (own)
             OR s.part_of IN (SELECT o.space FROM spaces o WHERE o.account = here AND o.owner = wanted)
-            OR NOT EXISTS (SELECT FROM users u WHERE u.account = here AND u.erased_at IS NULL));
+            OR NOT EXISTS (SELECT 1 FROM users u WHERE u.account = here AND u.erased_at IS NULL));
     SELECT coalesce(array_agg(s.space), '{}') INTO shared FROM spaces s
      WHERE s.account = here AND s.kind IN ('workspace', 'library', 'project', 'room', 'graph', 'global')
        AND s.owner IS NULL AND NOT s.space = ANY (going);
     -- In the order in which others hold them, so that nobody waits for somebody who waits for this. From here on nothing
     -- is added, no vector either.
-    PERFORM FROM chats c WHERE c.account = here AND c.space = ANY (going || shared) ORDER BY c.id FOR UPDATE;
-    PERFORM FROM rooms r WHERE r.account = here AND r.space = ANY (going || shared) ORDER BY r.space FOR UPDATE;
-    PERFORM FROM spaces s WHERE s.account = here AND s.space = ANY (going || shared) ORDER BY s.space FOR UPDATE;
+    PERFORM 1 FROM chats c WHERE c.account = here AND c.space = ANY (going || shared) ORDER BY c.id FOR UPDATE;
+    PERFORM 1 FROM rooms r WHERE r.account = here AND r.space = ANY (going || shared) ORDER BY r.space FOR UPDATE;
+    PERFORM 1 FROM spaces s WHERE s.account = here AND s.space = ANY (going || shared) ORDER BY s.space FOR UPDATE;
     -- Before their rows go, here or with the user's: what search knows of them.
     PERFORM empty_spaces(here, going);
-    DELETE FROM procrastinate_jobs j
-     WHERE (j.args ->> 'account')::int = here AND j.status <> 'doing'
-       AND (j.args ->> 'user_id' = wanted OR (j.args ->> 'space')::bigint = ANY (going));
+    RETURN QUERY SELECT g.space, 'gone'::text, ''::text FROM unnest(going) AS g (space);
     -- Keys that are limited to some places name them in words.
     UPDATE keys k SET spaces = ARRAY(
                SELECT n FROM unnest(k.spaces) n
-                WHERE NOT EXISTS (SELECT FROM spaces s
+                WHERE NOT EXISTS (SELECT 1 FROM spaces s
                                    WHERE s.account = here AND s.space = ANY (going) AND n = s.kind || ':' || s.name)
-                   OR EXISTS (SELECT FROM spaces s WHERE s.account = here AND NOT s.space = ANY (going)
+                   OR EXISTS (SELECT 1 FROM spaces s WHERE s.account = here AND NOT s.space = ANY (going)
                                                      AND n = s.kind || ':' || s.name))
      WHERE k.account = here AND k.spaces IS NOT NULL;
     -- What they asked, what names or quotes them, and what was made of places that go.
@@ -74,9 +76,9 @@ BEGIN
     UPDATE members m SET role = 'owner'
       FROM (SELECT DISTINCT ON (o.space) o.space, o.user_id FROM members o
              WHERE o.account = here AND o.user_id <> wanted
-               AND EXISTS (SELECT FROM members e
+               AND EXISTS (SELECT 1 FROM members e
                             WHERE e.account = here AND e.space = o.space AND e.user_id = wanted AND e.role = 'owner')
-               AND NOT EXISTS (SELECT FROM members e
+               AND NOT EXISTS (SELECT 1 FROM members e
                                 WHERE e.account = here AND e.space = o.space AND e.user_id <> wanted
                                   AND e.role = 'owner')
              ORDER BY o.space, array_position(ARRAY['editor', 'member', 'viewer'], o.role), o.added_at) heir
@@ -84,7 +86,7 @@ BEGIN
     UPDATE spaces s SET title = initcap(s.kind), named_by = NULL WHERE s.account = here AND s.named_by = wanted;
     UPDATE accounts a SET name = 'Account', named_by = NULL WHERE a.account = here AND a.named_by = wanted;
     UPDATE rooms r SET project_id = NULL
-     WHERE r.account = here AND NOT EXISTS (SELECT FROM spaces s WHERE s.account = here AND s.kind = 'project'
+     WHERE r.account = here AND NOT EXISTS (SELECT 1 FROM spaces s WHERE s.account = here AND s.kind = 'project'
                                                                    AND s.name = r.project_id);
 
     -- --- What was said, and what stands for it -----------------------------------------------------------------------
@@ -102,7 +104,7 @@ BEGIN
            AND (s.source_ids && said
                 OR s.tier = 'compaction'
                    AND (s.thread_id = ANY (talks || their_chats)
-                        OR EXISTS (SELECT FROM rooms r JOIN messages m USING (account, space)
+                        OR EXISTS (SELECT 1 FROM rooms r JOIN messages m USING (account, space)
                                     WHERE r.account = here AND r.space = s.space AND m.id = ANY (said))))
         UNION
         SELECT s.id FROM told t
@@ -114,8 +116,8 @@ BEGIN
     RETURN QUERY DELETE FROM summaries s WHERE s.account = here AND s.id = ANY (summed)
                  RETURNING s.space, 'summary'::text, s.id;
     -- Rooms are summed up anew, of what is left. Another number, so that what lies in Redis is no longer the latest.
-    UPDATE rooms r SET dirty_from = least(r.dirty_from, m.since),
-                       last_seq = nextval(pg_get_serial_sequence('keepstone.messages', 'seq'))
+    fresh := nextval(pg_get_serial_sequence('keepstone.messages', 'seq'));
+    UPDATE rooms r SET dirty_from = least(r.dirty_from, m.since), last_seq = fresh
       FROM (SELECT m.space, min(m.at) AS since FROM messages m WHERE m.account = here AND m.id = ANY (said)
              GROUP BY m.space) m
      WHERE r.account = here AND r.space = m.space;
@@ -166,7 +168,7 @@ BEGIN
                md5(ROW(v.title, v.content, v.summary, v.type, v.tags, v.metadata)::text) AS text
           FROM memory_versions v JOIN memories m ON m.account = here AND m.id = v.memory_id
          WHERE v.account = here AND m.space = ANY (shared) AND m.user_id IS DISTINCT FROM wanted
-           AND EXISTS (SELECT FROM memory_versions o
+           AND EXISTS (SELECT 1 FROM memory_versions o
                         WHERE o.account = here AND o.memory_id = v.memory_id AND o.changed_by = wanted)),
     steps AS (SELECT *, text IS DISTINCT FROM lag(text) OVER (PARTITION BY memory_id ORDER BY version) AS new FROM texts),
     runs AS (SELECT *, count(*) FILTER (WHERE new) OVER (PARTITION BY memory_id ORDER BY version) AS run FROM steps),
@@ -178,7 +180,7 @@ BEGIN
     SELECT coalesce(array_agg(DISTINCT memory_id), '{}') INTO changed FROM removed;
     UPDATE memory_versions v SET changed_by = NULL WHERE v.account = here AND v.changed_by = wanted;
     gone := gone || ARRAY(SELECT c FROM unnest(changed) AS c
-                           WHERE NOT EXISTS (SELECT FROM memory_versions v WHERE v.account = here AND v.memory_id = c));
+                           WHERE NOT EXISTS (SELECT 1 FROM memory_versions v WHERE v.account = here AND v.memory_id = c));
     UPDATE spaces s SET memory_count = s.memory_count - g.number, size_bytes = s.size_bytes - g.size
       FROM (SELECT m.space, count(*) AS number, sum(m.kept_bytes) AS size FROM memories m
              WHERE m.account = here AND m.id = ANY (gone) AND m.deleted_at IS NULL AND m.cold_at IS NULL
@@ -194,7 +196,7 @@ BEGIN
     DELETE FROM edges e WHERE e.account = here AND e.created_by = wanted;
     RETURN QUERY SELECT m.space, m.kind, m.id FROM memories m
                   WHERE m.account = here AND m.id = ANY (changed)
-                    AND NOT EXISTS (SELECT FROM memory_versions v
+                    AND NOT EXISTS (SELECT 1 FROM memory_versions v
                                      WHERE v.account = here AND v.memory_id = m.id AND v.version = m.version);
     DELETE FROM traces t
      WHERE t.account = here AND t.sources && ARRAY(
@@ -209,7 +211,7 @@ BEGIN
                md5(ROW(v.name, v.media_type, v.content)::text) AS text
           FROM document_versions v JOIN documents d ON d.account = here AND d.id = v.document_id
          WHERE v.account = here AND d.space = ANY (shared) AND d.created_by IS DISTINCT FROM wanted
-           AND EXISTS (SELECT FROM document_versions o
+           AND EXISTS (SELECT 1 FROM document_versions o
                         WHERE o.account = here AND o.document_id = v.document_id AND o.changed_by = wanted)),
     steps AS (SELECT *, uploaded OR text IS DISTINCT FROM lag(text) OVER (PARTITION BY document_id ORDER BY version) AS new
                 FROM texts),
@@ -228,11 +230,11 @@ BEGIN
     RETURN QUERY DELETE FROM documents d
                   WHERE d.account = here AND d.space = ANY (shared)
                     AND (d.created_by = wanted
-                         OR NOT EXISTS (SELECT FROM document_versions v WHERE v.account = here AND v.document_id = d.id))
+                         OR NOT EXISTS (SELECT 1 FROM document_versions v WHERE v.account = here AND v.document_id = d.id))
                  RETURNING d.space, 'document'::text, d.id;
     RETURN QUERY SELECT d.space, d.kind, d.id FROM documents d
                   WHERE d.account = here AND d.id = ANY (changed)
-                    AND NOT EXISTS (SELECT FROM document_versions v
+                    AND NOT EXISTS (SELECT 1 FROM document_versions v
                                      WHERE v.account = here AND v.document_id = d.id AND v.version = d.version);
 
     -- --- What bears their name ---------------------------------------------------------------------------------------
@@ -241,8 +243,8 @@ BEGIN
     WITH left_alone AS (
         DELETE FROM agents a
          WHERE a.account = here AND a.created_by = wanted
-           AND NOT EXISTS (SELECT FROM room_agents r WHERE r.account = here AND r.agent = a.slug)
-           AND NOT EXISTS (SELECT FROM spaces s WHERE s.account = here AND s.kind = 'dm' AND s.name = a.slug
+           AND NOT EXISTS (SELECT 1 FROM room_agents r WHERE r.account = here AND r.agent = a.slug)
+           AND NOT EXISTS (SELECT 1 FROM spaces s WHERE s.account = here AND s.kind = 'dm' AND s.name = a.slug
                                                   AND s.owner <> wanted)
         RETURNING a.slug)
     UPDATE audit a SET object_id = CASE WHEN a.action LIKE 'agent.%' THEN 'erased' ELSE a.object_id END,
@@ -255,8 +257,20 @@ BEGIN
      WHERE k.account = here AND k.created_by = wanted AND k.user_id IS DISTINCT FROM wanted;
     -- The account's sums stay what they are.
     UPDATE usage_ledger l
-       SET user_id = NULL, call_id = 'erased:' || gen_random_uuid(),
+       SET user_id = NULL, call_id = 'erased:' || md5(salt || l.call_id),
            credential_id = (SELECT k.id FROM keys k WHERE k.account = here AND k.id = l.credential_id AND k.user_id IS NULL)
      WHERE l.account = here AND l.user_id = wanted;
     UPDATE queries q SET user_id = NULL, credential_id = NULL WHERE q.account = here AND q.user_id = wanted;
+END $$;
+
+-- The jobs that name them, or a place that goes with them, but for those that are running. Apart, because the queue lies
+-- elsewhere than the memories on a distributed Postgres.
+CREATE OR REPLACE FUNCTION forget_jobs(for_account int, wanted text, places bigint[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+BEGIN
+    PERFORM own_account(for_account);
+    DELETE FROM procrastinate_jobs j
+     WHERE (j.args ->> 'account')::int = for_account AND j.status <> 'doing'
+       AND (j.args ->> 'user_id' = wanted OR (j.args ->> 'space')::bigint = ANY (places));
 END $$;

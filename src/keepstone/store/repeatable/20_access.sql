@@ -15,7 +15,7 @@ DO $$
 DECLARE
     one record;
     asked_by_requests constant text[] := ARRAY[
-        'scope_account', 'scope_spaces', 'scope_visibilities', 'plan_named', 'room_of', 'passing_nodes',
+        'scope_account', 'scope_spaces', 'scope_visibilities', 'enter_scope', 'enter_vault', 'own_account', 'room_of', 'passing_nodes',
         'entity_places', 'account_standing', 'survey_talk', 'append_talk',
         -- before an account is known
         'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
@@ -26,7 +26,9 @@ DECLARE
         -- held to a room that the transaction reaches
         'reword_message', 'trash_message', 'restore_message',
         -- held to a user of the transaction's account who is marked as erased
-        'erase_traces'];
+        'erase_traces', 'forget_jobs',
+        -- of the version before (18_former.sql)
+        'plan_named'];
     of_server constant text[] := ARRAY[
         -- the operator's
         'all_users', 'all_audit', 'put_plan', 'read_provider_settings', 'put_provider_settings', 'usage_of_accounts',
@@ -37,11 +39,11 @@ DECLARE
         'purge_memories', 'purge_workspaces', 'purge_entities', 'purge_statements', 'purge_audit', 'purge_traces',
         'forget_expired_logins', 'forget_space_changes', 'expire_imports'];
 BEGIN
-    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keepstone FROM PUBLIC, keepstone_app, keepstone_worker;
     FOR one IN SELECT p.oid::regprocedure AS signature, p.proname AS name,
-                      EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.classid = 'pg_proc'::regclass
+                      EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.classid = 'pg_proc'::regclass
                                                         AND d.deptype = 'e') AS of_extension
                  FROM pg_proc p WHERE p.pronamespace = 'keepstone'::regnamespace LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC, keepstone_app, keepstone_worker', one.signature);
         IF one.of_extension OR one.name = ANY (asked_by_requests) OR one.name LIKE 'procrastinate\_defer\_jobs%' THEN
             EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO keepstone_app', one.signature);
         END IF;

@@ -1,0 +1,263 @@
+"""One schema on many machines: what Citus is told of it, on a database whose owner wants that (`keepstone distribute`).
+
+Tables that an account leads are distributed by it, all alike, so that everything of an account lies together; the plans are
+on every machine; what is of the server, such as the queue, stays on the coordinator. Functions of one account run where it
+lies. Nothing else differs: the same migrations, policies and statements as on one Postgres.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql
+
+from keepstone.errors import Misconfigured, NotFound
+from keepstone.store.db import SEARCH_PATH, AnyConnection, Connection, fetch_all, fetch_column, fetch_rows, fetch_value
+from keepstone.store.roles import ROLES
+
+OLDEST_CITUS = (12, 0)
+
+_FIRST = "accounts"
+_EVERYWHERE = ("plans",)
+# They take the account first. Those that run as the owner do so there also in the middle of a transaction, whose other
+# changes they then see; in them a query is of distributed tables or of one that is everywhere, never of both.
+# All else that takes an account runs on the coordinator, which alone counts up the numbers of rows.
+_WHERE_IT_LIES = {
+    False: ["credential_holder", "token_holder", "account_standing", "survey_talk"],
+    True: ["room_of", "take_over", "passing_nodes", "entity_places", "reword_message", "trash_message", "restore_message",
+           "erase_traces"],
+}  # fmt: skip
+
+# On one Postgres its plans are made once for all; on Citus a plan is of an account.
+_PLANNED_ANEW = "survey_talk"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distributed:
+    """What was done; nothing where all of it was there."""
+
+    tables: list[str]
+    everywhere: list[str]
+    functions: list[str]
+    shards: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    name: str
+    shards: int
+    bytes: int
+
+
+async def is_distributed(conn: AnyConnection) -> bool:
+    """Whether this database has been distributed. Works for any role that may connect."""
+    if await citus_version(conn) is None:
+        return False
+    return bool(
+        await fetch_value(
+            conn, "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass(%(table)s)", {"table": _qualified(_FIRST)}
+        )
+    )
+
+
+async def citus_version(conn: AnyConnection) -> str | None:
+    return await fetch_value(conn, "SELECT extversion FROM pg_extension WHERE extname = 'citus'")
+
+
+async def check_cluster(conn: AnyConnection) -> None:
+    """Whether this is the coordinator of a cluster that has somewhere to put an account; what to do, if not."""
+    version = await citus_version(conn)
+    if version is None:
+        raise Misconfigured(
+            "This database has no extension citus, so there is nothing to distribute it to. On every machine of the "
+            "cluster, run in Keepstone's database as a superuser: CREATE EXTENSION citus; then on the coordinator "
+            "SELECT citus_add_node('address of a worker', 5432); for each worker. docs/operations.md has it step by step."
+        )
+    if tuple(int(part) for part in version.split("-")[0].split(".")[:2]) < OLDEST_CITUS:
+        raise Misconfigured(f"This is Citus {version}; Keepstone needs 12 or newer. Upgrade it on every machine.")
+    if not await fetch_value(conn, "SELECT citus_is_coordinator()"):
+        raise Misconfigured("This is a worker of the cluster: set KEEPSTONE_DATABASE_URL to its coordinator.")
+    away = await fetch_rows(
+        conn, "SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE noderole = 'primary' AND NOT isactive"
+    )
+    if away:
+        raise Misconfigured(
+            f"These machines of the cluster are not active: {', '.join(name for (name,) in away)}. Bring them back with "
+            "SELECT citus_activate_node('address', port); or remove them with citus_remove_node."
+        )
+    if not await fetch_value(
+        conn, "SELECT 1 FROM pg_dist_node WHERE noderole = 'primary' AND shouldhaveshards AND isactive LIMIT 1"
+    ):
+        raise Misconfigured(
+            "No machine of this cluster holds data yet: on the coordinator, run SELECT citus_add_node('address of a "
+            "worker', 5432); for each worker, as a superuser."
+        )
+
+
+async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell = lambda _: None) -> Distributed:
+    """Whatever is not distributed yet is. Needs a schema that is complete, and its owner's connection.
+
+    Each table has a transaction of its own: cut off, it goes on there. What a table holds is copied, and nobody writes
+    to it meanwhile.
+    """
+    await check_cluster(conn)
+    for setting in ("citus.propagate_set_commands = 'local'", f"search_path = {SEARCH_PATH}", "keepstone.owner = 'on'"):
+        await conn.execute(f"SET {setting}".encode())
+    if shards is not None:
+        await conn.execute(sql.SQL("SET citus.shard_count = {}").format(sql.Literal(shards)))
+    for role in ROLES:
+        await conn.execute(
+            sql.SQL("ALTER ROLE {} SET citus.propagate_set_commands = 'local'").format(sql.Identifier(role))
+        )
+    known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
+    everywhere = await _tables(conn, known, keyed=False)
+    for table in everywhere:
+        await _unheld(conn, table, "SELECT create_reference_table(%(table)s)")
+        tell(f"{table}: on every machine")
+    tables = await _tables(conn, known, keyed=True)
+    for table in tables:
+        beside = "none" if table == _FIRST else _qualified(_FIRST)
+        await _unheld(
+            conn, table, "SELECT create_distributed_table(%(table)s, 'account', colocate_with => %(beside)s)", beside=beside
+        )
+        tell(f"{table}: by account")
+    functions = await _delegate(conn)
+    if functions:
+        tell(f"{len(functions)} functions run where the account lies")
+    count = await fetch_value(
+        conn, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = to_regclass(%(table)s)", {"table": _qualified(_FIRST)}
+    )
+    return Distributed(tables=tables, everywhere=everywhere, functions=functions, shards=count)
+
+
+async def nodes(conn: AnyConnection) -> list[Node]:
+    """The machines that hold accounts, and how much."""
+    return await fetch_all(
+        conn,
+        Node,
+        """
+        SELECT nodename || ':' || nodeport AS name, count(DISTINCT shardid) FILTER (WHERE table_name = to_regclass(%(first)s))
+               AS shards, sum(shard_size)::bigint AS bytes
+          FROM citus_shards WHERE citus_table_type = 'distributed' GROUP BY 1 ORDER BY 1
+        """,
+        {"first": _qualified(_FIRST)},
+    )
+
+
+async def isolate(conn: Connection, account: int, *, node: str | None = None) -> str:
+    """This account gets shards of its own, on that machine (`address:port`) if one is named. Writers go on but for a
+    moment at the end. Returns where it lies now.
+    """
+    await check_cluster(conn)
+    if not await is_distributed(conn):
+        raise Misconfigured("This database is not distributed yet: run `keepstone distribute` first.")
+    names = {one.name for one in await nodes(conn)}
+    if node is not None and node not in names:
+        raise NotFound(f"No machine of this cluster that holds accounts is called {node}: {', '.join(sorted(names))}.")
+    alone = await fetch_value(
+        conn,
+        """
+        SELECT s.shardminvalue = s.shardmaxvalue FROM pg_dist_shard s
+         WHERE s.shardid = get_shard_id_for_distribution_column(%(table)s, %(number)s)
+        """,
+        {"table": _qualified(_FIRST), "number": account},
+    )
+    given = {"table": _qualified(_FIRST), "number": account}
+    if not alone:
+        await conn.execute("SELECT isolate_tenant_to_new_shard(%(table)s, %(number)s, 'CASCADE')", given)
+    shard, place, address, port = (
+        await fetch_rows(
+            conn,
+            """
+            SELECT p.shardid, n.nodename || ':' || n.nodeport, n.nodename, n.nodeport
+              FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
+             WHERE p.shardid = get_shard_id_for_distribution_column(%(table)s, %(number)s)
+            """,
+            given,
+        )
+    )[0]
+    if node is None or node == place:
+        return place
+    to_address, _, to_port = node.rpartition(":")
+    await conn.execute(
+        "SELECT citus_move_shard_placement(%(shard)s, %(address)s, %(port)s, %(to_address)s, %(to_port)s)",
+        {"shard": shard, "address": address, "port": port, "to_address": to_address, "to_port": int(to_port)},
+    )
+    return node
+
+
+async def _tables(conn: AnyConnection, known: set[int], *, keyed: bool) -> list[str]:
+    """Those that are not distributed yet, in the order in which they were made: what others refer to comes first."""
+    rows = await fetch_rows(
+        conn,
+        """
+        SELECT c.oid, c.relname,
+               EXISTS (SELECT 1 FROM pg_attribute a
+                        WHERE a.attrelid = c.oid AND a.attnum = 1 AND a.attname = 'account') AS keyed
+          FROM pg_class c
+         WHERE c.relnamespace = 'keepstone'::regnamespace AND c.relkind = 'r'
+         ORDER BY c.oid
+        """,
+    )
+    return [
+        name for oid, name, by_account in rows if oid not in known and (by_account if keyed else name in _EVERYWHERE)
+    ]
+
+
+async def _unheld(conn: Connection, table: str, call: LiteralString, **given: str) -> None:
+    """Rows are copied with COPY, which no table takes whose owner is held to its policies: for that moment it is not."""
+    name = sql.Identifier(table)
+    async with _explained(table), conn.transaction():
+        await conn.execute(sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(name))
+        await conn.execute(call, {"table": _qualified(table), **given})
+        await conn.execute(sql.SQL("ALTER TABLE {} FORCE ROW LEVEL SECURITY").format(name))
+
+
+async def _delegate(conn: Connection) -> list[str]:
+    """The functions of one account run on the machine on which it lies, also in the middle of a transaction."""
+    done: list[str] = []
+    for within, names in _WHERE_IT_LIES.items():
+        functions = await fetch_column(
+            conn,
+            """
+            SELECT p.oid::regprocedure::text FROM pg_proc p
+             WHERE p.pronamespace = 'keepstone'::regnamespace AND p.proname = ANY (%(names)s)
+               AND p.proargnames[1] = 'of_account'
+               AND NOT EXISTS (SELECT 1 FROM pg_dist_object d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+                                                                AND d.distribution_argument_index IS NOT NULL)
+             ORDER BY 1
+            """,
+            {"names": names},
+        )
+        for function in functions:
+            async with _explained(function):
+                await conn.execute(
+                    "SELECT create_distributed_function(%(function)s, 'of_account', colocate_with => %(beside)s,"
+                    " force_delegation => %(within)s)",
+                    {"function": function, "beside": _qualified(_FIRST), "within": within},
+                )
+            if function.startswith(f"{_PLANNED_ANEW}("):
+                await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = force_custom_plan".encode())
+        done += functions
+    return done
+
+
+@asynccontextmanager
+async def _explained(what: str) -> AsyncGenerator[None]:
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as fault:
+        raise Misconfigured(
+            f"The database user may not distribute {what} ({fault.diag.message_primary}): let KEEPSTONE_DATABASE_URL name "
+            "the owner of Keepstone's tables."
+        ) from None
+    except psycopg.errors.FeatureNotSupported as fault:
+        raise Misconfigured(f"Citus refuses to distribute {what}: {fault.diag.message_primary}.") from None
+
+
+def _qualified(table: str) -> str:
+    return f"keepstone.{table}"

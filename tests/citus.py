@@ -1,0 +1,198 @@
+"""A Citus cluster for tests: a coordinator and two workers on loopback, from programs that somebody installed.
+
+`KEEPSTONE_CITUS` names the folder in which `bin/postgres` is, of a Postgres that has the extensions citus and vector.
+Citus is no part of Keepstone: docs/operations.md says where it comes from.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from live import in_memory
+
+PROGRAMS = os.environ.get("KEEPSTONE_CITUS", "")
+OWNER = "keepstone_owner"
+SUPERUSER = "postgres"
+COORDINATOR = "coordinator"
+_OWNER = sql.Identifier(OWNER)
+_START_SECONDS = 30
+
+
+def _user() -> dict[str, Any]:
+    """Postgres refuses to be root."""
+    return {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Node:
+    """One Postgres of the cluster. Nothing on it has to survive a power cut, but `kill` and `start` it does."""
+
+    def __init__(self, name: str, home: Path, settings: dict[str, str]) -> None:
+        self.name, self.port = name, _free_port()
+        self.data = home / name
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+        self._run("initdb", f"--pgdata={self.data}", *options)
+        # Clients show the coordinator a password; the workers trust it, as the nodes of a cluster do in their own network.
+        others = "scram-sha-256" if name == COORDINATOR else "trust"
+        (self.data / "pg_hba.conf").write_text(
+            f"host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 {others}\n"
+        )
+
+    @property
+    def conninfo(self) -> str:
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+
+    def start(self) -> None:
+        settings = {
+            "shared_preload_libraries": "citus",
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "max_connections": "400",
+            "max_prepared_transactions": "400",
+            "max_worker_processes": "64",
+            "wal_level": "logical",
+            "shared_buffers": "128MB",
+            "citus.node_conninfo": "sslmode=disable",
+            **self._settings,
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.data / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [f"{PROGRAMS}/bin/postgres", "-D", str(self.data), *options], stdout=log, stderr=log, **_user()
+            )
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.conninfo, connect_timeout=2).close()
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    raise RuntimeError(f"{self.name} did not start: {(self.data / 'log').read_text()[-2000:]}") from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """As a machine that is switched off."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait()
+            self._process = None
+
+    def stop(self) -> None:
+        self.kill(signal.SIGINT)
+
+    def execute(self, query: Any, database: str = "postgres") -> list[Any]:
+        with psycopg.connect(make_conninfo(self.conninfo, dbname=database), autocommit=True) as conn:
+            cursor = conn.execute(query)
+            return cursor.fetchall() if cursor.description else []
+
+    def clone(self, name: str, template: str) -> None:
+        """What Citus runs in the template in the background comes back by itself: once it is ended, there is a moment."""
+        query = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+            sql.Identifier(name), sql.Identifier(template)
+        )
+        leave = sql.SQL("SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = {}").format(
+            sql.Literal(template)
+        )
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            self.execute(leave)
+            try:
+                self.execute(query)
+            except psycopg.errors.ObjectInUse:
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run([f"{PROGRAMS}/bin/{program}", *arguments], check=True, stdout=subprocess.DEVNULL, **_user())
+
+
+class Cluster:
+    """A coordinator, which holds no shards, and two workers. A database of the cluster is one on each of them."""
+
+    def __init__(
+        self, home: Path | None = None, *, workers: int = 2, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._own = home is None
+        self.home = home or Path(tempfile.mkdtemp(prefix="keepstone-citus-", dir=in_memory()))
+        if os.getuid() == 0:
+            os.chown(self.home, 65534, 65534)
+        self.password = secrets.token_hex(16)
+        names = (COORDINATOR, *(f"worker{number}" for number in range(1, workers + 1)))
+        self.nodes = [Node(name, self.home, dict(settings or {})) for name in names]
+        try:
+            for node in self.nodes:
+                node.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def coordinator(self) -> Node:
+        return self.nodes[0]
+
+    @property
+    def workers(self) -> list[Node]:
+        return self.nodes[1:]
+
+    def conninfo(self, database: str, user: str = OWNER) -> str:
+        """How the owner of that database connects: nobody special, as on a hosted cluster. Or somebody else; the passwords
+        of the server's roles follow from this one.
+        """
+        return make_conninfo(
+            host="127.0.0.1", port=self.coordinator.port, dbname=database, user=user, password=self.password
+        )
+
+    def create(self, name: str) -> str:
+        """An empty database on every node, which the coordinator knows as one."""
+        for node in self.nodes:
+            node.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            node.execute("CREATE EXTENSION citus", name)
+        said = self.coordinator.execute
+        said(f"SELECT citus_set_coordinator_host('127.0.0.1', {self.coordinator.port})", name)
+        for worker in self.workers:
+            said(f"SELECT citus_add_node('127.0.0.1', {worker.port})", name)
+        said("CREATE EXTENSION vector", name)
+        # After the nodes: the coordinator then tells them whom it makes.
+        said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)
+        said(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(sql.Identifier(name), _OWNER), name)
+        return self.conninfo(name)
+
+    def clone(self, name: str, template: str) -> str:
+        """The same with all that is in another, which nobody uses at the moment."""
+        with ThreadPoolExecutor(len(self.nodes)) as each:
+            list(each.map(lambda node: node.clone(name, template), self.nodes))
+        return self.conninfo(name)
+
+    def drop(self, name: str) -> None:
+        for node in self.nodes:
+            node.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            node.stop()
+        if self._own:
+            shutil.rmtree(self.home, ignore_errors=True)
