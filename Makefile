@@ -12,7 +12,7 @@ TYPESCRIPT_SOURCES := openapi.json $(shell find clients/typescript/src clients/t
 # Clients of other makers, for npm, which the tests call the server with.
 NPM := tests/npm/node_modules/.package-lock.json
 
-.PHONY: serve run dashboard test check coverage docs bench hold suites train train-test try-model build release web typescript lock openapi schema pictures clean
+.PHONY: serve run dashboard test test-citus check coverage docs bench hold suites train train-test try-model build release web typescript lock openapi schema pictures clean
 
 # The server starts as soon as its packages are there. The dashboard is built beside it, and shown when it is ready; a machine
 # that can't build it still serves.
@@ -28,6 +28,15 @@ dashboard: $(VENV)/bin/python
 test: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT) $(NPM)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 3
+
+# What needs a database, on a Citus cluster of a coordinator and two workers. CITUS: a folder with a Postgres in postgres/
+# that has it; else it is built there. TESTS: which, and pytest's options.
+CITUS ?= build/citus
+test-citus: $(VENV)/dev.ok $(CITUS)/postgres/bin/postgres
+	KEEPSTONE_CITUS=$(abspath $(CITUS))/postgres $(BIN)/python -m pytest -n 3 $(TESTS)
+
+$(CITUS)/postgres/bin/postgres: | $(VENV)/dev.ok
+	$(BIN)/python scripts/build_citus.py $(CITUS)
 
 check: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	$(BIN)/ruff check .

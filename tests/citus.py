@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
@@ -29,6 +30,11 @@ SUPERUSER = "postgres"
 COORDINATOR = "coordinator"
 _OWNER = sql.Identifier(OWNER)
 _START_SECONDS = 30
+
+
+def needed_by(item: pytest.Item) -> bool:
+    """A test of what a database does: of ours, not of one that a server of its own has embedded."""
+    return "postgres" in getattr(item, "fixturenames", ())
 
 
 def _user() -> dict[str, Any]:
@@ -52,7 +58,7 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
         options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         self._run("initdb", f"--pgdata={self.data}", *options)
-        # Clients show the coordinator a password; the workers trust it, as the nodes of a cluster do in their own network.
+        # Clients show the coordinator a password; the workers trust it, as nodes do in a network of their own.
         others = "scram-sha-256" if name == COORDINATOR else "trust"
         (self.data / "pg_hba.conf").write_text(
             f"host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 {others}\n"
@@ -78,16 +84,18 @@ class Node:
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.data / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [f"{PROGRAMS}/bin/postgres", "-D", str(self.data), *options], stdout=log, stderr=log, **_user()
-            )
+            command = [f"{PROGRAMS}/bin/postgres", "-D", str(self.data), *options]
+            process: subprocess.Popen[bytes] = subprocess.Popen(command, stdout=log, stderr=log, **_user())
+        self._process = process
         deadline = time.monotonic() + _START_SECONDS
         while True:
             try:
                 psycopg.connect(self.conninfo, connect_timeout=2).close()
             except psycopg.OperationalError:
-                if time.monotonic() > deadline or self._process.poll() is not None:
-                    raise RuntimeError(f"{self.name} did not start: {(self.data / 'log').read_text()[-2000:]}") from None
+                if time.monotonic() > deadline or process.poll() is not None:
+                    raise RuntimeError(
+                        f"{self.name} did not start: {(self.data / 'log').read_text()[-2000:]}"
+                    ) from None
                 time.sleep(0.05)
             else:
                 return
@@ -107,13 +115,10 @@ class Node:
             cursor = conn.execute(query)
             return cursor.fetchall() if cursor.description else []
 
-    def clone(self, name: str, template: str) -> None:
-        """What Citus runs in the template in the background comes back by itself: once it is ended, there is a moment."""
-        query = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
-            sql.Identifier(name), sql.Identifier(template)
-        )
+    def when_left(self, database: str, query: Any) -> None:
+        """What Citus runs in a database in the background comes back by itself: once it is ended, there is a moment."""
         leave = sql.SQL("SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = {}").format(
-            sql.Literal(template)
+            sql.Literal(database)
         )
         deadline = time.monotonic() + _START_SECONDS
         while True:
@@ -125,6 +130,12 @@ class Node:
                     raise
             else:
                 return
+
+    def clone(self, name: str, template: str) -> None:
+        query = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+            sql.Identifier(name), sql.Identifier(template)
+        )
+        self.when_left(template, query)
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run([f"{PROGRAMS}/bin/{program}", *arguments], check=True, stdout=subprocess.DEVNULL, **_user())
@@ -159,8 +170,8 @@ class Cluster:
         return self.nodes[1:]
 
     def conninfo(self, database: str, user: str = OWNER) -> str:
-        """How the owner of that database connects: nobody special, as on a hosted cluster. Or somebody else; the passwords
-        of the server's roles follow from this one.
+        """How the owner of that database connects: nobody special, as on a hosted cluster. Or somebody else; the
+        passwords of the server's roles follow from this one.
         """
         return make_conninfo(
             host="127.0.0.1", port=self.coordinator.port, dbname=database, user=user, password=self.password
@@ -189,7 +200,7 @@ class Cluster:
 
     def drop(self, name: str) -> None:
         for node in self.nodes:
-            node.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+            node.when_left(name, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def stop(self) -> None:
         for node in self.nodes:

@@ -54,6 +54,8 @@ HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if citus.PROGRAMS:
+        items[:] = [item for item in items if citus.needed_by(item)]
     items.sort(key=rank)
 
 

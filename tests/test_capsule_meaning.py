@@ -307,7 +307,7 @@ async def test_the_map_needs_thirty_capsules_then_has_points_clusters_and_labels
     assert [cluster["label"] for cluster in second["clusters"]] == [cluster["label"] for cluster in first["clusters"]]
     for before, after in zip(first["points"], second["points"], strict=True):
         assert max(abs(before["x"] - after["x"]), abs(before["y"] - after["y"])) < 0.5, "about where it was"
-    await rows(database, "UPDATE constellations SET made_at = made_at - interval '1 hour' RETURNING 1")
+    await rows(database, "UPDATE constellations SET made_at = now() - interval '1 hour' RETURNING 1")
     made += await fill(client, world, 10, start=33)
     await read(knowing, services)
     assert {point["id"] for point in (await get(client, auth, path))["points"]} == set(made)
@@ -338,7 +338,7 @@ async def test_a_map_that_is_looked_at_is_made_anew_when_something_has_changed_s
     made += await fill(client, world, 1, start=30)
     await read(knowing, services)
     assert len((await get(client, world.owner.auth, path))["points"]) == 30, "it was made just now"
-    await rows(database, "UPDATE constellations SET made_at = made_at - interval '1 hour' RETURNING 1")
+    await rows(database, "UPDATE constellations SET made_at = now() - interval '1 hour' RETURNING 1")
     assert len((await get(client, world.owner.auth, path))["points"]) == 30
     await read(knowing, services)
     assert {point["id"] for point in (await get(client, world.owner.auth, path))["points"]} == set(made)

@@ -207,7 +207,10 @@ async def test_after_thirty_days_a_message_is_gone_with_every_wording(
     await run_until_empty(services)
     await call(client, auth, "DELETE", of(where, said), expect=204)
     for table in ("trashed_messages", "memories"):
-        await rows(database, f"UPDATE {table} SET deleted_at = deleted_at - interval '31 days' RETURNING 1")
+        await rows(
+            database,
+            f"UPDATE {table} SET deleted_at = now() - interval '31 days' WHERE deleted_at IS NOT NULL RETURNING 1",
+        )
     assert await trash(client, auth, where) == []
     await call(client, auth, "POST", f"{of(where, said)}/restore", expect=404)
     await tasks.purge_memories(services)

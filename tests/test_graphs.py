@@ -103,8 +103,11 @@ async def test_after_a_month_in_the_trash_a_graph_and_a_node_are_gone_with_all_t
     await call(client, auth, "DELETE", f"/graphs/{graph}", expect=204)
     await call(client, auth, "DELETE", f"/graphs/default/nodes/{gone['id']}", expect=204)
     for table in ("spaces", "memories"):
-        await rows(database, f"UPDATE {table} SET deleted_at = deleted_at - interval '31 days' RETURNING 1")
-    await rows(database, "UPDATE queries SET at = at - interval '31 days' RETURNING 1")
+        await rows(
+            database,
+            f"UPDATE {table} SET deleted_at = now() - interval '31 days' WHERE deleted_at IS NOT NULL RETURNING 1",
+        )
+    await rows(database, "UPDATE queries SET at = now() - interval '31 days' RETURNING 1")
     await tasks.purge_memories(services)
     assert await rows(database, "SELECT id FROM memories") == [(kept["id"],)]
     assert await rows(database, "SELECT DISTINCT source_id FROM passages") == [(kept["id"],)]
@@ -372,17 +375,18 @@ async def test_of_a_node_with_very_many_neighbours_a_hundred_are_shown(
     auth = world.owner.auth
     hub, leaf = [(await store(client, auth, f"Service {name}"))["id"] for name in "ab"]
     await relate(client, auth, hub, leaf)
+    ((account, space),) = await rows(database, "SELECT account, space FROM memories WHERE id = %(hub)s", {"hub": hub})
     await rows(
         database,
         """
         WITH made AS (
             INSERT INTO memories (account, space, id, kind, type, content, content_hash, size_bytes)
-            SELECT account, space, 'node_' || lpad(n::text, 24, '0'), 'node', 'note', n::text, '\\x', 1
-              FROM memories m, generate_series(1, 300) n WHERE m.id = %(hub)s RETURNING account, space, id)
+            SELECT %(account)s, %(space)s, 'node_' || lpad(n::text, 24, '0'), 'node', 'note', n::text, '\\x', 1
+              FROM generate_series(1, 300) n RETURNING account, space, id)
         INSERT INTO edges (account, space, id, from_id, to_id, type)
         SELECT account, space, 'edge_' || substr(id, 6), %(hub)s, id, 'depends_on' FROM made RETURNING 1
         """,
-        {"hub": hub},
+        {"hub": hub, "account": account, "space": space},
     )
     assert len(await neighbors(client, auth, hub)) == 100
     assert len(await neighbors(client, auth, leaf, depth=2)) == 100

@@ -682,7 +682,9 @@ async def test_after_thirty_days_nothing_is_left_not_even_the_name(
     await mem0.call("delete_users", user_id="anna")
     await purge_memories(services)
     assert await rows(database, "SELECT user_id FROM entities ORDER BY 1") == [("anna",), ("bea",)]
-    await rows(database, "UPDATE memories SET deleted_at = deleted_at - interval '31 days' RETURNING 1")
+    await rows(
+        database, "UPDATE memories SET deleted_at = now() - interval '31 days' WHERE deleted_at IS NOT NULL RETURNING 1"
+    )
     await purge_memories(services)
     assert await rows(database, "SELECT user_id FROM entities") == [("bea",)]
     assert await rows(database, "SELECT content FROM memories") == [(TRAIN,)]

@@ -100,7 +100,7 @@ async def work(services: Services, database: str) -> None:
     await services.queue.add_anywhere("embed_pending", timestamp=0)
     await run_until_empty(services)
     await later(database)
-    await ask(database, "UPDATE vector_sets SET retired_at = retired_at - interval '61 seconds'")
+    await ask(database, "UPDATE vector_sets SET retired_at = now() - interval '61 s' WHERE retired_at IS NOT NULL")
     await run_until_empty(services)
 
 
@@ -258,7 +258,7 @@ async def test_a_large_space_has_its_index_before_the_new_vectors_serve(
     await model_change.delete_retired(upgraded)
     assert len(await ask(database, indexes)) == 2, "whoever began before it has still what they search by"
     assert (await states(database))["former/1"] == ("retired", 80)
-    await ask(database, "UPDATE vector_sets SET retired_at = retired_at - interval '61 seconds'")
+    await ask(database, "UPDATE vector_sets SET retired_at = now() - interval '61 s' WHERE retired_at IS NOT NULL")
     await model_change.delete_retired(upgraded)
     assert await ask(database, indexes) == [(f"near_{space}_2",)]
     assert (await states(database))["former/1"] == ("retired", 0)

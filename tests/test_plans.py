@@ -132,7 +132,8 @@ async def test_the_server_reads_plans_and_changes_them_through_one_function_alon
             "UPDATE plans SET capacity_bytes = NULL", "DELETE FROM plans", "INSERT INTO plans (name) VALUES ('mine')"
         ):  # fmt: skip
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                await conn.execute(statement)
+                async with conn.transaction():
+                    await conn.execute(statement)
 
 
 async def test_a_refusal_sends_to_where_more_is_to_be_had(services: Services, world: World) -> None:

@@ -99,7 +99,8 @@ CLIMBING = [
     "CREATE FUNCTION keepstone.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     "CREATE OR REPLACE FUNCTION keepstone.has_users() RETURNS boolean LANGUAGE sql AS 'SELECT true'",
     "ALTER FUNCTION keepstone.has_users() SECURITY INVOKER",
-    "CREATE TRIGGER mine BEFORE INSERT ON keepstone.messages EXECUTE FUNCTION keepstone.procrastinate_notify_queue_job_inserted_v1()",
+    "CREATE TRIGGER mine BEFORE INSERT ON keepstone.messages"
+    " EXECUTE FUNCTION keepstone.procrastinate_notify_queue_job_inserted_v1()",
     "COPY (SELECT 1) TO PROGRAM 'cat'",
     "COPY (SELECT 1) TO '/tmp/keepstone-climbs'",
     "SELECT pg_read_file('/etc/passwd')",

@@ -53,7 +53,8 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             "INSERT INTO statement_versions (space, statement_id, version, change, subject, text, visibility)"
             " VALUES (%(space)s, %(message)s, 1, 'created', 's', 'text', %(visibility)s)",
             "INSERT INTO memories (space, id, kind, content, content_hash, size_bytes, visibility)"
-            " SELECT %(space)s, id, 'node', 'text', '', 0, %(visibility)s FROM unnest(ARRAY[%(one)s, %(two)s]) id",
+            " SELECT %(space)s, id, 'node', 'text', '', 0, %(visibility)s FROM unnest(ARRAY[%(one)s, %(two)s]) id"
+            " RETURNING 1",
             "INSERT INTO memory_versions (space, memory_id, version, change, content, visibility)"
             " VALUES (%(space)s, %(one)s, 1, 'created', 'text', %(visibility)s)",
             "INSERT INTO edges (space, id, from_id, to_id, type)"
@@ -67,7 +68,7 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             " %(visibility)s)",
             "INSERT INTO document_versions (space, document_id, version, change, name, media_type, content, size_bytes,"
             " visibility) SELECT space, id, 1, 'created', name, media_type, content, size_bytes, visibility"
-            " FROM documents WHERE id = 'doc_' || right(%(one)s, 24)",
+            " FROM documents WHERE id = 'doc_' || right(%(one)s, 24) RETURNING 1",
             "INSERT INTO chats (space, id) VALUES (%(space)s, 'chat_' || right(%(one)s, 24))",
             "INSERT INTO threads (space, id, opened_at) VALUES (%(space)s, 'thr_' || right(%(one)s, 24), now())",
             "INSERT INTO distillations (space, kind, chat_id, source_id)"
@@ -77,12 +78,12 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
             "INSERT INTO passages (space, source_kind, source_id, at, text, terms, term_count, visibility)"
             " VALUES (%(space)s, 'message', %(message)s, now(), 'text', '{text}', 1, %(visibility)s)",
             "INSERT INTO terms (space, term, passage, frequency, length)"
-            " SELECT space, 'text', passage, 1, 1 FROM passages WHERE source_id = %(message)s",
+            " SELECT space, 'text', passage, 1, 1 FROM passages WHERE source_id = %(message)s RETURNING 1",
             "INSERT INTO vector_sets (vector_set, model, dimension) VALUES (1, 'm', 3) ON CONFLICT DO NOTHING",
             "INSERT INTO vectors (space, vector_set, passage, embedding)"
-            " SELECT space, 1, passage, '[1,2,3]' FROM passages WHERE source_id = %(message)s",
+            " SELECT space, 1, passage, '[1,2,3]' FROM passages WHERE source_id = %(message)s RETURNING 1",
             "INSERT INTO token_vectors (space, vector_set, passage, tokens)"
-            " SELECT space, 1, passage, 'bits' FROM passages WHERE source_id = %(message)s",
+            " SELECT space, 1, passage, 'bits' FROM passages WHERE source_id = %(message)s RETURNING 1",
             "INSERT INTO constellations (space, capsules, points, clusters) VALUES (%(space)s, 0, '[]', '[]')",
         ]
         for statement in statements:
@@ -371,7 +372,7 @@ async def test_vectors_of_any_dimension_stand_side_by_side_in_their_own_row(
             vector = "[" + ",".join(str(random.random()) for _ in range(dimension)) + "]"
             await conn.execute(
                 "INSERT INTO vectors (space, vector_set, passage, embedding)"
-                " SELECT space, %s, passage, %s FROM passages",
+                " SELECT space, %s, passage, %s FROM passages RETURNING 1",
                 [number, vector],
             )
         rows = await (

@@ -198,8 +198,8 @@ async def test_a_login_that_is_not_used_ends_and_one_that_is_goes_on_to_its_end(
                 """
                 UPDATE keepstone.sessions
                    SET created_at = now() - make_interval(days => %(age)s),
-                       last_used_at = last_used_at - make_interval(days => %(idle)s),
-                       expires_at = expires_at - make_interval(days => %(idle)s)
+                       last_used_at = timezone('UTC', timezone('UTC', last_used_at) - make_interval(days => %(idle)s)),
+                       expires_at = timezone('UTC', timezone('UTC', expires_at) - make_interval(days => %(idle)s))
                  WHERE prefix = %(prefix)s
                 """,
                 {"age": age_days, "idle": idle_days, "prefix": login.token[3:15]},

@@ -270,7 +270,10 @@ async def test_what_was_long_in_the_trash_is_purged(services: Services, world: W
     async with http(make_app(services)) as client:
         await put(client, auth, "k", {"text": "the ferry"})
         await remove(client, auth, "k")
-        await rows(database, "UPDATE memories SET deleted_at = deleted_at - interval '31 days' RETURNING 1")
+        await rows(
+            database,
+            "UPDATE memories SET deleted_at = now() - interval '31 days' WHERE deleted_at IS NOT NULL RETURNING 1",
+        )
         await tasks.purge_memories(services)
         assert await rows(database, "SELECT 1 FROM memories UNION ALL SELECT 1 FROM memory_versions") == []
         assert (await call(client, auth, "GET", "/stores/notes/trash"))["items"] == []

@@ -80,7 +80,7 @@ async def put_off(database: str, *tables: str, days: int) -> None:
     for table in tables:
         await rows(
             database,
-            f"UPDATE {table} SET deleted_at = deleted_at - make_interval(days => %s) WHERE deleted_at IS NOT NULL"
+            f"UPDATE {table} SET deleted_at = now() - make_interval(days => %s) WHERE deleted_at IS NOT NULL"
             " RETURNING 1",
             [days],
         )
@@ -110,7 +110,10 @@ async def test_after_thirty_days_what_is_in_the_trash_goes_for_good_with_a_line_
         await call(client, auth, "POST", f"{path}/restore")
         await call(client, auth, "DELETE", path, expect=204)
     await put_off(database, "chats", "memories", "documents", days=31)
-    await rows(database, "UPDATE tool_calls SET created_at = created_at - interval '2 days' RETURNING 1")
+    await rows(
+        database,
+        "UPDATE tool_calls SET created_at = now() - interval '2 days' RETURNING 1",
+    )
     await run_until_empty(services)
     await purge_memories(services)
     await purge_memories(services)

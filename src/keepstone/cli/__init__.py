@@ -18,6 +18,8 @@ COMMANDS = {
     "serve": "Start the server, with the embedded Postgres and the background worker.",
     "worker": "Run background jobs, beside a server that was started with KEEPSTONE_WORKER=off.",
     "migrate": "Bring the database to the schema of this version. `keepstone serve` does it by itself.",
+    "distribute": "Spread the accounts over the machines of a Citus cluster. It can be run again.",
+    "accounts": "On a Citus cluster: which accounts are large, and giving one a place of its own.",
     "doctor": "Check the installation and say what is wrong and what to do.",
     "models": "Fetch the weights of the built-in embedders, and check them. `keepstone serve` does it by itself.",
     "reembed": "Make vectors of the embedder that the settings name now, for everything that has none. The server "
@@ -64,6 +66,8 @@ def _declared(name: str) -> typer.Typer:
     match name:
         case "serve" | "worker" | "migrate":
             from keepstone.cli.server import app
+        case "distribute" | "accounts":
+            from keepstone.cli.cluster import app
         case "doctor":
             from keepstone.cli.doctor import app
         case "models" | "reembed":

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
-from typing import Any, LiteralString, Self, TypeVar, cast, get_args
+from typing import Any, Literal, LiteralString, Self, TypeVar, cast, get_args
 
 import psycopg
 from psycopg import sql
@@ -161,8 +161,8 @@ class Database:
 
     @asynccontextmanager
     async def of_server(self) -> AsyncGenerator[Connection]:
-        """A transaction on a connection of its own as keepstone_worker, for the functions that concern all accounts. They are the
-        operator's and the jobs': whoever gets at a connection of the pool can't call them.
+        """A transaction on a connection of its own as keepstone_worker, for the functions that concern all accounts.
+        They are the operator's and the jobs': whoever gets at a connection of the pool can't call them.
         """
         with named_faults():
             async with (
@@ -177,6 +177,15 @@ class Database:
         async with await Connection.connect(self._owner, autocommit=True) as conn:
             await conn.execute(f"SET search_path = {SEARCH_PATH}")
             yield conn
+
+
+async def mean_all_accounts(conn: AnyConnection, command: Literal["SET", "SET LOCAL"]) -> None:
+    """Whoever owns the tables is held by their policies too, and says here that it means all accounts.
+
+    A distributed Postgres tells its other nodes what is set locally if each is a statement of its own, after the first.
+    """
+    for setting in ("citus.propagate_set_commands = 'local'", f"search_path = {SEARCH_PATH}", "keepstone.owner = 'on'"):
+        await conn.execute(f"{command} {setting}".encode())
 
 
 async def enter(conn: Connection, scope: ReadScope) -> None:

@@ -1,8 +1,8 @@
 """One schema on many machines: what Citus is told of it, on a database whose owner wants that (`keepstone distribute`).
 
-Tables that an account leads are distributed by it, all alike, so that everything of an account lies together; the plans are
-on every machine; what is of the server, such as the queue, stays on the coordinator. Functions of one account run where it
-lies. Nothing else differs: the same migrations, policies and statements as on one Postgres.
+Tables that an account leads are distributed by it, all alike, so that everything of an account lies together; the
+plans are on every machine; what is of the server, such as the queue, stays on the coordinator. Functions of one account
+run where it lies. Nothing else differs: the same migrations, policies and statements as on one Postgres.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -14,7 +14,15 @@ import psycopg
 from psycopg import sql
 
 from keepstone.errors import Misconfigured, NotFound
-from keepstone.store.db import SEARCH_PATH, AnyConnection, Connection, fetch_all, fetch_column, fetch_rows, fetch_value
+from keepstone.store.db import (
+    AnyConnection,
+    Connection,
+    fetch_all,
+    fetch_column,
+    fetch_rows,
+    fetch_value,
+    mean_all_accounts,
+)
 from keepstone.store.roles import ROLES
 
 OLDEST_CITUS = (12, 0)
@@ -26,9 +34,17 @@ _EVERYWHERE = ("plans",)
 # All else that takes an account runs on the coordinator, which alone counts up the numbers of rows.
 _WHERE_IT_LIES = {
     False: ["credential_holder", "token_holder", "account_standing", "survey_talk"],
-    True: ["room_of", "take_over", "passing_nodes", "entity_places", "reword_message", "trash_message", "restore_message",
-           "erase_traces"],
-}  # fmt: skip
+    True: [
+        "room_of",
+        "take_over",
+        "passing_nodes",
+        "entity_places",
+        "reword_message",
+        "trash_message",
+        "restore_message",
+        "erase_traces",
+    ],
+}
 
 # On one Postgres its plans are made once for all; on Citus a plan is of an account.
 _PLANNED_ANEW = "survey_talk"
@@ -37,20 +53,33 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One that holds accounts: its address and port, and how much of each table it has."""
+
+    name: str
+    shards: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an account lies, and whether in shards that it shares with nobody."""
+
+    account_id: str
+    name: str
+    bytes: int
+    machine: str
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Distributed:
-    """What was done; nothing where all of it was there."""
+    """What was done; nothing where all of it was there. And how much every machine holds now."""
 
     tables: list[str]
     everywhere: list[str]
     functions: list[str]
-    shards: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    name: str
-    shards: int
-    bytes: int
+    machines: list[Machine]
 
 
 async def is_distributed(conn: AnyConnection) -> bool:
@@ -59,7 +88,9 @@ async def is_distributed(conn: AnyConnection) -> bool:
         return False
     return bool(
         await fetch_value(
-            conn, "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass(%(table)s)", {"table": _qualified(_FIRST)}
+            conn,
+            "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass(%(table)s)",
+            {"table": _qualified(_FIRST)},
         )
     )
 
@@ -75,7 +106,7 @@ async def check_cluster(conn: AnyConnection) -> None:
         raise Misconfigured(
             "This database has no extension citus, so there is nothing to distribute it to. On every machine of the "
             "cluster, run in Keepstone's database as a superuser: CREATE EXTENSION citus; then on the coordinator "
-            "SELECT citus_add_node('address of a worker', 5432); for each worker. docs/operations.md has it step by step."
+            "SELECT citus_add_node('address of a worker', 5432); for each worker. docs/operations.md has all steps."
         )
     if tuple(int(part) for part in version.split("-")[0].split(".")[:2]) < OLDEST_CITUS:
         raise Misconfigured(f"This is Citus {version}; Keepstone needs 12 or newer. Upgrade it on every machine.")
@@ -86,8 +117,8 @@ async def check_cluster(conn: AnyConnection) -> None:
     )
     if away:
         raise Misconfigured(
-            f"These machines of the cluster are not active: {', '.join(name for (name,) in away)}. Bring them back with "
-            "SELECT citus_activate_node('address', port); or remove them with citus_remove_node."
+            f"These machines of the cluster are not active: {', '.join(name for (name,) in away)}. Bring them back "
+            "with SELECT citus_activate_node('address', port); or remove them with citus_remove_node."
         )
     if not await fetch_value(
         conn, "SELECT 1 FROM pg_dist_node WHERE noderole = 'primary' AND shouldhaveshards AND isactive LIMIT 1"
@@ -105,14 +136,15 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     to it meanwhile.
     """
     await check_cluster(conn)
-    for setting in ("citus.propagate_set_commands = 'local'", f"search_path = {SEARCH_PATH}", "keepstone.owner = 'on'"):
-        await conn.execute(f"SET {setting}".encode())
+    await mean_all_accounts(conn, "SET")
     if shards is not None:
         await conn.execute(sql.SQL("SET citus.shard_count = {}").format(sql.Literal(shards)))
     for role in ROLES:
         await conn.execute(
             sql.SQL("ALTER ROLE {} SET citus.propagate_set_commands = 'local'").format(sql.Identifier(role))
         )
+    # Tables that are distributed have no triggers; this one helps whoever writes facts with SQL, by hand.
+    await conn.execute("DROP TRIGGER IF EXISTS place_fact ON facts")
     known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
     everywhere = await _tables(conn, known, keyed=False)
     for table in everywhere:
@@ -122,72 +154,107 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     for table in tables:
         beside = "none" if table == _FIRST else _qualified(_FIRST)
         await _unheld(
-            conn, table, "SELECT create_distributed_table(%(table)s, 'account', colocate_with => %(beside)s)", beside=beside
+            conn,
+            table,
+            "SELECT create_distributed_table(%(table)s, 'account', colocate_with => %(beside)s)",
+            beside=beside,
         )
         tell(f"{table}: by account")
     functions = await _delegate(conn)
     if functions:
         tell(f"{len(functions)} functions run where the account lies")
-    count = await fetch_value(
-        conn, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = to_regclass(%(table)s)", {"table": _qualified(_FIRST)}
-    )
-    return Distributed(tables=tables, everywhere=everywhere, functions=functions, shards=count)
+    return Distributed(tables=tables, everywhere=everywhere, functions=functions, machines=await machines(conn))
 
 
-async def nodes(conn: AnyConnection) -> list[Node]:
-    """The machines that hold accounts, and how much."""
+async def machines(conn: AnyConnection) -> list[Machine]:
     return await fetch_all(
         conn,
-        Node,
+        Machine,
         """
-        SELECT nodename || ':' || nodeport AS name, count(DISTINCT shardid) FILTER (WHERE table_name = to_regclass(%(first)s))
-               AS shards, sum(shard_size)::bigint AS bytes
+        SELECT nodename || ':' || nodeport AS name,
+               count(DISTINCT shardid) FILTER (WHERE table_name = to_regclass(%(first)s)) AS shards,
+               sum(shard_size)::bigint AS bytes
           FROM citus_shards WHERE citus_table_type = 'distributed' GROUP BY 1 ORDER BY 1
         """,
         {"first": _qualified(_FIRST)},
     )
 
 
-async def isolate(conn: Connection, account: int, *, node: str | None = None) -> str:
-    """This account gets shards of its own, on that machine (`address:port`) if one is named. Writers go on but for a
-    moment at the end. Returns where it lies now.
+async def largest(conn: Connection, most: int) -> list[Place]:
+    """The accounts that keep most, by the bytes of their texts."""
+    await _require_distributed(conn)
+    return await _places(conn, most=most)
+
+
+async def isolate(conn: Connection, account_id: str, *, machine: str | None = None) -> Place:
+    """This account gets shards of its own, on that machine (`address:port`) if one is named. Whoever writes waits for
+    a moment at the end of it.
     """
+    await _require_distributed(conn)
+    names = [one.name for one in await machines(conn)]
+    if machine is not None and machine not in names:
+        raise NotFound(f"No machine of this cluster holds accounts as {machine[:80]}; there are {', '.join(names)}.")
+    place = await _place(conn, account_id)
+    async with conn.transaction():
+        await mean_all_accounts(conn, "SET LOCAL")
+        number = await fetch_value(conn, "SELECT account FROM accounts WHERE id = %(id)s", {"id": account_id})
+    given = {"table": _qualified(_FIRST), "number": number}
+    if not place.alone:
+        async with _explained(account_id):
+            await conn.execute("SELECT isolate_tenant_to_new_shard(%(table)s, %(number)s, 'CASCADE')", given)
+    if machine is not None and machine != place.machine:
+        (to_address, to_port), (address, port) = (_address(one) for one in (machine, place.machine))
+        async with _explained(account_id):
+            await conn.execute(
+                "SELECT citus_move_shard_placement(get_shard_id_for_distribution_column(%(table)s, %(number)s),"
+                " %(address)s, %(port)s, %(to_address)s, %(to_port)s)",
+                {**given, "address": address, "port": port, "to_address": to_address, "to_port": to_port},
+            )
+    return await _place(conn, account_id)
+
+
+async def _require_distributed(conn: Connection) -> None:
     await check_cluster(conn)
     if not await is_distributed(conn):
         raise Misconfigured("This database is not distributed yet: run `keepstone distribute` first.")
-    names = {one.name for one in await nodes(conn)}
-    if node is not None and node not in names:
-        raise NotFound(f"No machine of this cluster that holds accounts is called {node}: {', '.join(sorted(names))}.")
-    alone = await fetch_value(
-        conn,
-        """
-        SELECT s.shardminvalue = s.shardmaxvalue FROM pg_dist_shard s
-         WHERE s.shardid = get_shard_id_for_distribution_column(%(table)s, %(number)s)
-        """,
-        {"table": _qualified(_FIRST), "number": account},
-    )
-    given = {"table": _qualified(_FIRST), "number": account}
-    if not alone:
-        await conn.execute("SELECT isolate_tenant_to_new_shard(%(table)s, %(number)s, 'CASCADE')", given)
-    shard, place, address, port = (
-        await fetch_rows(
+
+
+async def _place(conn: Connection, account_id: str) -> Place:
+    found = await _places(conn, account_id=account_id)
+    if not found:
+        raise NotFound(f"There is no account {account_id[:80]}. `keepstone accounts list` shows the largest.")
+    return found[0]
+
+
+async def _places(conn: Connection, *, account_id: str | None = None, most: int = 1) -> list[Place]:
+    async with conn.transaction():
+        await mean_all_accounts(conn, "SET LOCAL")
+        return await fetch_all(
             conn,
+            Place,
             """
-            SELECT p.shardid, n.nodename || ':' || n.nodeport, n.nodename, n.nodeport
-              FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
-             WHERE p.shardid = get_shard_id_for_distribution_column(%(table)s, %(number)s)
+            WITH kept AS (
+                SELECT a.account, a.id, a.name, coalesce(sum(s.size_bytes), 0)::bigint AS bytes
+                  FROM accounts a LEFT JOIN spaces s USING (account)
+                 WHERE a.id = coalesce(%(account_id)s, a.id)
+                 GROUP BY a.account, a.id, a.name ORDER BY bytes DESC, a.account LIMIT %(most)s
+            )
+            SELECT k.id AS account_id, k.name, k.bytes, n.nodename || ':' || n.nodeport AS machine,
+                   s.shardminvalue = s.shardmaxvalue AS alone
+              FROM kept k
+              JOIN pg_dist_shard s ON s.shardid = get_shard_id_for_distribution_column(%(table)s, k.account)
+              JOIN pg_dist_placement p USING (shardid)
+              JOIN pg_dist_node n USING (groupid)
+             WHERE n.noderole = 'primary'
+             ORDER BY k.bytes DESC, k.account
             """,
-            given,
+            {"account_id": account_id, "most": most, "table": _qualified(_FIRST)},
         )
-    )[0]
-    if node is None or node == place:
-        return place
-    to_address, _, to_port = node.rpartition(":")
-    await conn.execute(
-        "SELECT citus_move_shard_placement(%(shard)s, %(address)s, %(port)s, %(to_address)s, %(to_port)s)",
-        {"shard": shard, "address": address, "port": port, "to_address": to_address, "to_port": int(to_port)},
-    )
-    return node
+
+
+def _address(machine: str) -> tuple[str, int]:
+    host, _, port = machine.rpartition(":")
+    return host, int(port)
 
 
 async def _tables(conn: AnyConnection, known: set[int], *, keyed: bool) -> list[str]:
@@ -209,7 +276,7 @@ async def _tables(conn: AnyConnection, known: set[int], *, keyed: bool) -> list[
 
 
 async def _unheld(conn: Connection, table: str, call: LiteralString, **given: str) -> None:
-    """Rows are copied with COPY, which no table takes whose owner is held to its policies: for that moment it is not."""
+    """Rows are copied with COPY, which no table takes whose owner is held to its policies: for a moment it is not."""
     name = sql.Identifier(table)
     async with _explained(table), conn.transaction():
         await conn.execute(sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(name))
@@ -252,8 +319,8 @@ async def _explained(what: str) -> AsyncGenerator[None]:
         yield
     except psycopg.errors.InsufficientPrivilege as fault:
         raise Misconfigured(
-            f"The database user may not distribute {what} ({fault.diag.message_primary}): let KEEPSTONE_DATABASE_URL name "
-            "the owner of Keepstone's tables."
+            f"The database user may not distribute {what} ({fault.diag.message_primary}): let KEEPSTONE_DATABASE_URL "
+            "name the owner of Keepstone's tables."
         ) from None
     except psycopg.errors.FeatureNotSupported as fault:
         raise Misconfigured(f"Citus refuses to distribute {what}: {fault.diag.message_primary}.") from None

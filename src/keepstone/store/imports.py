@@ -67,7 +67,7 @@ async def begin(conn: Connection, import_id: str, user_id: str) -> Import | None
         conn,
         Import,
         """
-        UPDATE imports SET state = 'running', started_at = coalesce(started_at, now())
+        UPDATE imports SET state = 'running', started_at = least(started_at, now())
          WHERE account = %(account)s AND user_id = %(user)s AND id = %(id)s AND state IN ('waiting', 'running')
         RETURNING id, user_id, source, name, size_bytes, options, dry_run, state, report, read_bytes, total_bytes,
                   error_code, error, created_at, started_at, finished_at

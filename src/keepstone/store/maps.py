@@ -82,7 +82,7 @@ async def put(
         INSERT INTO constellations (account, space, capsules, points, clusters)
         VALUES (%(account)s, %(space)s, %(capsules)s, %(points)s, %(clusters)s)
         ON CONFLICT (account, space)
-        DO UPDATE SET made_at = now(), capsules = excluded.capsules, points = excluded.points,
+        DO UPDATE SET made_at = excluded.made_at, capsules = excluded.capsules, points = excluded.points,
                       clusters = excluded.clusters
         """,
         {"space": space, "capsules": len(points), "points": Jsonb(list(points)), "clusters": Jsonb(list(clusters))},

@@ -308,7 +308,8 @@ async def prolong(conn: Connection, ids: Sequence[str], now: datetime) -> None:
     """The time that they last begins anew. What somebody else is just writing is left to them: nobody waits."""
     await conn.execute(
         """
-        UPDATE memories SET valid_to = %(now)s + make_interval(secs => (metadata ->> 'ttl_seconds')::float8)
+        UPDATE memories SET valid_to = timezone('UTC', timezone('UTC', %(now)s)
+                                           + make_interval(secs => (metadata ->> 'ttl_seconds')::float8))
          WHERE account = %(account)s
            AND id IN (SELECT id FROM memories
                        WHERE account = %(account)s AND id = ANY(%(ids)s) AND valid_to > %(now)s

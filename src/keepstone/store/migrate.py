@@ -16,7 +16,7 @@ import psycopg
 from procrastinate.schema import SchemaManager
 
 from keepstone.errors import Misconfigured
-from keepstone.store.db import SEARCH_PATH, AnyConnection, Connection, fetch_dict, fetch_value
+from keepstone.store.db import AnyConnection, Connection, fetch_dict, fetch_value, mean_all_accounts
 from keepstone.store.distribute import distribute, is_distributed
 from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
 from keepstone.store.roles import ensure_logins, ensure_roles
@@ -45,7 +45,7 @@ async def migrate(conninfo: str, *, roles_url: str | None = None, upto: str | No
     """Apply what is missing and return its names; then the server's roles can log in. `upto` stops after that
     migration (for tests of upgrades).
     """
-    async with await _connect(conninfo) as conn:
+    async with await connect_as_owner(conninfo) as conn:
         await check_server(conn)
         recorded = await _recorded(conn)
         _refuse_unknown(recorded)
@@ -65,7 +65,7 @@ async def _migrate(conn: Connection, conninfo: str, upto: str | None) -> list[st
         return await _apply(conn, upto)
 
 
-async def _connect(conninfo: str) -> Connection:
+async def connect_as_owner(conninfo: str) -> Connection:
     try:
         return await Connection.connect(conninfo, autocommit=True, connect_timeout=10)
     except psycopg.OperationalError as fault:
@@ -99,10 +99,7 @@ async def _prepare(conn: Connection, conninfo: str) -> None:
         await conn.execute("CREATE SCHEMA IF NOT EXISTS keepstone")
     except psycopg.errors.InsufficientPrivilege:
         raise schema_not_allowed() from None
-    # Whoever owns the tables is held by their policies too, and says here that it means all accounts.
-    # A distributed Postgres tells its other nodes what is set, if each is a statement of its own and comes after the first.
-    for setting in ("citus.propagate_set_commands = 'local'", f"search_path = {SEARCH_PATH}", "keepstone.owner = 'on'"):
-        await conn.execute(f"SET LOCAL {setting}".encode())
+    await mean_all_accounts(conn, "SET LOCAL")
     # Asked first: a distributed Postgres tells its other nodes to make it too, which only their owner may.
     if not await fetch_value(conn, "SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
         try:

@@ -84,7 +84,8 @@ async def insert_columns(
                               foreign_text = foreign_text OR %(any_foreign)s, version = version + 1,
                               size_bytes = size_bytes + coalesce(%(size)s::bigint, 0),
                               message_count = message_count + %(messages)s,
-                              changed_at = CASE WHEN %(size)s::bigint IS NULL THEN changed_at ELSE now() END,
+                              changed_at = least(CASE WHEN %(size)s::bigint IS NULL THEN changed_at
+                                                      ELSE 'infinity' END, now()),
                               indexing_scheduled = indexing_scheduled OR %(scheduled)s
              WHERE account = %(account)s AND space = %(space)s RETURNING version
         )

@@ -30,7 +30,8 @@ async def touch(conn: Connection, session_id: str, *, days: int, idle_days: int)
     await conn.execute(
         """
         UPDATE sessions SET last_used_at = now(),
-               expires_at = least(created_at + make_interval(days => %(days)s), now() + make_interval(days => %(idle)s))
+               expires_at = least(timezone('UTC', timezone('UTC', created_at) + make_interval(days => %(days)s)),
+                                  now() + make_interval(days => %(idle)s))
          WHERE account = %(account)s AND id = %(id)s AND last_used_at < now() - interval '1 minute'
         """,
         {"id": session_id, "days": days, "idle": idle_days},

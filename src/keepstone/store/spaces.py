@@ -97,7 +97,7 @@ async def put_away(conn: Connection, space: int, *, away: bool) -> None:
     """To the trash, with its parts; or back."""
     await conn.execute(
         """
-        UPDATE spaces SET deleted_at = CASE WHEN %(away)s THEN now() END
+        UPDATE spaces SET deleted_at = now() + CASE WHEN %(away)s THEN interval '0' END
          WHERE account = %(account)s AND (space = %(space)s OR part_of = %(space)s)
         """,
         {"away": away, "space": space},

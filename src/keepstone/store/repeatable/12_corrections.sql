@@ -17,8 +17,8 @@ BEGIN
     END IF;
 END $$;
 
--- Called from within: how it was first said, if nobody noted that yet.
-CREATE OR REPLACE FUNCTION note_first_wording(m messages) RETURNS void
+-- Called from within: how this message was first said, if nobody noted that yet.
+CREATE OR REPLACE FUNCTION note_first_wording(m record) RETURNS void
     LANGUAGE plpgsql
 AS $$
 BEGIN

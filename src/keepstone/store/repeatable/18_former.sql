@@ -93,5 +93,5 @@ BEGIN
 END $$;
 
 -- Called by nobody but functions that no longer do.
-DROP FUNCTION IF EXISTS used_bytes(int, text), key_spaces(keys), lacks_factor(users), passes(jsonb, jsonb),
-    require_room(bigint);
+DROP FUNCTION IF EXISTS note_first_wording(messages), used_bytes(int, text), key_spaces(keys), lacks_factor(users),
+    passes(jsonb, jsonb), require_room(bigint);
