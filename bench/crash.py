@@ -1,12 +1,16 @@
 """Kill -9 at random moments, and see whether anything that was acknowledged is lost.
 
     python -m bench.crash --rounds 1000 --seed 1
+    KEEPSTONE_CITUS=build/citus/postgres python -m bench.crash --rounds 200 --citus
 
 A real `keepstone serve` of several processes takes writes on nine surfaces at once. Each round kills its first process,
 another of them, its Postgres, or everything at once; brings Keepstone back if its first process was killed, waits until
 it is ready, and reads every write that was acknowledged word for word. What was not answered may be there or not, but
 not a part of it. At the end all writes of all rounds are read once more. A round takes about as long as the server
 takes to start.
+
+With `--citus` the database is a cluster of a coordinator and two workers, one of which is killed instead of Postgres
+and comes back up to a second later.
 """
 
 import argparse
@@ -20,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,12 +32,14 @@ from pathlib import Path
 
 import psutil
 
+from bench.citus import Cluster, distributed
 from bench.process import Keepstone
 from bench.writes import SURFACES, Answer, Fault, Places, Write, halves, missing, prepare, words
 
 VICTIMS = ("keepstone", "further", "postgres", "both")
-ONE_PROCESS = ("keepstone", "postgres", "both")
+OF_A_CLUSTER = ("keepstone", "further", "worker", "coordinator")
 LONGEST_ROUND = 0.6  # seconds of writing before the kill
+LONGEST_ABSENCE = 1.0  # of a machine of a cluster
 
 
 @dataclass(slots=True)
@@ -47,7 +53,7 @@ class Tally:
     halved: set[Write] = field(default_factory=set[Write])
     statuses: Counter[int] = field(default_factory=Counter[int])
     faults: list[str] = field(default_factory=list[str])  # answers that no kill explains
-    seconds: dict[str, list[float]] = field(default_factory=lambda: {victim: [] for victim in VICTIMS})
+    seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list[float]))
     rounds: list[float] = field(default_factory=list[float])
 
     def take(self, write: Write, answer: Answer) -> None:
@@ -67,10 +73,9 @@ class Tally:
         return bool(self.lost or self.halved or self.faults)
 
     def report(self) -> dict[str, object]:
-        killed = {victim: seconds for victim, seconds in self.seconds.items() if seconds}
         return {
             "rounds": len(self.rounds),
-            "kills": {victim: len(seconds) for victim, seconds in killed.items()},
+            "kills": {victim: len(seconds) for victim, seconds in self.seconds.items()},
             "acknowledged": len(self.acknowledged),
             "surfaces": dict(Counter(write.surface for write in self.acknowledged)),
             "lost": sorted(f"{write.surface} {write.word} {write.id}" for write in self.lost),
@@ -79,7 +84,7 @@ class Tally:
             "faults": self.faults[:20],
             "recovery_seconds": {
                 victim: {"median": round(statistics.median(seconds), 2), "max": round(max(seconds), 2)}
-                for victim, seconds in killed.items()
+                for victim, seconds in self.seconds.items()
             },
             "round_seconds": round(statistics.mean(self.rounds), 2) if self.rounds else None,
         }
@@ -104,9 +109,16 @@ def write(
     client.close()
 
 
-def kill(keepstone: Keepstone, victim: str, server: int, chance: random.Random) -> None:
-    """Until Keepstone runs again."""
+def kill(keepstone: Keepstone, cluster: Cluster | None, victim: str, server: int | None, chance: random.Random) -> None:
+    """Until what was killed runs again, or is brought back by Keepstone."""
+    if cluster and victim in {"worker", "coordinator"}:
+        node = cluster.coordinator if victim == "coordinator" else chance.choice(cluster.workers)
+        node.kill()
+        time.sleep(chance.uniform(0, LONGEST_ABSENCE))
+        node.start()
+        return
     if victim == "postgres":
+        assert server
         os.kill(server, signal.SIGKILL)
         return
     if victim == "further":  # it may have ended by itself: one that starts, when the first was killed before
@@ -118,7 +130,12 @@ def kill(keepstone: Keepstone, victim: str, server: int, chance: random.Random) 
 
 
 def one_round(
-    keepstone: Keepstone, places: Places, word: Callable[[], str], tally: Tally, chance: random.Random
+    keepstone: Keepstone,
+    cluster: Cluster | None,
+    places: Places,
+    word: Callable[[], str],
+    tally: Tally,
+    chance: random.Random,
 ) -> None:
     begun, end = time.monotonic(), threading.Event()
     writers = [
@@ -129,11 +146,11 @@ def one_round(
         writer.start()
     try:
         time.sleep(chance.uniform(0, LONGEST_ROUND))
-        victims = VICTIMS if keepstone.further() else ONE_PROCESS
+        several = bool(keepstone.further())
+        victims = [one for one in (OF_A_CLUSTER if cluster else VICTIMS) if several or one != "further"]
         victim, server = chance.choice(victims), keepstone.postgres()
-        assert server
         killed = time.monotonic()
-        kill(keepstone, victim, server, chance)
+        kill(keepstone, cluster, victim, server, chance)
         keepstone.wait(other_than=None if victim == "further" else server)
         tally.seconds[victim].append(time.monotonic() - killed)
     finally:
@@ -158,12 +175,22 @@ def look(keepstone: Keepstone, places: Places, tally: Tally) -> None:
 
 
 def run(
-    rounds: int, seed: int, minutes: float = float("inf"), report: Callable[[str], None] = print, processes: int = 3
+    rounds: int,
+    seed: int,
+    minutes: float = float("inf"),
+    report: Callable[[str], None] = print,
+    processes: int = 3,
+    *,
+    on_cluster: bool = False,
 ) -> Tally:
     """So many rounds on a home of its own, or as many as fit into the minutes."""
     chance, tally = random.Random(seed), Tally()
     place = Path(tempfile.mkdtemp(prefix="keepstone-crash-", dir="/tmp"))
-    keepstone = Keepstone(place / "home", KEEPSTONE_PROCESSES=str(processes))
+    place.chmod(0o755)  # the machines of a cluster are another user's
+    (place / "cluster").mkdir()
+    cluster = Cluster(place / "cluster") if on_cluster else None
+    settings = {"KEEPSTONE_DATABASE_URL": distributed(cluster)} if cluster else {}
+    keepstone = Keepstone(place / "home", KEEPSTONE_PROCESSES=str(processes), **settings)
     end = time.monotonic() + minutes * 60
     keepstone.start()
     try:
@@ -172,7 +199,7 @@ def run(
         places, word = prepare(client, f"run{seed}"), words(f"run{seed}")
         client.close()
         for number in range(1, rounds + 1):
-            one_round(keepstone, places, word, tally, chance)
+            one_round(keepstone, cluster, places, word, tally, chance)
             if number % 25 == 0:
                 report(json.dumps(tally.report()))
             if time.monotonic() > end:
@@ -180,6 +207,8 @@ def run(
         tally.lost |= all_missing(keepstone, places, tally.acknowledged)
     finally:
         keepstone.stop()
+        if cluster:
+            cluster.stop()
     shutil.rmtree(place)
     return tally
 
@@ -199,10 +228,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so long, whatever the rounds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=3, help="that answer requests")
+    parser.add_argument("--citus", action="store_true", help="on a cluster, from the programs in KEEPSTONE_CITUS")
     options = parser.parse_args()
     tally = run(
         options.rounds, options.seed, options.minutes, lambda line: print(line, file=sys.stderr, flush=True),
-        options.processes,
+        options.processes, on_cluster=options.citus,
     )  # fmt: skip
     print(json.dumps(tally.report() | {"seed": options.seed}))
     return 1 if tally.broken else 0

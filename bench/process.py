@@ -28,6 +28,7 @@ class Keepstone:
             "KEEPSTONE_LOG_LEVEL": "warning",
             **settings,
         }
+        self._elsewhere = "KEEPSTONE_DATABASE_URL" in settings
         self._process: subprocess.Popen[str] | None = None
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
@@ -84,12 +85,14 @@ class Keepstone:
         return [head, *head.children(recursive=True)]
 
     def wait(self, other_than: int | None = None) -> None:
-        """Until it is ready, on another Postgres than the one that was killed."""
+        """Until it is ready, on another Postgres of its own than the one that was killed."""
         client = Client(self.url)
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             try:
-                if self.postgres() not in {None, other_than} and client.answer("GET", "/readyz")[0] == 200:
+                if (self._elsewhere or self.postgres() not in {None, other_than}) and client.answer("GET", "/readyz")[
+                    0
+                ] == 200:
                     client.close()
                     return
             except (OSError, http.client.HTTPException):

@@ -14,16 +14,16 @@ import httpx
 import psycopg
 import pytest
 from argon2 import PasswordHasher
+from bench import citus
+from bench.citus import SUPERUSER, Cluster
 from fastapi import FastAPI
 from playwright.async_api import Browser
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from xdist.remote import Producer
 
-import citus
 from browser import dashboard_server
 from chromium import open_chromium
-from citus import SUPERUSER, Cluster
 from keepstone.access import keys, users
 from keepstone.access.operator import principal_for, set_allowance
 from keepstone.app import make_app
@@ -55,8 +55,13 @@ HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if citus.PROGRAMS:
-        items[:] = [item for item in items if citus.needed_by(item)]
+        items[:] = [item for item in items if _on_the_cluster(item)]
     items.sort(key=rank)
+
+
+def _on_the_cluster(item: pytest.Item) -> bool:
+    """A test of what a database does: of ours, not of one that a server of its own has embedded."""
+    return "postgres" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -123,7 +128,8 @@ _QUICK = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"
 @pytest.fixture(scope="session")
 async def postgres() -> AsyncGenerator[Server]:
     if citus.PROGRAMS:
-        cluster = Cluster(settings=_QUICK | {"citus.shard_count": "4"})
+        home = Path(tempfile.mkdtemp(prefix="keepstone-citus-", dir=in_memory()))
+        cluster = Cluster(home, settings=_QUICK | {"citus.shard_count": "4"})
         try:
             server = Distributed(cluster)
             conninfo = await server.create("migrated")
@@ -133,6 +139,7 @@ async def postgres() -> AsyncGenerator[Server]:
             yield server
         finally:
             cluster.stop()
+            shutil.rmtree(home, ignore_errors=True)
         return
     home = Path(tempfile.mkdtemp(prefix="keepstone-tests-", dir=in_memory()))
     ensure_home(home)

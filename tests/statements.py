@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from psycopg import AsyncCursor, sql
 
-from keepstone.store.db import ScopedCursor
+from keepstone.store.pool import ScopedCursor
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import httpx
 import psycopg
 import pytest
+from bench import citus
 
-import citus
 from capsules import audited, rows
 from conftest import Person, World, http
 from keepstone.app import make_app

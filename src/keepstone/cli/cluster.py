@@ -11,7 +11,7 @@ from keepstone.errors import Misconfigured
 from keepstone.runtime import in_loop
 from keepstone.store import distribute as cluster
 from keepstone.store.db import Connection
-from keepstone.store.distribute import Place
+from keepstone.store.distribute import AccountPlace
 from keepstone.store.migrate import connect_as_owner, migrate
 
 app = typer.Typer()
@@ -54,7 +54,7 @@ def list_accounts(
 ) -> None:
     """The largest accounts, and on which machine each lies."""
 
-    async def run(conn: Connection, _: str) -> list[Place]:
+    async def run(conn: Connection, _: str) -> list[AccountPlace]:
         return await cluster.largest(conn, limit)
 
     show_all(_on_cluster(run), ("account_id", "name", "bytes", "machine", "alone"), as_json=as_json)
@@ -71,7 +71,7 @@ def isolate(
 ) -> None:
     """Give an account parts of its own, which can be moved. The server goes on; its writes wait for a moment."""
 
-    async def run(conn: Connection, _: str) -> Place:
+    async def run(conn: Connection, _: str) -> AccountPlace:
         return await cluster.isolate(conn, account, machine=machine)
 
     place = _on_cluster(run)

@@ -1,28 +1,23 @@
-"""The pool of connections, and the one way to a transaction: with a read scope.
+"""The one way to a transaction: with a read scope. And what statements are made of.
 
 Connections log in as `keepstone_app`, which owns nothing. `transaction` tells the database the account, the spaces and
 the visibilities; the policies hold every statement to them, and outside of it a query on any table fails. Every
 statement also names its account itself, as `%(account)s`, which the connection fills in from the scope.
 """
 
-import asyncio
-import math
 import os
-import select
-import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
-from typing import Any, Literal, LiteralString, Self, TypeVar, cast, get_args
+from typing import Any, Literal, LiteralString, TypeVar, cast, get_args
 
 import psycopg
 from psycopg import sql
-from psycopg.abc import Params, QueryNoTemplate
+from psycopg.abc import QueryNoTemplate
 from psycopg.rows import class_row
 from psycopg.types.json import set_json_loads
-from psycopg_pool import AsyncConnectionPool
 
 from keepstone.errors import Forbidden
 from keepstone.model.ids import is_any_id
@@ -30,14 +25,11 @@ from keepstone.model.page import Page, PageRequest, cut_page
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.nesting import load_stored
 from keepstone.store.faults import named_faults
-from keepstone.store.pipelines import SendingConnection
+from keepstone.store.pool import Connection, make_pool
 from keepstone.store.turns import AccountTurns
 
 APP_ROLE = "keepstone_app"
 WORKER_ROLE = "keepstone_worker"
-
-_RESTART_SECONDS = 2
-_UNHEARD_SECONDS = 5  # of a connection; a network that lost it would not have said so
 
 # Where the tables are; the rest is where an operator may have put the vector extension.
 SEARCH_PATH = "keepstone, public, extensions"
@@ -55,35 +47,6 @@ NOW = sql.SQL("now()")
 Forms = tuple[tuple[str, LiteralString], ...]
 
 _VISIBILITIES = frozenset(get_args(Visibility))
-
-
-class ScopedCursor(psycopg.AsyncCursor[Any]):
-    """Gives every statement the parameter `account`, out of the scope of the connection's transaction."""
-
-    async def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
-        return await super().execute(query, self._scoped(query, params), **options)
-
-    async def executemany(self, query: Any, params_seq: Iterable[Params], **options: Any) -> None:
-        await super().executemany(query, [self._scoped(query, params) or () for params in params_seq], **options)
-
-    def _scoped(self, query: Any, params: Params | None) -> Params | None:
-        account = getattr(self.connection, "account", None)
-        if account is None or not (params is None or isinstance(params, Mapping)):
-            return params
-        if params is None and isinstance(query, bytes):  # several statements in one message, which take none
-            return None
-        return {**(params or {}), "account": account}
-
-
-class Connection(SendingConnection):
-    """`account` is that of the running transaction; None outside of one, where a statement that names it fails."""
-
-    account: int | None = None
-    checked_at = -math.inf
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.cursor_factory = ScopedCursor
 
 
 class Database:
@@ -216,62 +179,6 @@ def _array(spaces: Iterable[int] | None) -> str:
 
 def _visible(scope: ReadScope) -> str:
     return f"{{{','.join(_VISIBILITIES.intersection(scope.visibilities))}}}"
-
-
-class _Persistent(Connection):
-    """Asks again for a moment: a Postgres that restarts is back long before the pool's own next try (1 s, 2 s)."""
-
-    @classmethod
-    async def connect(cls, conninfo: str = "", **options: Any) -> Any:
-        options.setdefault("autocommit", True)
-        deadline = time.monotonic() + _RESTART_SECONDS
-        while True:
-            try:
-                return await super().connect(conninfo, **options)
-            except psycopg.OperationalError:
-                if time.monotonic() > deadline:
-                    raise
-            await asyncio.sleep(0.05)
-
-
-def make_pool(conninfo: str, *, size: int, wait_seconds: float = 5) -> AsyncConnectionPool[Connection]:
-    """A pool whose connections are checked before use, so that a restarted server is not felt.
-
-    Nothing is set in a session, where a pooler between us and Postgres would lose it: the role has its settings, and
-    the rest is said with each transaction.
-    """
-
-    async def check(conn: Connection) -> None:
-        """Where one is dead, all are: the pool would find them one by one, and wait 1 s, 2 s, 4 s in between."""
-        if time.monotonic() - conn.checked_at > _UNHEARD_SECONDS or _has_news(conn):
-            try:
-                await AsyncConnectionPool.check_connection(conn)
-            except psycopg.OperationalError:
-                await pool.drain()
-                raise
-        conn.checked_at = time.monotonic()
-
-    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-        conninfo,
-        connection_class=_Persistent,
-        min_size=1,
-        max_size=size,
-        timeout=wait_seconds,
-        max_idle=60,
-        reconnect_timeout=2,
-        open=False,
-        check=check,
-        kwargs={"connect_timeout": 5, "application_name": "keepstone"},
-    )
-    return pool
-
-
-def _has_news(conn: Connection) -> bool:
-    """Whether something came that nobody asked for. A server that ends a connection says so: seen without asking it."""
-    try:
-        return bool(select.select([conn.fileno()], [], [], 0)[0])
-    except (OSError, ValueError, psycopg.OperationalError):  # closed here, or a number that `select` does not take
-        return True
 
 
 async def fetch_all(

@@ -62,9 +62,10 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AccountPlace:
     """Where an account lies, and whether in shards that it shares with nobody."""
 
+    account: int
     account_id: str
     name: str
     bytes: int
@@ -180,13 +181,13 @@ async def machines(conn: AnyConnection) -> list[Machine]:
     )
 
 
-async def largest(conn: Connection, most: int) -> list[Place]:
+async def largest(conn: Connection, most: int) -> list[AccountPlace]:
     """The accounts that keep most, by the bytes of their texts."""
     await _require_distributed(conn)
     return await _places(conn, most=most)
 
 
-async def isolate(conn: Connection, account_id: str, *, machine: str | None = None) -> Place:
+async def isolate(conn: Connection, account_id: str, *, machine: str | None = None) -> AccountPlace:
     """This account gets shards of its own, on that machine (`address:port`) if one is named. Whoever writes waits for
     a moment at the end of it.
     """
@@ -195,10 +196,7 @@ async def isolate(conn: Connection, account_id: str, *, machine: str | None = No
     if machine is not None and machine not in names:
         raise NotFound(f"No machine of this cluster holds accounts as {machine[:80]}; there are {', '.join(names)}.")
     place = await _place(conn, account_id)
-    async with conn.transaction():
-        await mean_all_accounts(conn, "SET LOCAL")
-        number = await fetch_value(conn, "SELECT account FROM accounts WHERE id = %(id)s", {"id": account_id})
-    given = {"table": _qualified(_FIRST), "number": number}
+    given = {"table": _qualified(_FIRST), "number": place.account}
     if not place.alone:
         async with _explained(account_id):
             await conn.execute("SELECT isolate_tenant_to_new_shard(%(table)s, %(number)s, 'CASCADE')", given)
@@ -219,29 +217,23 @@ async def _require_distributed(conn: Connection) -> None:
         raise Misconfigured("This database is not distributed yet: run `keepstone distribute` first.")
 
 
-async def _place(conn: Connection, account_id: str) -> Place:
+async def _place(conn: Connection, account_id: str) -> AccountPlace:
     found = await _places(conn, account_id=account_id)
     if not found:
         raise NotFound(f"There is no account {account_id[:80]}. `keepstone accounts list` shows the largest.")
     return found[0]
 
 
-async def _places(conn: Connection, *, account_id: str | None = None, most: int = 1) -> list[Place]:
+async def _places(conn: Connection, *, account_id: str | None = None, most: int = 1) -> list[AccountPlace]:
     async with conn.transaction():
         await mean_all_accounts(conn, "SET LOCAL")
         return await fetch_all(
             conn,
-            Place,
+            AccountPlace,
             """
-            WITH kept AS (
-                SELECT a.account, a.id, a.name, coalesce(sum(s.size_bytes), 0)::bigint AS bytes
-                  FROM accounts a LEFT JOIN spaces s USING (account)
-                 WHERE a.id = coalesce(%(account_id)s, a.id)
-                 GROUP BY a.account, a.id, a.name ORDER BY bytes DESC, a.account LIMIT %(most)s
-            )
-            SELECT k.id AS account_id, k.name, k.bytes, n.nodename || ':' || n.nodeport AS machine,
+            SELECT k.account, k.account_id, k.name, k.bytes, n.nodename || ':' || n.nodeport AS machine,
                    s.shardminvalue = s.shardmaxvalue AS alone
-              FROM kept k
+              FROM kept_by_accounts(%(account_id)s, %(most)s) k
               JOIN pg_dist_shard s ON s.shardid = get_shard_id_for_distribution_column(%(table)s, k.account)
               JOIN pg_dist_placement p USING (shardid)
               JOIN pg_dist_node n USING (groupid)

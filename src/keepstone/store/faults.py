@@ -66,6 +66,14 @@ _MEANING: Mapping[str, Callable[[], KeepstoneError]] = {
     "58": _broken_files,
 }
 
+# A distributed Postgres that loses a node in the middle of a transaction has no code of its own for that.
+_INTERNAL = "XX000"
+_LOST_NODE = (
+    "failure on connection marked as essential",
+    "could not commit transaction for shard",
+    "postmaster was shut down",
+)
+
 
 def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | None:
     """The error of ours that it stands for; None where the mistake is ours. `all_lent`: every connection is in use."""
@@ -75,13 +83,21 @@ def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | Non
         return _no_text()
     if not isinstance(fault, psycopg.Error):
         return None
-    if fault.sqlstate is None:  # nothing came from the server
-        return _away() if isinstance(fault, psycopg.OperationalError) else None
+    if _is_away(fault):
+        return _away()
     for length in (5, 3, 2):
-        make = _MEANING.get(fault.sqlstate[:length])
+        make = _MEANING.get((fault.sqlstate or "")[:length])
         if make:
             return make()
     return None
+
+
+def _is_away(fault: psycopg.Error) -> bool:
+    """Nothing came from the server, or a farewell with its last answer, or one of a cluster lost another."""
+    if fault.sqlstate is None:
+        farewell = isinstance(fault, psycopg.InternalError) and "results from command" in str(fault)
+        return farewell or isinstance(fault, psycopg.OperationalError)
+    return fault.sqlstate == _INTERNAL and (fault.diag.message_primary or "").startswith(_LOST_NODE)
 
 
 @contextmanager

@@ -18,9 +18,10 @@ from procrastinate.manager import JobManager
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import Unavailable
-from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, fetch_value, make_pool
+from keepstone.store.db import Connection, fetch_all, fetch_dict, fetch_rows, fetch_value
 from keepstone.store.faults import named_faults
 from keepstone.store.lanes import LANES, Lane, lane_of
+from keepstone.store.pool import make_pool
 
 # What the queue raises while the database does not answer.
 QUEUE_AWAY = (ProcrastinateException, psycopg.Error, PoolTimeout, PoolClosed, Unavailable)

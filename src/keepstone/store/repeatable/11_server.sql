@@ -98,6 +98,20 @@ AS $$
      ORDER BY a.account
 $$;
 
+-- For the operator: how much each account keeps, the largest first, or one of them.
+CREATE OR REPLACE FUNCTION kept_by_accounts(wanted text, most int)
+    RETURNS TABLE (account int, account_id text, name text, bytes bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+    SELECT on_purpose();
+    SELECT a.account, a.id, a.name, coalesce(sum(s.size_bytes), 0)::bigint
+      FROM accounts a LEFT JOIN spaces s ON s.account = a.account
+     WHERE wanted IS NULL OR a.id = wanted
+     GROUP BY a.account, a.id, a.name
+     ORDER BY 4 DESC, a.account
+     LIMIT most
+$$;
+
 -- For the operator: who did what, in every account or in one, the newest first. No text, no secret. Null is everything;
 -- `before` and `last` are what the page before ended with.
 CREATE OR REPLACE FUNCTION all_audit(of_account text, of_user text, of_action text, of_object text, since timestamptz,

@@ -1,28 +1,24 @@
-"""A Citus cluster for tests: a coordinator and two workers on loopback, from programs that somebody installed.
+"""A Citus cluster to try things on: a coordinator and two workers on loopback, from programs that somebody installed.
 
 `KEEPSTONE_CITUS` names the folder in which `bin/postgres` is, of a Postgres that has the extensions citus and vector.
-Citus is no part of Keepstone: docs/operations.md says where it comes from.
+Citus is no part of Keepstone: `make test-citus` builds it, docs/operations.md says where it comes from.
 """
 
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
+import sys
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
-
-from live import in_memory
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 PROGRAMS = os.environ.get("KEEPSTONE_CITUS", "")
 OWNER = "keepstone_owner"
@@ -32,14 +28,10 @@ _OWNER = sql.Identifier(OWNER)
 _START_SECONDS = 30
 
 
-def needed_by(item: pytest.Item) -> bool:
-    """A test of what a database does: of ours, not of one that a server of its own has embedded."""
-    return "postgres" in getattr(item, "fixturenames", ())
-
-
-def _user() -> dict[str, Any]:
-    """Postgres refuses to be root."""
-    return {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+def _process() -> dict[str, Any]:
+    """Postgres refuses to be root. Citus finds the libpq that it was built with."""
+    user = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+    return {"env": os.environ | {"LD_LIBRARY_PATH": f"{PROGRAMS}/lib"}, **user}
 
 
 def _free_port() -> int:
@@ -85,7 +77,7 @@ class Node:
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.data / "log").open("ab") as log:
             command = [f"{PROGRAMS}/bin/postgres", "-D", str(self.data), *options]
-            process: subprocess.Popen[bytes] = subprocess.Popen(command, stdout=log, stderr=log, **_user())
+            process: subprocess.Popen[bytes] = subprocess.Popen(command, stdout=log, stderr=log, **_process())  # pyright: ignore[reportAssignmentType]
         self._process = process
         deadline = time.monotonic() + _START_SECONDS
         while True:
@@ -138,20 +130,19 @@ class Node:
         self.when_left(template, query)
 
     def _run(self, program: str, *arguments: str) -> None:
-        subprocess.run([f"{PROGRAMS}/bin/{program}", *arguments], check=True, stdout=subprocess.DEVNULL, **_user())
+        subprocess.run([f"{PROGRAMS}/bin/{program}", *arguments], check=True, stdout=subprocess.DEVNULL, **_process())
 
 
 class Cluster:
     """A coordinator, which holds no shards, and two workers. A database of the cluster is one on each of them."""
 
-    def __init__(
-        self, home: Path | None = None, *, workers: int = 2, settings: Mapping[str, str] | None = None
-    ) -> None:
-        self._own = home is None
-        self.home = home or Path(tempfile.mkdtemp(prefix="keepstone-citus-", dir=in_memory()))
+    def __init__(self, home: Path, *, workers: int = 2, settings: Mapping[str, str] | None = None) -> None:
+        """In an empty folder, which whoever made it removes again."""
+        self.home = home
         if os.getuid() == 0:
             os.chown(self.home, 65534, 65534)
         self.password = secrets.token_hex(16)
+        self._dropping, self._drops = ThreadPoolExecutor(workers + 1), list[Future[None]]()
         names = (COORDINATOR, *(f"worker{number}" for number in range(1, workers + 1)))
         self.nodes = [Node(name, self.home, dict(settings or {})) for name in names]
         try:
@@ -195,15 +186,30 @@ class Cluster:
     def clone(self, name: str, template: str) -> str:
         """The same with all that is in another, which nobody uses at the moment."""
         with ThreadPoolExecutor(len(self.nodes)) as each:
-            list(each.map(lambda node: node.clone(name, template), self.nodes))
+            for clone in [each.submit(node.clone, name, template) for node in self.nodes]:
+                clone.result()
         return self.conninfo(name)
 
     def drop(self, name: str) -> None:
-        for node in self.nodes:
-            node.when_left(name, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        """In its own time: what Citus runs in a database in the background takes a second to leave."""
+        query = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+        self._drops += [self._dropping.submit(node.when_left, name, query) for node in self.nodes]
 
     def stop(self) -> None:
+        self._dropping.shutdown()
         for node in self.nodes:
             node.stop()
-        if self._own:
-            shutil.rmtree(self.home, ignore_errors=True)
+        for drop in self._drops:
+            drop.result()
+
+
+def distributed(cluster: Cluster, name: str = "keepstone") -> str:
+    """A database of the cluster in which Keepstone's tables are distributed, as an operator makes it."""
+    conninfo = cluster.create(name)
+    given = conninfo_to_dict(conninfo)
+    url = f"postgresql://{given['user']}:{given['password']}@{given['host']}:{given['port']}/{name}"
+    subprocess.run(
+        [sys.executable, "-m", "keepstone", "distribute", "--json"],
+        env={**os.environ, "KEEPSTONE_DATABASE_URL": url}, check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    return url
