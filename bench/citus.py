@@ -5,13 +5,15 @@ Citus is no part of Keepstone: `make test-citus` builds it, docs/operations.md s
 """
 
 import os
+import re
 import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,17 @@ SUPERUSER = "postgres"
 COORDINATOR = "coordinator"
 _OWNER = sql.Identifier(OWNER)
 _START_SECONDS = 30
+
+
+# A statement that is not of one account alone is a line in the log of the machine that plans it.
+TELLING = {
+    "citus.multi_task_query_log_level": "warning",
+    "log_min_error_statement": "warning",
+    "log_line_prefix": "[%p] %u ",
+}
+_TOLD = re.compile(
+    r"^\[(\d+)\] keepstone_(?:app|worker) (WARNING|CONTEXT|STATEMENT):  (.*(?:\n(?!\[).*)*)", re.MULTILINE
+)
 
 
 def _process() -> dict[str, Any]:
@@ -195,12 +208,34 @@ class Cluster:
         query = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
         self._drops += [self._dropping.submit(node.when_left, name, query) for node in self.nodes]
 
+    def fanned_out(self) -> Counter[str]:
+        """What the server's roles asked of several shards at once, since the start: statements, or the functions that
+        did so. For nodes that were started with the settings `TELLING`.
+        """
+        return Counter(told for node in self.nodes for told in _fanned_out((node.data / "log").read_text()))
+
     def stop(self) -> None:
         self._dropping.shutdown()
         for node in self.nodes:
             node.stop()
         for drop in self._drops:
             drop.result()
+
+
+def _fanned_out(log: str) -> Iterator[str]:
+    """The parts of what is told follow each other, and others tell something in between."""
+    within: dict[str, str | None] = {}  # by process: the function that asked, once it is known
+    for process, kind, text in _TOLD.findall(log):
+        if kind == "WARNING":
+            if text.startswith("multi-task query"):
+                within[process] = None
+            else:
+                within.pop(process, None)
+        elif process in within and kind == "CONTEXT":
+            asked = re.findall(r'function "?(?:keepstone\.)?(\w+)', text)
+            within[process] = asked[-1] if asked else None
+        elif process in within and kind == "STATEMENT":
+            yield within.pop(process) or " ".join(text.split())
 
 
 def distributed(cluster: Cluster, name: str = "keepstone") -> str:

@@ -129,7 +129,7 @@ _QUICK = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"
 async def postgres() -> AsyncGenerator[Server]:
     if citus.PROGRAMS:
         home = Path(tempfile.mkdtemp(prefix="keepstone-citus-", dir=in_memory()))
-        cluster = Cluster(home, settings=_QUICK | {"citus.shard_count": "4"})
+        cluster = Cluster(home, settings=_QUICK | citus.TELLING | {"citus.shard_count": "4"})
         try:
             server = Distributed(cluster)
             conninfo = await server.create("migrated")

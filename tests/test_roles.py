@@ -40,6 +40,7 @@ CALLABLE = {
     "provider_revision": {APP_ROLE},
     "take_over": {APP_ROLE},
     "account_standing": {APP_ROLE},
+    "charge": {APP_ROLE},
     "survey_talk": {APP_ROLE},
     "append_talk": {APP_ROLE},
     "reword_message": {APP_ROLE},

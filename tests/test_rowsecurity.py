@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from bench import citus
 from procrastinate.exceptions import ConnectorException
 from psycopg import sql
 
@@ -387,7 +388,8 @@ async def test_vectors_of_any_dimension_stand_side_by_side_in_their_own_row(
     assert toasted[0] <= 2 * 8192, "only the one of 4096 dimensions, which no page can hold, is out of line"
 
 
-async def test_a_fact_can_be_inserted_by_hand_into_the_space_of_its_scope(services: Services, world: World) -> None:
+@pytest.mark.skipif(bool(citus.PROGRAMS), reason="a distributed table has no trigger: who writes SQL names the space")
+async def test_a_fact_can_be_inserted_as_the_document_shows_it(services: Services, world: World) -> None:
     member = world.member.user
     async with services.db.transaction(account_scope(member.account)) as conn:
         (rows,) = await (
@@ -396,17 +398,17 @@ async def test_a_fact_can_be_inserted_by_hand_into_the_space_of_its_scope(servic
     scope = ReadScope(account=member.account, spaces=rows, visibilities=ALL)
     async with services.db.transaction(scope) as conn:
         await conn.execute(
-            "INSERT INTO facts (space, scope_kind, scope_id, key, value)"
-            " VALUES (%s, 'user', %s, 'preferred_jwt_expiry', '\"30m\"')",
-            [rows[0], member.id],
+            "INSERT INTO facts (scope_kind, scope_id, key, value)"
+            " VALUES ('user', %s, 'preferred_jwt_expiry', '\"30m\"')",
+            [world.member.user.id],
         )
         (row,) = await (await conn.execute("SELECT value, valid_from, recorded_at, valid_to FROM facts")).fetchall()
     assert row[0] == "30m"
     assert row[1] is not None
     assert row[2] is not None
     assert row[3] is None
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
         async with services.db.transaction(scope) as conn:
             await conn.execute(
-                "INSERT INTO facts (scope_kind, scope_id, key, value) VALUES ('user', %s, 'k', '1')", [member.id]
+                "INSERT INTO facts (scope_kind, scope_id, key, value) VALUES ('user', 'usr_nobody', 'k', '1')"
             )

@@ -1,5 +1,6 @@
 """The first start on an empty database: an owner, their first key in a file, and a link to sign in with."""
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,9 +9,12 @@ from keepstone.access.principals import operator_in
 from keepstone.access.readscope import account_scope
 from keepstone.access.sessions import make_link
 from keepstone.access.users import create_user
+from keepstone.errors import Unavailable
 from keepstone.home import keep_secret
 from keepstone.services import Services
 from keepstone.store import accounts, users
+
+log = logging.getLogger(__name__)
 
 OWNER_EMAIL = "owner@localhost"
 KEY_FILE = "owner-key"
@@ -25,7 +29,19 @@ class Welcome:
 
 
 async def welcome(services: Services) -> Welcome:
-    """Make the owner if there is nobody at all; of several processes that start at once, one does."""
+    """Make the owner if there is nobody at all; of several processes that start at once, one does. Where a machine of
+    a cluster is away there is somebody, and who lies on the others is to be served.
+    """
+    try:
+        return await _welcome(services)
+    except Unavailable:
+        if services.settings.database_url is None:
+            raise
+        log.warning("not asked whether the first owner has signed in: a part of the database does not answer")
+        return Welcome(key_file=None, link=None)
+
+
+async def _welcome(services: Services) -> Welcome:
     key_file = None
     async with services.db.unscoped() as conn, conn.transaction():
         await accounts.lock_first_run(conn)

@@ -27,7 +27,7 @@ from keepstone.providers.hub import folder_of, revision_of
 from keepstone.providers.manifest import BUILTIN
 from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
-from keepstone.store import inspect
+from keepstone.store import distribute, inspect
 from keepstone.store.db import AnyConnection, fetch_value
 from keepstone.store.migrate import pending
 from keepstone.store.requirements import check_server, pgvector_version
@@ -86,7 +86,8 @@ async def _findings(settings: Settings) -> list[Finding]:
                 ", started for this check" if supervisor.owner else ", running"
             )  # fmt: skip
             async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10) as conn:
-                findings += [finding async for finding in _database(conn, how)]
+                async for finding in _database(conn, how):
+                    findings.append(finding)  # noqa: PERF401  what was found before one fails is told
                 findings += [finding async for finding in _logins(conninfo, settings.app_database_url)]
     except KeepstoneError as fault:
         findings.append(Finding("database", "does not start", fault.message))
@@ -164,6 +165,11 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
         yield Finding("schema", f"{len(missing)} migrations are missing", "Run `keepstone migrate`.")
         return
     yield Finding("schema", "up to date")
+    if await distribute.citus_version(conn) is not None:
+        cluster = await _cluster(conn)
+        yield cluster
+        if not cluster.ok:
+            return  # what follows is asked of all machines
     unguarded = await inspect.unguarded_tables(conn)
     held = await inspect.app_role_is_held(conn)
     guarded = not unguarded and held
@@ -182,6 +188,25 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
             "vectors", f"{model} takes over in {accounts} accounts, about {lacking} passages are left; until then the "
             "model before it serves",
         )  # fmt: skip
+
+
+async def _cluster(conn: AnyConnection) -> Finding:
+    """The machines of a Citus cluster, and whether all that is of accounts lies on them."""
+    try:
+        await distribute.check_cluster(conn)
+    except Misconfigured as fault:
+        return Finding("cluster", f"Citus {await distribute.citus_version(conn)}", fault.message)
+    away = await distribute.unreachable(conn)
+    if away:
+        return Finding(
+            "cluster", f"the coordinator does not reach {', '.join(away)}",
+            "See that it runs, and that it lets in the owner of the tables from there. Until then the accounts that "
+            "lie on it are not served.",
+        )  # fmt: skip
+    alone = await distribute.undistributed(conn)
+    if alone:
+        return Finding("cluster", f"{len(alone)} tables lie on the coordinator alone", "Run `keepstone distribute`.")
+    return Finding("cluster", f"all of {len(await distribute.machines(conn))} machines that hold accounts answer")
 
 
 async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding]:

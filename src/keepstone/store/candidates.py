@@ -302,11 +302,11 @@ async def with_neighbours(conn: Connection, spaces: Sequence[int], passages: Seq
             SELECT c.passage, c.source_id, c.answers, b.passage AS before, a.passage AS after
               FROM passages c
               LEFT JOIN LATERAL (SELECT p.passage FROM passages p
-                                  WHERE p.account = c.account AND p.space = c.space
+                                  WHERE p.account = %(account)s AND p.space = c.space
                                     AND (p.at, p.passage) < (c.at, c.passage)
                                   ORDER BY p.at DESC, p.passage DESC LIMIT 1) b ON true
               LEFT JOIN LATERAL (SELECT p.passage FROM passages p
-                                  WHERE p.account = c.account AND p.space = c.space
+                                  WHERE p.account = %(account)s AND p.space = c.space
                                     AND (p.at, p.passage) > (c.at, c.passage)
                                   ORDER BY p.at, p.passage LIMIT 1) a ON true
              WHERE c.account = %(account)s AND c.space = ANY(%(spaces)s) AND c.passage = ANY(%(passages)s)

@@ -137,7 +137,7 @@ async def say(
 async def unfound(conn: Connection, chat_id: str, *, limit: int) -> list[ChatMessage]:
     """What was said since what can be found, in its order."""
     query: LiteralString = f"""{_MESSAGE}
-           AND m.seq > (SELECT c.found_up_to FROM chats c WHERE c.account = m.account AND c.id = m.thread_id)
+           AND m.seq > (SELECT c.found_up_to FROM chats c WHERE c.account = %(account)s AND c.id = m.thread_id)
          ORDER BY m.seq LIMIT %(limit)s"""
     return await fetch_all(conn, ChatMessage, query, {"chat": chat_id, "limit": limit})
 

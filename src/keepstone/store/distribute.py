@@ -29,8 +29,8 @@ OLDEST_CITUS = (12, 0)
 
 _FIRST = "accounts"
 _EVERYWHERE = ("plans",)
-# They take the account first. Those that run as the owner do so there also in the middle of a transaction, whose other
-# changes they then see; in them a query is of distributed tables or of one that is everywhere, never of both.
+# They take the account first. The second run there also in the middle of a transaction, whose other changes they then
+# see; in them a query is of distributed tables or of one that is everywhere, never of both.
 # All else that takes an account runs on the coordinator, which alone counts up the numbers of rows.
 _WHERE_IT_LIES = {
     False: ["credential_holder", "token_holder", "account_standing", "survey_talk"],
@@ -43,6 +43,7 @@ _WHERE_IT_LIES = {
         "trash_message",
         "restore_message",
         "erase_traces",
+        "charge",
     ],
 }
 
@@ -165,6 +166,25 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     if functions:
         tell(f"{len(functions)} functions run where the account lies")
     return Distributed(tables=tables, everywhere=everywhere, functions=functions, machines=await machines(conn))
+
+
+async def undistributed(conn: AnyConnection) -> list[str]:
+    """Tables of accounts that still lie on the coordinator alone."""
+    known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
+    return [*await _tables(conn, known, keyed=False), *await _tables(conn, known, keyed=True)]
+
+
+async def unreachable(conn: AnyConnection) -> list[str]:
+    """Machines that the coordinator does not get through to."""
+    return await fetch_column(
+        conn,
+        """
+        SELECT DISTINCT h.to_nodename || ':' || h.to_nodeport
+          FROM citus_check_cluster_node_health() h
+          JOIN pg_dist_node n ON n.nodename = h.from_nodename AND n.nodeport = h.from_nodeport
+         WHERE n.groupid = 0 AND h.result IS NOT TRUE ORDER BY 1
+        """,
+    )
 
 
 async def machines(conn: AnyConnection) -> list[Machine]:

@@ -15,7 +15,7 @@ _DOCUMENT: LiteralString = """
     SELECT d.id, d.kind, d.name, d.media_type, d.version, d.size_bytes, s.name AS workspace_id, d.created_by,
            d.created_at, d.updated_at, d.deleted_at, d.metadata,
            (SELECT count(*) FROM passages p
-             WHERE p.account = d.account AND p.source_kind = 'document' AND p.source_id = d.id)::int AS chunks
+             WHERE p.account = %(account)s AND p.source_kind = 'document' AND p.source_id = d.id)::int AS chunks
       FROM documents d JOIN spaces s USING (account, space)
      WHERE d.account = %(account)s
 """
@@ -120,7 +120,7 @@ async def contents(conn: Connection, document_id: str, version: int | None = Non
         """
         SELECT v.version, v.name, v.media_type, v.content,
                (SELECT o.original FROM document_versions o
-                 WHERE o.account = v.account AND o.document_id = v.document_id AND o.version <= v.version
+                 WHERE o.account = %(account)s AND o.document_id = v.document_id AND o.version <= v.version
                    AND o.original IS NOT NULL
                  ORDER BY o.version DESC LIMIT 1) AS original
           FROM document_versions v

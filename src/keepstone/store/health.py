@@ -1,6 +1,7 @@
 """How the database and the queue are, in one look."""
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, replace
 
 from keepstone.errors import Unavailable
 from keepstone.store.db import Database, fetch_value
@@ -9,12 +10,15 @@ from keepstone.store.queue import QUEUE_AWAY, Queue
 from keepstone.store.requirements import pgvector_version
 from keepstone.store.vectors import Filling, filling
 
+_COUNTING_SECONDS = 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """As found; the defaults are those of a database that does not answer."""
 
     answers: bool = False
+    whole: bool = False  # a machine of a cluster may be away while the others go on
     server_version: str | None = None
     pgvector: str | None = None
     pending_migrations: list[str] = field(default_factory=list[str])
@@ -27,18 +31,24 @@ class State:
 async def look(db: Database, queue: Queue) -> State:
     try:
         async with db.unscoped() as conn:
-            pending_migrations = await pending(conn)
-            return State(
+            state = State(
                 answers=True,
                 server_version=await fetch_value(conn, "SHOW server_version"),
                 pgvector=await pgvector_version(conn),
-                pending_migrations=pending_migrations,
-                pending_embeddings=(
-                    None if pending_migrations else await fetch_value(conn, "SELECT pending_embeddings()")
-                ),
-                filling=[] if pending_migrations else await filling(conn),
+                pending_migrations=await pending(conn),
                 workers=await queue.live_workers(),
                 jobs=await queue.counts(),
             )
     except (Unavailable, *QUEUE_AWAY):
         return State()
+    return state if state.pending_migrations else await _counted(db, state)
+
+
+async def _counted(db: Database, state: State) -> State:
+    """With what is asked of every machine: known only where all of them answer."""
+    try:
+        async with asyncio.timeout(_COUNTING_SECONDS), db.unscoped() as conn:
+            embeddings = await fetch_value(conn, "SELECT pending_embeddings()")
+            return replace(state, whole=True, pending_embeddings=embeddings, filling=await filling(conn))
+    except (Unavailable, TimeoutError):
+        return state

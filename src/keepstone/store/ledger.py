@@ -9,7 +9,6 @@ from psycopg.types.json import Jsonb
 
 from keepstone.model.plan import AccountUsage, Spent, UsageRow
 from keepstone.store.db import Connection, fetch_all, fetch_one, fetch_value, insert_new_row
-from keepstone.store.plans import ITS_PLAN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,43 +89,14 @@ async def refill(conn: Connection, month: date) -> int | None:
 
 async def take(conn: Connection, line: LedgerLine, *, unless: str = "") -> Taken | None:
     """Write the line, take its credits and add to the month, together. A call that has its line already, or has one by
-    the name `unless`, does nothing, and an account without a count always has enough.
-
-    Of two calls at once the second waits for the first at the account, or at the month, and then sees what it left.
-    The account comes first (`counted` looks at `taken`), so no two can wait for each other.
+    the name `unless`, does nothing, and an account without a count always has enough. None where there is no account.
     """
     return await fetch_one(
         conn,
         Taken,
-        f"""
-        WITH line AS (
-            INSERT INTO usage_ledger (account, call_id, at, user_id, credential_id, action, queries, credits,
-                                      tokens_in, tokens_out, details)
-            SELECT %(account)s, %(call_id)s, %(at)s, %(user_id)s, %(credential_id)s, %(action)s, %(queries)s,
-                   %(credits)s, %(tokens_in)s, %(tokens_out)s, %(details)s
-             WHERE NOT EXISTS (SELECT 1 FROM usage_ledger WHERE account = %(account)s AND call_id = %(unless)s)
-            ON CONFLICT (account, call_id) DO NOTHING
-            RETURNING true
-        ), taken AS (
-            UPDATE accounts SET credits = credits - %(credits)s
-             WHERE account = %(account)s AND %(credits)s > 0 AND credits >= %(credits)s
-               AND EXISTS (SELECT 1 FROM line)
-            RETURNING true
-        ), counted AS (
-            INSERT INTO usage_months AS m (account, month, queries, credits, tokens_in, tokens_out)
-            SELECT %(account)s, %(month)s, %(queries)s, %(credits)s, %(tokens_in)s, %(tokens_out)s
-              FROM line WHERE (SELECT count(*) FROM taken) >= 0
-            ON CONFLICT (account, month) DO UPDATE
-               SET queries = m.queries + excluded.queries, credits = m.credits + excluded.credits,
-                   tokens_in = m.tokens_in + excluded.tokens_in, tokens_out = m.tokens_out + excluded.tokens_out
-            RETURNING m.queries
-        )
-        SELECT EXISTS (SELECT 1 FROM line) AS new,
-               %(credits)s = 0 OR a.credits IS NULL OR EXISTS (SELECT 1 FROM taken) AS paid,
-               %(queries)s = 0 OR p.monthly_queries IS NULL
-                   OR coalesce((SELECT queries FROM counted) <= p.monthly_queries, true) AS within
-          FROM accounts a CROSS JOIN {ITS_PLAN}
-         WHERE a.account = %(account)s
+        """
+        SELECT * FROM charge(%(account)s, %(month)s, %(call_id)s, %(unless)s, %(at)s, %(user_id)s, %(credential_id)s,
+                             %(action)s, %(queries)s, %(credits)s, %(tokens_in)s, %(tokens_out)s, %(details)s)
         """,
         {name: getattr(line, name) for name in _LINE} | {"details": Jsonb(line.details), "unless": unless},
     )

@@ -118,11 +118,11 @@ async def with_preceding(conn: Connection, ids: Sequence[str], dependent: Sequen
             SELECT m.id, m.seq, m.client_id, m.speaker, m.text, m.at, m.reply_to, m.metadata,
                    CASE WHEN m.id = ANY(%(dependent)s) THEN coalesce(
                        (SELECT r.id FROM messages r
-                         WHERE r.account = m.account AND r.space = m.space AND r.id = m.reply_to),
+                         WHERE r.account = %(account)s AND r.space = m.space AND r.id = m.reply_to),
                        (SELECT r.id FROM messages r
-                         WHERE r.account = m.account AND r.space = m.space AND r.client_id = m.reply_to),
+                         WHERE r.account = %(account)s AND r.space = m.space AND r.client_id = m.reply_to),
                        (SELECT b.id FROM messages b
-                         WHERE b.account = m.account AND b.space = m.space AND (b.at, b.seq) < (m.at, m.seq)
+                         WHERE b.account = %(account)s AND b.space = m.space AND (b.at, b.seq) < (m.at, m.seq)
                            AND b.at >= m.at - interval '1 hour'
                          ORDER BY b.at DESC, b.seq DESC LIMIT 1)) END AS answered
               FROM messages m WHERE m.account = %(account)s AND m.id = ANY(%(ids)s)

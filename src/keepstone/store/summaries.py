@@ -61,10 +61,10 @@ async def compaction(conn: Connection, space: int, thread_id: str) -> Compaction
         Compaction,
         """
         SELECT s.id, s.content,
-               coalesce((SELECT max(m.seq) FROM messages m WHERE m.account = s.account AND m.id = ANY(s.source_ids)),
+               coalesce((SELECT max(m.seq) FROM messages m WHERE m.account = %(account)s AND m.id = ANY(s.source_ids)),
                         0) AS beyond, s.source_ids,
                (SELECT min(o.starts_at) FROM summaries o
-                 WHERE o.account = s.account AND o.space = s.space AND o.thread_id = s.thread_id
+                 WHERE o.account = %(account)s AND o.space = s.space AND o.thread_id = s.thread_id
                    AND o.tier = s.tier) AS since
           FROM summaries s
          WHERE s.account = %(account)s AND s.space = %(space)s AND s.thread_id = %(thread)s AND s.tier = 'compaction'
@@ -86,8 +86,8 @@ async def compaction_of_branch(
         """
         SELECT s.id, s.content, m.seq AS beyond, s.source_ids, s.starts_at AS since
           FROM summaries s
-          JOIN LATERAL (SELECT m.seq, m.aside FROM messages m
-                         WHERE m.account = s.account AND m.id = ANY(s.source_ids) ORDER BY m.seq DESC LIMIT 1) m ON true
+          JOIN LATERAL (SELECT m.seq, m.aside FROM messages m WHERE m.account = %(account)s AND m.id = ANY(s.source_ids)
+                         ORDER BY m.seq DESC LIMIT 1) m ON true
          WHERE s.account = %(account)s AND s.space = %(space)s AND s.thread_id = %(chat)s AND s.tier = 'compaction'
            AND NOT m.aside AND (%(before)s::bigint IS NULL OR m.seq < %(before)s)
          ORDER BY m.seq DESC, s.created_at DESC LIMIT 1

@@ -266,6 +266,57 @@ BEGIN
          WHERE a.account = of_account;
 END $$;
 
+-- Writes a line of the ledger, takes its credits and adds to the month; nothing where the call has its line already, or
+-- one by the name `unless`. Of two calls at once the second waits for the first at the account, or at the month, and then
+-- sees what it left: the account comes first, so no two can wait for each other. Runs as whoever asks.
+CREATE OR REPLACE FUNCTION charge(of_account int, of_month date, call text, unless text, made_at timestamptz, by_user text,
+                                  by_credential text, of_action text, cost_queries bigint, cost_credits bigint,
+                                  cost_in bigint, cost_out bigint, details jsonb)
+    RETURNS TABLE (new boolean, paid boolean, within boolean)
+    LANGUAGE plpgsql ROWS 1
+AS $$
+#variable_conflict use_column
+DECLARE
+    stands record;
+    most bigint;
+    counted bigint;
+BEGIN
+    SELECT a.credits, a.plan INTO stands FROM accounts a WHERE a.account = of_account;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT 1 FROM usage_ledger l WHERE l.account = of_account AND l.call_id = unless) THEN
+        RETURN QUERY SELECT false, true, true;
+        RETURN;
+    END IF;
+    INSERT INTO usage_ledger (account, call_id, at, user_id, credential_id, action, queries, credits, tokens_in,
+                              tokens_out, details)
+         VALUES (of_account, call, made_at, by_user, by_credential, of_action, cost_queries, cost_credits, cost_in,
+                 cost_out, charge.details)
+    ON CONFLICT (account, call_id) DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT false, true, true;
+        RETURN;
+    END IF;
+    paid := cost_credits = 0 OR stands.credits IS NULL;
+    IF NOT paid THEN
+        UPDATE accounts a SET credits = a.credits - cost_credits
+         WHERE a.account = of_account AND a.credits >= cost_credits;
+        paid := FOUND;
+    END IF;
+    INSERT INTO usage_months AS m (account, month, queries, credits, tokens_in, tokens_out)
+         VALUES (of_account, of_month, cost_queries, cost_credits, cost_in, cost_out)
+    ON CONFLICT (account, month) DO UPDATE
+       SET queries = m.queries + excluded.queries, credits = m.credits + excluded.credits,
+           tokens_in = m.tokens_in + excluded.tokens_in, tokens_out = m.tokens_out + excluded.tokens_out
+    RETURNING m.queries INTO counted;
+    IF cost_queries > 0 THEN
+        SELECT n.monthly_queries INTO most FROM plans n WHERE n.name IN (stands.plan, 'free')
+         ORDER BY n.name = stands.plan DESC LIMIT 1;
+    END IF;
+    RETURN QUERY SELECT true, paid, most IS NULL OR counted <= most;
+END $$;
+
 -- Appends messages, in their order, to the space of that name; nothing where there is none. Nobody else adds to it until
 -- the transaction ends, which from here on reaches what is in it. Says which of them are new if not all are (a client's id
 -- that is there changes nothing), who last spoke before, and how much the user may keep. Runs as whoever asks.

@@ -16,7 +16,7 @@ DECLARE
     one record;
     asked_by_requests constant text[] := ARRAY[
         'scope_account', 'scope_spaces', 'scope_visibilities', 'enter_scope', 'enter_vault', 'own_account', 'room_of', 'passing_nodes',
-        'entity_places', 'account_standing', 'survey_talk', 'append_talk',
+        'entity_places', 'account_standing', 'charge', 'survey_talk', 'append_talk',
         -- before an account is known
         'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
         -- a number or yes and no, for /readyz and the start

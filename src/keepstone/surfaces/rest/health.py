@@ -38,7 +38,9 @@ class Ready(BaseModel):
     version: str | None = Field(
         default=__version__, description="For operators alone, as the versions of the parts are."
     )
-    database: Part
+    database: Part = Field(
+        description="Not ok and still ready: a machine of a cluster is away; accounts on the others are served."
+    )
     worker: Part
     embedder: Part = Field(description="Not ok: an endpoint that fails is not asked, and search is by terms.")
     language_model: Part = Field(
@@ -106,6 +108,14 @@ def _told(outage: Outage) -> str:
     return f"{outage.reason}, since {outage.since.strftime('%Y-%m-%dT%H:%M:%SZ')}"
 
 
+def _state_of_database(state: health.State) -> str:
+    if not state.answers:
+        return "down"
+    if state.pending_migrations:
+        return "migrations are missing"
+    return "ok" if state.whole else "a part does not answer: the accounts that lie there are not served"
+
+
 async def readiness(services: Services) -> Ready:
     try:
         async with asyncio.timeout(3):
@@ -113,8 +123,8 @@ async def readiness(services: Services) -> Ready:
     except TimeoutError:
         state = health.State()
     database = Part(
-        ok=state.answers and not state.pending_migrations,
-        status="down" if not state.answers else "migrations are missing" if state.pending_migrations else "ok",
+        ok=state.whole,
+        status=_state_of_database(state),
         details={"server_version": state.server_version, "pgvector": state.pgvector},
     )
     worker = Part(
@@ -141,7 +151,8 @@ async def readiness(services: Services) -> Ready:
     space = services.disk.look()
     state_of_disk = "the database's own" if space is None else space.state
     disk = Part(ok=state_of_disk != "full", status=state_of_disk)
-    ready = database.ok and worker.ok  # without models everything works, if not as well
+    # Without models everything works, if not as well; with a machine of a cluster away, the accounts on the others do.
+    ready = state.answers and not state.pending_migrations and worker.ok
     return Ready(
         status="ready" if ready else "not_ready",
         database=database,
