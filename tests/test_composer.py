@@ -22,6 +22,7 @@ from keepstone.providers.llm import Completion, LanguageModel
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.providers.tokenizer import Tokenizer, careful
 from keepstone.services import Services
+from locks import hold, until_waiting
 from rooms import (
     ORDER,
     Clock,
@@ -336,13 +337,9 @@ async def test_two_that_read_the_same_before_either_wrote_leave_one(
             await psycopg.AsyncConnection.connect(database) as holder,
             await psycopg.AsyncConnection.connect(database, autocommit=True) as watcher,
         ):
-            await holder.execute("SELECT FROM keepstone.rooms FOR UPDATE")
+            await hold(holder, "rooms")
             tries = [asyncio.create_task(compose(client, auth, room, f"Plates {n}?")) for n in range(3)]
-            query = (
-                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-            )
-            while await (await watcher.execute(query)).fetchone() != (3,):
-                await asyncio.sleep(0.01)
+            await until_waiting(watcher, 3)
             await holder.rollback()
             done = await asyncio.gather(*tries)
     assert sorted(one["compacted"] for one in done) == [False, False, True]

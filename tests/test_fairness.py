@@ -18,6 +18,7 @@ from keepstone.errors import RateLimited, Unavailable
 from keepstone.services import Services
 from keepstone.store.db import APP_ROLE, Database, fetch_value, take_time
 from keepstone.store.roles import role_conninfo
+from locks import hold, until_waiting
 
 
 @pytest.fixture
@@ -78,21 +79,6 @@ async def test_whoever_waits_for_a_turn_gets_it(database: str, services: Service
     assert most == 1
 
 
-async def waiting_statements(database: str) -> int:
-    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        counted = await conn.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        row = await counted.fetchone()
-    return row[0] if row else 0
-
-
-async def until_waiting(database: str, number: int) -> None:
-    async with asyncio.timeout(20):
-        while await waiting_statements(database) != number:
-            await asyncio.sleep(0.02)
-
-
 async def test_a_request_whose_client_has_gone_is_cancelled_with_its_statement(
     client: httpx.AsyncClient, app: FastAPI, world: World, database: str
 ) -> None:
@@ -123,14 +109,17 @@ async def test_a_request_whose_client_has_gone_is_cancelled_with_its_statement(
         }  # fmt: skip
         await app(scope, receive, send)  # pyright: ignore[reportArgumentType]
 
-    async with await psycopg.AsyncConnection.connect(database) as holder:
+    async with (
+        await psycopg.AsyncConnection.connect(database) as holder,
+        await psycopg.AsyncConnection.connect(database, autocommit=True) as watcher,
+    ):
         await holder.execute("SET keepstone.owner = 'on'")
-        await holder.execute("SELECT FROM keepstone.spaces FOR UPDATE")
+        await hold(holder, "spaces")
         request = asyncio.create_task(call())
-        await until_waiting(database, 1)
+        await until_waiting(watcher, 1)
         gone.set()
         await asyncio.wait_for(request, 20)
-        await until_waiting(database, 0)
+        await until_waiting(watcher, 0)
         assert answered == []
         await holder.rollback()
     assert (await client.post("/v1/ingest", headers=world.owner.auth, json=body)).status_code == 202

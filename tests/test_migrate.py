@@ -85,7 +85,7 @@ async def test_a_killed_run_does_not_lock_the_next_out(empty_database: str) -> N
     await holder.execute("SELECT pg_advisory_lock(%s)", [module._LOCK])
     waiting = asyncio.create_task(migrate(empty_database))
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
-        await conn.execute("SELECT pg_terminate_backend(%s)", [holder.info.backend_pid])
+        await conn.execute("SELECT pg_terminate_backend(%s::int)", [holder.info.backend_pid])
     assert set(ONCE) <= set(await waiting)
     await holder.close()
 

@@ -17,6 +17,7 @@ from keepstone.memory import chats
 from keepstone.model.page import PageRequest
 from keepstone.providers.openai_upstream import OpenAIUpstream
 from keepstone.services import Services
+from locks import end, waiting
 from upstream import Answer, ScriptedUpstream, chunks, completion, error, streamed
 
 SAID = "When does the ferry leave?"
@@ -54,23 +55,16 @@ class Talk:
     async def both_wait(self) -> None:
         """Until the model is asked, and the statement that stores waits."""
         async with asyncio.timeout(10):
-            while not (self.upstream.received and await self.storing()):
+            while not (self.upstream.received and await waiting(self.watcher)):
                 await asyncio.sleep(0.01)
-
-    async def storing(self) -> list[int]:
-        """The connections that wait."""
-        waiting = await self.watcher.execute(
-            "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        )
-        return [pid for (pid,) in await waiting.fetchall()]
 
     async def let(self) -> None:
         await self.holder.rollback()
 
     async def break_off(self) -> None:
         """The database ends the connection that stores."""
-        for pid in await self.storing():
-            await self.watcher.execute("SELECT pg_terminate_backend(%s)", [pid])
+        for number in await waiting(self.watcher):
+            await end(self.watcher, number)
 
     async def answered(self) -> None:
         """Until the upstream has said all that it says, or nobody listens any more."""
@@ -155,7 +149,7 @@ async def test_when_the_client_goes_both_are_stopped(talk: Talk) -> None:
     await asyncio.wait({asking})
     await talk.answered()
     async with asyncio.timeout(10):
-        while await talk.storing():
+        while await waiting(talk.watcher):
             await asyncio.sleep(0.01)
     assert await talk.kept() == []
 

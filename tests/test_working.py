@@ -24,6 +24,7 @@ from keepstone.model.room import Utterance
 from keepstone.providers.working import RedisWorking
 from keepstone.services import Services
 from keepstone.settings import read_settings
+from locks import hold, until_waiting
 from rooms import at_work, compose, make_agent, make_room, messages, say, space_of, working
 
 T = datetime(2026, 5, 4, 9, tzinfo=UTC)
@@ -365,13 +366,6 @@ class Slow(RedisWorking):
         await super().append(*self.waiting.pop())
 
 
-async def blocked(conn: psycopg.AsyncConnection[Any], number: int) -> None:
-    """Until so many wait for a lock."""
-    query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    while await (await conn.execute(query)).fetchone() != (number,):
-        await asyncio.sleep(0.01)
-
-
 async def test_two_who_found_the_room_before_either_spoke_leave_out_nobody(
     services: Services, client: httpx.AsyncClient, world: World, room: str, store: Any, database: str
 ) -> None:
@@ -385,9 +379,9 @@ async def test_two_who_found_the_room_before_either_spoke_leave_out_nobody(
         await say(fast, auth, room, "First.")
         await slow.hand_over()
         await same(client, fast, auth, room)
-        await holder.execute("SELECT FROM keepstone.rooms FOR UPDATE")
+        await hold(holder, "rooms")
         saying = [asyncio.create_task(say(fast, auth, room, f"Together {number}.")) for number in (1, 2)]
-        await blocked(watcher, 2)
+        await until_waiting(watcher, 2)
         await holder.rollback()
         await asyncio.gather(*saying)
         for _ in saying:
@@ -410,7 +404,7 @@ async def test_what_is_said_while_redis_is_filled_is_not_there_twice(
         await writer.execute("SET search_path = keepstone")
         await writer.execute("LOCK TABLE messages IN ACCESS EXCLUSIVE MODE")
         reading = asyncio.create_task(working(redis_client, auth, room))
-        await blocked(watcher, 1)  # it has seen which message came last, and not yet the messages
+        await until_waiting(watcher, 1)  # it has seen which message came last, and not yet the messages
         found = await writer.execute(
             "INSERT INTO messages (account, space, id, speaker, user_id, text, at, visibility)"
             " VALUES (%s, %s, 'msg_second', 'olga', %s, 'Second.', %s, 'public') RETURNING seq",

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 
-import psycopg
 import typer
 
 from keepstone.cli.options import Json
@@ -93,13 +92,7 @@ def _on_cluster(work: Callable[[Connection, str], Awaitable[Result]]) -> Result:
 
     async def run() -> Result:
         async with await connect_as_owner(conninfo) as conn:
-            return await work(conn, conninfo)
+            with cluster.told_of_machines():
+                return await work(conn, conninfo)
 
-    try:
-        return in_loop(run())
-    except psycopg.OperationalError as fault:
-        told = (fault.diag.message_primary or str(fault).strip()).splitlines()[0]
-        raise Misconfigured(
-            f"A machine of the cluster can't be worked with: {told}. See that it runs, that the others reach it, and "
-            "that it lets in the owner of the tables, keepstone_app and keepstone_worker; then run this again."
-        ) from None
+    return in_loop(run())

@@ -5,8 +5,8 @@ plans are on every machine; what is of the server, such as the queue, stays on t
 run where it lies. Nothing else differs: the same migrations, policies and statements as on one Postgres.
 """
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import LiteralString
 
@@ -84,6 +84,19 @@ class Distributed:
     machines: list[Machine]
 
 
+@contextmanager
+def told_of_machines() -> Generator[None]:
+    """What goes wrong with a machine of the cluster, as an operator is told of it."""
+    try:
+        yield
+    except psycopg.OperationalError as fault:
+        told = (fault.diag.message_primary or str(fault).strip()).splitlines()[0]
+        raise Misconfigured(
+            f"A machine of the cluster can't be worked with: {told}. See that it runs, that the others reach it, and "
+            "that it lets in the owner of the tables, keepstone_app and keepstone_worker; then run this again."
+        ) from None
+
+
 async def is_distributed(conn: AnyConnection) -> bool:
     """Whether this database has been distributed. Works for any role that may connect."""
     if await citus_version(conn) is None:
@@ -146,7 +159,8 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
             sql.SQL("ALTER ROLE {} SET citus.propagate_set_commands = 'local'").format(sql.Identifier(role))
         )
     # Tables that are distributed have no triggers; this one helps whoever writes facts with SQL, by hand.
-    await conn.execute("DROP TRIGGER IF EXISTS place_fact ON facts")
+    if await fetch_value(conn, "SELECT 1 FROM pg_trigger WHERE tgrelid = 'facts'::regclass AND tgname = 'place_fact'"):
+        await conn.execute("DROP TRIGGER place_fact ON facts")
     known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
     everywhere = await _tables(conn, known, keyed=False)
     for table in everywhere:
@@ -178,12 +192,7 @@ async def unreachable(conn: AnyConnection) -> list[str]:
     """Machines that the coordinator does not get through to."""
     return await fetch_column(
         conn,
-        """
-        SELECT DISTINCT h.to_nodename || ':' || h.to_nodeport
-          FROM citus_check_cluster_node_health() h
-          JOIN pg_dist_node n ON n.nodename = h.from_nodename AND n.nodeport = h.from_nodeport
-         WHERE n.groupid = 0 AND h.result IS NOT TRUE ORDER BY 1
-        """,
+        "SELECT nodename || ':' || nodeport FROM run_command_on_workers('SELECT 1') WHERE NOT success ORDER BY 1",
     )
 
 
