@@ -66,7 +66,7 @@ async def test_a_connection_that_was_ended_while_nobody_used_it_is_not_felt(serv
     async with services.db.transaction(ReadScope(account=1)) as conn:
         number = conn.info.backend_pid
     async with services.db.as_owner() as owner:
-        await owner.execute("SELECT pg_terminate_backend(%(number)s, 5000)", {"number": number})
+        await owner.execute("SELECT pg_terminate_backend(%(number)s::int, 5000)", {"number": number})
     async with services.db.transaction(ReadScope(account=1)) as conn:
         assert conn.info.backend_pid != number
 
@@ -98,7 +98,7 @@ async def test_a_connection_that_goes_while_a_job_is_added_is_not_answering_eith
         async with services.db.transaction(ReadScope(account=1)) as conn:
             number = conn.info.backend_pid
             async with services.db.as_owner() as owner:
-                await owner.execute("SELECT pg_terminate_backend(%(number)s, 5000)", {"number": number})
+                await owner.execute("SELECT pg_terminate_backend(%(number)s::int, 5000)", {"number": number})
             await services.queue.add(conn, "map_vault", account=1, space=1)
 
     with pytest.raises(Unavailable, match="not answering"):

@@ -1,6 +1,7 @@
 """A database of many machines: distributing it, and giving an account a place of its own."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 import typer
@@ -23,6 +24,15 @@ Result = TypeVar("Result")
 _MOST_ACCOUNTS = 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """What was done, how many parts went to another machine, and what each holds now."""
+
+    distributed: cluster.Distributed
+    moved: int
+    machines: list[cluster.Machine]
+
+
 @app.command()
 def distribute(
     shards: Annotated[
@@ -33,17 +43,20 @@ def distribute(
 ) -> None:
     tell: Callable[[str], None] = (lambda _: None) if as_json else typer.echo
 
-    async def run(conn: Connection, conninfo: str) -> cluster.Distributed:
+    async def run(conn: Connection, conninfo: str) -> Spread:
         await cluster.check_cluster(conn)
         await migrate(conninfo)
-        return await cluster.distribute(conn, shards=shards, tell=tell)
+        done = await cluster.distribute(conn, shards=shards, tell=tell)
+        return Spread(
+            distributed=done, moved=await cluster.balance(conn, tell=tell), machines=await cluster.machines(conn)
+        )
 
     done = _on_cluster(run)
     if as_json:
         show(done, as_json=True)
         return
-    if not (done.tables or done.everywhere or done.functions):
-        typer.echo("Everything is distributed.")
+    if not (done.distributed.tables or done.distributed.everywhere or done.distributed.functions or done.moved):
+        typer.echo("Everything is distributed, and in balance.")
     show_all(done.machines, ("name", "shards", "bytes"), as_json=False)
 
 

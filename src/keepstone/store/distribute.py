@@ -5,6 +5,7 @@ plans are on every machine; what is of the server, such as the queue, stays on t
 run where it lies. Nothing else differs: the same migrations, policies and statements as on one Postgres.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from keepstone.store.db import (
 from keepstone.store.roles import ROLES
 
 OLDEST_CITUS = (12, 0)
+
+# Between tries to lock a table that is in use.
+_PAUSES = (0.5, 1, 2, 4, 8, 16, 30)
 
 _FIRST = "accounts"
 _EVERYWHERE = ("plans",)
@@ -76,12 +80,11 @@ class AccountPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distributed:
-    """What was done; nothing where all of it was there. And how much every machine holds now."""
+    """What was done; nothing where all of it was there."""
 
     tables: list[str]
     everywhere: list[str]
     functions: list[str]
-    machines: list[Machine]
 
 
 @contextmanager
@@ -152,6 +155,7 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     """
     await check_cluster(conn)
     await mean_all_accounts(conn, "SET")
+    await _hold_owner(conn, held=True)
     if shards is not None:
         await conn.execute(sql.SQL("SET citus.shard_count = {}").format(sql.Literal(shards)))
     for role in ROLES:
@@ -179,7 +183,28 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     functions = await _delegate(conn)
     if functions:
         tell(f"{len(functions)} functions run where the account lies")
-    return Distributed(tables=tables, everywhere=everywhere, functions=functions, machines=await machines(conn))
+    return Distributed(tables=tables, everywhere=everywhere, functions=functions)
+
+
+async def balance(conn: Connection, *, tell: Tell = lambda _: None) -> int:
+    """Parts of the accounts are moved until every machine that may hold some has its share: to one that was added, away
+    from one that shall hold none any more. Says how many. The server goes on; its writes wait for a moment at the end
+    of each.
+    """
+    given = {"table": _qualified(_FIRST)}
+    planned = await fetch_rows(
+        conn,
+        "SELECT shardid, sourcename || ':' || sourceport, targetname || ':' || targetport"
+        "  FROM get_rebalance_table_shards_plan(%(table)s) WHERE table_name = %(table)s::regclass",
+        given,
+    )
+    if not planned:
+        return 0
+    async with _movable(conn), _explained(_FIRST):
+        for number, source, target in planned:
+            tell(f"a part of the accounts: from {source} to {target}")
+            await _move(conn, number, source, target)
+    return len(planned)
 
 
 async def undistributed(conn: AnyConnection) -> list[str]:
@@ -226,17 +251,15 @@ async def isolate(conn: Connection, account_id: str, *, machine: str | None = No
         raise NotFound(f"No machine of this cluster holds accounts as {machine[:80]}; there are {', '.join(names)}.")
     place = await _place(conn, account_id)
     given = {"table": _qualified(_FIRST), "number": place.account}
-    if not place.alone:
-        async with _explained(account_id):
+    moves = machine is not None and machine != place.machine
+    if place.alone and not moves:
+        return place
+    async with _movable(conn), _explained(account_id):
+        if not place.alone:
             await conn.execute("SELECT isolate_tenant_to_new_shard(%(table)s, %(number)s, 'CASCADE')", given)
-    if machine is not None and machine != place.machine:
-        (to_address, to_port), (address, port) = (_address(one) for one in (machine, place.machine))
-        async with _explained(account_id):
-            await conn.execute(
-                "SELECT citus_move_shard_placement(get_shard_id_for_distribution_column(%(table)s, %(number)s),"
-                " %(address)s, %(port)s, %(to_address)s, %(to_port)s)",
-                {**given, "address": address, "port": port, "to_address": to_address, "to_port": to_port},
-            )
+        if machine is not None and moves:
+            shard = await fetch_value(conn, "SELECT get_shard_id_for_distribution_column(%(table)s, %(number)s)", given)
+            await _move(conn, shard, place.machine, machine)
     return await _place(conn, account_id)
 
 
@@ -271,6 +294,56 @@ async def _places(conn: Connection, *, account_id: str | None = None, most: int 
             """,
             {"account_id": account_id, "most": most, "table": _qualified(_FIRST)},
         )
+
+
+async def _move(conn: Connection, shard: int, source: str, target: str) -> None:
+    (address, port), (to_address, to_port) = (_address(one) for one in (source, target))
+    await conn.execute(
+        "SELECT citus_move_shard_placement(%(shard)s, %(address)s, %(port)s, %(to_address)s, %(to_port)s)",
+        {"shard": shard, "address": address, "port": port, "to_address": to_address, "to_port": to_port},
+    )
+
+
+@asynccontextmanager
+async def _movable(conn: Connection) -> AsyncGenerator[None]:
+    """What is written while a part moves comes over as its owner's, which no table takes whose owner is held to its
+    policies: meanwhile it is not. Cut off, that is left to the next run, which `keepstone doctor` asks for.
+    """
+    await _hold_owner(conn, held=False)
+    try:
+        yield
+    finally:
+        await _hold_owner(conn, held=True)
+
+
+async def _hold_owner(conn: Connection, *, held: bool) -> None:
+    """Each table for itself, and none is waited for long: whoever works there would wait behind it."""
+    tables = await fetch_column(
+        conn,
+        """
+        SELECT c.relname FROM pg_class c JOIN pg_dist_partition d ON d.logicalrelid = c.oid
+         WHERE c.relnamespace = 'keepstone'::regnamespace AND c.relforcerowsecurity IS DISTINCT FROM %(held)s
+         ORDER BY c.oid
+        """,
+        {"held": held},
+    )
+    how = sql.SQL("FORCE" if held else "NO FORCE")
+    for table in tables:
+        query = sql.SQL("ALTER TABLE {} {} ROW LEVEL SECURITY").format(sql.Identifier("keepstone", table), how)
+        for pause in _PAUSES:
+            try:
+                await _in_a_moment(conn, query)
+                break
+            except psycopg.errors.LockNotAvailable:
+                await asyncio.sleep(pause)
+        else:
+            await _in_a_moment(conn, query)
+
+
+async def _in_a_moment(conn: Connection, query: sql.Composed) -> None:
+    async with conn.transaction():
+        await conn.execute("SET LOCAL lock_timeout = '500ms'")
+        await conn.execute(query)
 
 
 def _address(machine: str) -> tuple[str, int]:

@@ -465,6 +465,7 @@ DECLARE
     here int;
     late constant timestamptz := now() - make_interval(days => days);
     going bigint[];
+    inside bigint[];
     gone text[];
     actions text[];
     more text[];
@@ -507,8 +508,9 @@ BEGIN
          WHERE s.account = here AND s.space = ANY (going) AND s.kind = 'project';
         UPDATE rooms r SET project_id = NULL WHERE r.account = here AND r.project_id = ANY (more);
         UPDATE memories m SET project_id = NULL WHERE m.account = here AND m.project_id = ANY (more);
-        PERFORM empty_spaces(here, going || ARRAY(SELECT p.space FROM spaces p
-                                                   WHERE p.account = here AND p.part_of = ANY (going)));
+        SELECT coalesce(array_agg(p.space), '{}') INTO inside FROM spaces p
+         WHERE p.account = here AND p.part_of = ANY (going);
+        PERFORM empty_spaces(here, going || inside);
         WITH away AS (DELETE FROM spaces s WHERE s.account = here AND s.space = ANY (going) RETURNING s.name, s.kind)
         SELECT gone || coalesce(array_agg(a.name), '{}'), actions || coalesce(array_agg(a.kind || '.purge'), '{}')
           INTO gone, actions FROM away a;
