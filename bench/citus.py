@@ -63,11 +63,14 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
         options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         self._run("initdb", f"--pgdata={self.data}", *options)
-        # Clients show the coordinator a password; the workers trust it, as nodes do in a network of their own.
-        others = "scram-sha-256" if name == COORDINATOR else "trust"
-        (self.data / "pg_hba.conf").write_text(
-            f"host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 {others}\n"
-        )
+        # Clients show the coordinator a password. The nodes trust each other, as in a network of their own; to move an
+        # account the coordinator connects to itself, too, as the owner of the tables.
+        lines = ["all postgres 127.0.0.1/32 trust"]
+        if name == COORDINATOR:
+            lines += [f"all {OWNER} 127.0.0.1/32 trust", "all all 127.0.0.1/32 scram-sha-256"]
+        else:
+            lines.append("all all 127.0.0.1/32 trust")
+        (self.data / "pg_hba.conf").write_text("".join(f"host {line}\n" for line in lines))
 
     @property
     def conninfo(self) -> str:

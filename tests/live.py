@@ -64,10 +64,14 @@ class Live:
     def auth(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"}
 
+    @property
+    def database(self) -> str:
+        """Its own, or the one that it was given."""
+        return self.environ.get("KEEPSTONE_DATABASE_URL") or Supervisor(open_cluster(self.home)).conninfo
+
     def past_the_api(self) -> psycopg.Connection:
         """Straight to its database, as its owner: for rows in numbers that would take minutes over HTTP."""
-        conninfo = Supervisor(open_cluster(self.home)).conninfo
-        return psycopg.connect(conninfo, autocommit=True, options="-c search_path=keepstone,public")
+        return psycopg.connect(self.database, autocommit=True, options="-c search_path=keepstone,public")
 
     def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Another `keepstone` command on the same home."""
@@ -132,7 +136,7 @@ async def receive(server: Live, home: Path, *, as_owner: bool = False) -> Guest:
     Made beside the server, on its database: a command for each would take seconds.
     """
     settings = Settings(home=server.home, database_pool=2)
-    async with open_services(settings, Supervisor(open_cluster(server.home)).conninfo) as services:
+    async with open_services(settings, server.database) as services:
         email = OWNER_EMAIL if as_owner else f"owner@guest-{next(_numbers)}.example"
         if not as_owner:
             await create_user(services, email=email, name="Owner", is_admin=True)

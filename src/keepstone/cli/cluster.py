@@ -82,7 +82,7 @@ def isolate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Give an account parts of its own, which can be moved. The server goes on; its writes wait for a moment."""
+    """Give an account parts of its own, which can be moved. Who writes to it waits until these are copied."""
 
     async def run(conn: Connection, _: str) -> AccountPlace:
         return await cluster.isolate(conn, account, machine=machine)

@@ -242,8 +242,8 @@ async def largest(conn: Connection, most: int) -> list[AccountPlace]:
 
 
 async def isolate(conn: Connection, account_id: str, *, machine: str | None = None) -> AccountPlace:
-    """This account gets shards of its own, on that machine (`address:port`) if one is named. Whoever writes waits for
-    a moment at the end of it.
+    """This account gets shards of its own, on that machine (`address:port`) if one is named. Who writes to it, or to
+    one that shared them, waits until these are copied; the move itself holds up nobody but for a moment.
     """
     await _require_distributed(conn)
     names = [one.name for one in await machines(conn)]
@@ -254,11 +254,15 @@ async def isolate(conn: Connection, account_id: str, *, machine: str | None = No
     moves = machine is not None and machine != place.machine
     if place.alone and not moves:
         return place
-    async with _movable(conn), _explained(account_id):
-        if not place.alone:
-            await conn.execute("SELECT isolate_tenant_to_new_shard(%(table)s, %(number)s, 'CASCADE')", given)
-        if machine is not None and moves:
-            shard = await fetch_value(conn, "SELECT get_shard_id_for_distribution_column(%(table)s, %(number)s)", given)
+    if not place.alone:
+        # Writes wait until it is copied. Citus can do without; a row that then changes too early is never done with.
+        async with _explained(account_id):
+            await conn.execute(
+                "SELECT isolate_tenant_to_new_shard(%(table)s, %(number)s, 'CASCADE', 'block_writes')", given
+            )
+    if machine is not None and moves:
+        shard = await fetch_value(conn, "SELECT get_shard_id_for_distribution_column(%(table)s, %(number)s)", given)
+        async with _movable(conn), _explained(account_id):
             await _move(conn, shard, place.machine, machine)
     return await _place(conn, account_id)
 

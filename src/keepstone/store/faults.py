@@ -73,6 +73,8 @@ _LOST_NODE = (
     "could not commit transaction for shard",
     "postmaster was shut down",
 )
+# It was planned for a place from which the account has just moved away.
+_MOVED = "could not find valid entry for shard"
 
 
 def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | None:
@@ -85,6 +87,8 @@ def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | Non
         return None
     if _is_away(fault):
         return _away()
+    if _is_internal(fault, _MOVED):
+        return _collided()
     for length in (5, 3, 2):
         make = _MEANING.get((fault.sqlstate or "")[:length])
         if make:
@@ -97,7 +101,11 @@ def _is_away(fault: psycopg.Error) -> bool:
     if fault.sqlstate is None:
         farewell = isinstance(fault, psycopg.InternalError) and "results from command" in str(fault)
         return farewell or isinstance(fault, psycopg.OperationalError)
-    return fault.sqlstate == _INTERNAL and (fault.diag.message_primary or "").startswith(_LOST_NODE)
+    return _is_internal(fault, *_LOST_NODE)
+
+
+def _is_internal(fault: psycopg.Error, *beginnings: str) -> bool:
+    return fault.sqlstate == _INTERNAL and (fault.diag.message_primary or "").startswith(beginnings)
 
 
 @contextmanager

@@ -62,9 +62,10 @@ DECLARE
     in_sight constant text := in_space || ' AND strpos(current_setting(''keepstone.visibilities''), visibility) > 0';
     -- The spaces that a key is limited to; empty is no limit. A part has the readers of the space that it is part of.
     within constant text := 'nullif(current_setting(''keepstone.within'', true), '''')::bigint[]';
-    reached constant text := in_account || format(' AND (%1$s IS NULL OR space = ANY (%1$s))', within);
+    in_reach constant text := format('coalesce(space = ANY (%s), true)', within);
+    reached constant text := in_account || ' AND ' || in_reach;
     part_reached constant text :=
-        in_account || format(' AND (%1$s IS NULL OR space = ANY (%1$s) OR part_of = ANY (%1$s))', within);
+        in_account || format(' AND (%s OR coalesce(part_of = ANY (%s), false))', in_reach, within);
     rules constant jsonb := jsonb_build_object(
         -- the account's own records
         'accounts', in_account, 'users', in_account, 'keys', in_account, 'sessions', in_account,
