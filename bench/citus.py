@@ -196,7 +196,7 @@ class Cluster:
         said("CREATE EXTENSION vector", name)
         # After the nodes: the coordinator then tells them whom it makes.
         said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)
-        said(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(sql.Identifier(name), _OWNER), name)
+        self._let_create(name)
         return self.conninfo(name)
 
     def clone(self, name: str, template: str) -> str:
@@ -204,7 +204,12 @@ class Cluster:
         with ThreadPoolExecutor(len(self.nodes)) as each:
             for clone in [each.submit(node.clone, name, template) for node in self.nodes]:
                 clone.result()
+        self._let_create(name)
         return self.conninfo(name)
+
+    def _let_create(self, name: str) -> None:
+        query = sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(sql.Identifier(name), _OWNER)
+        self.coordinator.execute(query, name)
 
     def drop(self, name: str) -> None:
         """In its own time: what Citus runs in a database in the background takes a second to leave."""

@@ -65,7 +65,10 @@ def owner(cluster: Cluster, database: str) -> str:
 
 async def ingest(client: httpx.AsyncClient, auth: dict[str, str], text: str) -> None:
     body = {"scope_id": "team", "transcript": [{"speaker": "Ben", "text": text}]}
-    answer = await client.post("/v1/ingest", headers=auth, json=body)
+    while True:
+        answer = await client.post("/v1/ingest", headers=auth, json=body)
+        if answer.status_code != 503:  # where the account lies elsewhere by now: whoever is told so tries again
+            break
     assert answer.status_code == 202, answer.text
 
 
@@ -118,9 +121,10 @@ async def test_an_account_that_is_written_to_moves_to_another_machine_and_loses_
         (elsewhere,) = [one.name for one in await distribute.machines(conn) if one.name != before.machine]
         after = await distribute.isolate(conn, account_id, machine=elsewhere)
         assert (after.machine, after.alone) == (elsewhere, True)
-        assert await distribute.isolate(conn, account_id) == after, "and there is nothing left to do"
         moved.set()
         await talking
+        again = await distribute.isolate(conn, account_id)
+        assert (again.machine, again.alone) == (elsewhere, True), "and there is nothing left to do"
         with pytest.raises(NotFound, match="there are 127"):
             await distribute.isolate(conn, account_id, machine="10.0.0.9:5432")
         with pytest.raises(NotFound, match="no account acct_nobody"):

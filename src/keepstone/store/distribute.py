@@ -5,7 +5,6 @@ plans are on every machine; what is of the server, such as the queue, stays on t
 run where it lies. Nothing else differs: the same migrations, policies and statements as on one Postgres.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -27,9 +26,6 @@ from keepstone.store.db import (
 from keepstone.store.roles import ROLES
 
 OLDEST_CITUS = (12, 0)
-
-# Between tries to lock a table that is in use.
-_PAUSES = (0.5, 1, 2, 4, 8, 16, 30)
 
 _FIRST = "accounts"
 _EVERYWHERE = ("plans",)
@@ -155,7 +151,6 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     """
     await check_cluster(conn)
     await mean_all_accounts(conn, "SET")
-    await _hold_owner(conn, held=True)
     if shards is not None:
         await conn.execute(sql.SQL("SET citus.shard_count = {}").format(sql.Literal(shards)))
     for role in ROLES:
@@ -168,12 +163,12 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
     everywhere = await _tables(conn, known, keyed=False)
     for table in everywhere:
-        await _unheld(conn, table, "SELECT create_reference_table(%(table)s)")
+        await _spread(conn, table, "SELECT create_reference_table(%(table)s)")
         tell(f"{table}: on every machine")
     tables = await _tables(conn, known, keyed=True)
     for table in tables:
         beside = "none" if table == _FIRST else _qualified(_FIRST)
-        await _unheld(
+        await _spread(
             conn,
             table,
             "SELECT create_distributed_table(%(table)s, 'account', colocate_with => %(beside)s)",
@@ -200,7 +195,7 @@ async def balance(conn: Connection, *, tell: Tell = lambda _: None) -> int:
     )
     if not planned:
         return 0
-    async with _movable(conn), _explained(_FIRST):
+    async with _explained(_FIRST):
         for number, source, target in planned:
             tell(f"a part of the accounts: from {source} to {target}")
             await _move(conn, number, source, target)
@@ -262,7 +257,7 @@ async def isolate(conn: Connection, account_id: str, *, machine: str | None = No
             )
     if machine is not None and moves:
         shard = await fetch_value(conn, "SELECT get_shard_id_for_distribution_column(%(table)s, %(number)s)", given)
-        async with _movable(conn), _explained(account_id):
+        async with _explained(account_id):
             await _move(conn, shard, place.machine, machine)
     return await _place(conn, account_id)
 
@@ -308,48 +303,6 @@ async def _move(conn: Connection, shard: int, source: str, target: str) -> None:
     )
 
 
-@asynccontextmanager
-async def _movable(conn: Connection) -> AsyncGenerator[None]:
-    """What is written while a part moves comes over as its owner's, which no table takes whose owner is held to its
-    policies: meanwhile it is not. Cut off, that is left to the next run, which `keepstone doctor` asks for.
-    """
-    await _hold_owner(conn, held=False)
-    try:
-        yield
-    finally:
-        await _hold_owner(conn, held=True)
-
-
-async def _hold_owner(conn: Connection, *, held: bool) -> None:
-    """Each table for itself, and none is waited for long: whoever works there would wait behind it."""
-    tables = await fetch_column(
-        conn,
-        """
-        SELECT c.relname FROM pg_class c JOIN pg_dist_partition d ON d.logicalrelid = c.oid
-         WHERE c.relnamespace = 'keepstone'::regnamespace AND c.relforcerowsecurity IS DISTINCT FROM %(held)s
-         ORDER BY c.oid
-        """,
-        {"held": held},
-    )
-    how = sql.SQL("FORCE" if held else "NO FORCE")
-    for table in tables:
-        query = sql.SQL("ALTER TABLE {} {} ROW LEVEL SECURITY").format(sql.Identifier("keepstone", table), how)
-        for pause in _PAUSES:
-            try:
-                await _in_a_moment(conn, query)
-                break
-            except psycopg.errors.LockNotAvailable:
-                await asyncio.sleep(pause)
-        else:
-            await _in_a_moment(conn, query)
-
-
-async def _in_a_moment(conn: Connection, query: sql.Composed) -> None:
-    async with conn.transaction():
-        await conn.execute("SET LOCAL lock_timeout = '500ms'")
-        await conn.execute(query)
-
-
 def _address(machine: str) -> tuple[str, int]:
     host, _, port = machine.rpartition(":")
     return host, int(port)
@@ -373,13 +326,14 @@ async def _tables(conn: AnyConnection, known: set[int], *, keyed: bool) -> list[
     ]
 
 
-async def _unheld(conn: Connection, table: str, call: LiteralString, **given: str) -> None:
-    """Rows are copied with COPY, which no table takes whose owner is held to its policies: for a moment it is not."""
-    name = sql.Identifier(table)
+async def _spread(conn: Connection, table: str, call: LiteralString, **given: str) -> None:
+    """Citus copies, splits and moves what a table holds as the table's owner, who therefore is not held to its
+    policies: of what they hide no copy would be made before the rest is dropped.
+    """
+    name = sql.Identifier("keepstone", table)
     async with _explained(table), conn.transaction():
         await conn.execute(sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(name))
         await conn.execute(call, {"table": _qualified(table), **given})
-        await conn.execute(sql.SQL("ALTER TABLE {} FORCE ROW LEVEL SECURITY").format(name))
 
 
 async def _delegate(conn: Connection) -> list[str]:

@@ -73,7 +73,7 @@ _LOST_NODE = (
     "could not commit transaction for shard",
     "postmaster was shut down",
 )
-# It was planned for a place from which the account has just moved away.
+# What was asked was planned for a place from which the account has just moved away.
 _MOVED = "could not find valid entry for shard"
 
 
@@ -85,10 +85,8 @@ def meaning(fault: Exception, *, all_lent: bool = False) -> KeepstoneError | Non
         return _no_text()
     if not isinstance(fault, psycopg.Error):
         return None
-    if _is_away(fault):
+    if _is_away(fault) or _is_internal(fault, _MOVED):
         return _away()
-    if _is_internal(fault, _MOVED):
-        return _collided()
     for length in (5, 3, 2):
         make = _MEANING.get((fault.sqlstate or "")[:length])
         if make:

@@ -10,7 +10,7 @@ async def unguarded_tables(conn: AnyConnection) -> list[str]:
         """
         SELECT c.relname FROM pg_class c
          WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relkind IN ('r', 'p')
-           AND (NOT c.relrowsecurity OR NOT c.relforcerowsecurity
+           AND (NOT c.relrowsecurity OR NOT (c.relforcerowsecurity OR keepstone.is_distributed(c.oid))
                 OR NOT EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid))
          ORDER BY 1
         """,

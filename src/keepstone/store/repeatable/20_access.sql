@@ -6,6 +6,18 @@
 -- The owner is held as well. It gets past in the functions that others call (10_functions.sql), and where it says
 -- `SET keepstone.owner = 'on'`: never by mistake.
 
+CREATE OR REPLACE FUNCTION is_distributed(relation oid) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    found boolean := false;
+BEGIN
+    IF to_regclass('pg_dist_partition') IS NOT NULL THEN
+        EXECUTE 'SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1)' INTO found USING relation;
+    END IF;
+    RETURN found;
+END $$;
+
 GRANT USAGE ON SCHEMA keepstone TO keepstone_app, keepstone_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA keepstone TO keepstone_app, keepstone_worker;
 
@@ -151,7 +163,8 @@ DROP POLICY IF EXISTS readable ON migrations;
 CREATE POLICY readable ON migrations FOR SELECT USING (true);
 GRANT SELECT ON migrations TO keepstone_app, keepstone_worker;
 
--- On every table, whoever made it: row-level security for all, the owner included.
+-- On every table, whoever made it: row-level security for all, the owner included. But not on tables that are
+-- distributed: Citus copies as their owner what lies there, and drops what it has copied.
 DO $$
 DECLARE
     name text;
@@ -159,7 +172,10 @@ DECLARE
 BEGIN
     FOR name IN SELECT relname FROM pg_class
                  WHERE relnamespace = 'keepstone'::regnamespace AND relkind IN ('r', 'p') LOOP
-        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', name);
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        IF NOT is_distributed(name::regclass) THEN
+            EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
+        END IF;
         EXECUTE format('DROP POLICY IF EXISTS owner ON %I', name);
         EXECUTE format('CREATE POLICY owner ON %I TO CURRENT_USER USING (%s)', name, on_purpose);
     END LOOP;
