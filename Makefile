@@ -29,14 +29,11 @@ test: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT) $(NPM)
 	$(BIN)/python scripts/find_chromium.py
 	$(BIN)/python -m pytest -n 3
 
-# What needs a database, on a Citus cluster of a coordinator and two workers. CITUS: a folder with a Postgres in postgres/
-# that has it; else it is built there. TESTS: which, and pytest's options.
-CITUS ?= build/citus
-test-citus: $(VENV)/dev.ok $(CITUS)/postgres/bin/postgres
-	KEEPSTONE_CITUS=$(abspath $(CITUS))/postgres $(BIN)/python -m pytest -n 3 $(TESTS)
-
-$(CITUS)/postgres/bin/postgres: | $(VENV)/dev.ok
-	$(BIN)/python scripts/build_citus.py $(CITUS)
+# What needs a database, on a Citus cluster of a coordinator and two workers. CITUS: where a Postgres with citus and vector
+# is installed, if not in a usual place. TESTS: which, and pytest's options.
+CITUS ?=
+test-citus: $(VENV)/dev.ok
+	citus=$$($(BIN)/python scripts/find_citus.py $(CITUS)) && KEEPSTONE_CITUS=$$citus $(BIN)/python -m pytest -n 3 $(TESTS)
 
 check: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """A Citus cluster to try things on: a coordinator and two workers on loopback, from programs that somebody installed.
 
 `KEEPSTONE_CITUS` names the folder in which `bin/postgres` is, of a Postgres that has the extensions citus and vector.
-Citus is no part of Keepstone: `make test-citus` builds it, docs/operations.md says where it comes from.
+Citus is no part of Keepstone: whoever wants to try it installs it, and `make test-citus` finds it.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Kill -9 at random moments, and see whether anything that was acknowledged is lost.
 
     python -m bench.crash --rounds 1000 --seed 1
-    KEEPSTONE_CITUS=build/citus/postgres python -m bench.crash --rounds 200 --citus
+    KEEPSTONE_CITUS=/usr/lib/postgresql/18 python -m bench.crash --rounds 200 --citus
 
 A real `keepstone serve` of several processes takes writes on nine surfaces at once. Each round kills its first process,
 another of them, its Postgres, or everything at once; brings Keepstone back if its first process was killed, waits until
