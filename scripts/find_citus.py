@@ -1,18 +1,17 @@
-"""Prints where a Postgres with the extensions citus and vector is installed, for `make test-citus`; else says what to do.
+"""Prints where a Postgres with the extensions citus and vector is, for `make test-citus`; else says what to do.
 
     python scripts/find_citus.py [FOLDER]
 
-FOLDER is one in which `bin/pg_config` is. Without it the places are looked at where packages put Postgres. Citus is AGPL
-and no part of Keepstone: whoever wants to test on it installs it.
+FOLDER is one in which `bin/pg_config` is. Without it the places are looked at where packages put Postgres. Citus is
+AGPL and no part of Keepstone: whoever wants to test on it installs it.
 """
 
 import shutil
 import subprocess
 import sys
-from glob import glob
 from pathlib import Path
 
-USUAL = ("/usr/lib/postgresql/*", "/usr/pgsql-*", "/opt/homebrew/opt/postgresql@*", "/usr/local/pgsql")
+USUAL = ("usr/lib/postgresql/*", "usr/pgsql-*", "opt/homebrew/opt/postgresql@*", "usr/local/pgsql")
 EXTENSIONS = ("citus", "vector")
 INSTALL = (
     "Install both for one Postgres (Citus 12 or newer; packages: https://docs.citusdata.com, pgvector: "
@@ -22,7 +21,7 @@ INSTALL = (
 
 def main() -> None:
     named = [Path(folder).resolve() for folder in sys.argv[1:] if folder]
-    folders = named or [*_on_path(), *(Path(folder) for pattern in USUAL for folder in sorted(glob(pattern))[::-1])]
+    folders = named or [*_on_path(), *(folder for usual in USUAL for folder in sorted(Path("/").glob(usual))[::-1])]
     if not folders:
         sys.exit(f"No Postgres is installed here. {INSTALL}")
     lacking = {folder: _lacking(folder) for folder in folders}
