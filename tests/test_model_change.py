@@ -197,7 +197,7 @@ async def test_what_is_lost_on_the_way_is_made_before_it_serves(
     account = world.owner.user.account
     while await model_change.renew_slice(upgraded, account):
         pass
-    await ask(database, "DELETE FROM vectors v USING passages p WHERE p.passage = v.passage AND p.text = %s"
+    await ask(database, "DELETE FROM vectors v USING passages p WHERE p.account = v.account AND p.passage = v.passage AND p.text = %s"
                         " AND v.vector_set = 2", [TALK[3][1]])  # fmt: skip
     assert await model_change.finish(upgraded, account) is False
     assert await recall(upgraded, world) == before

@@ -47,8 +47,12 @@ _WHERE_IT_LIES = {
     ],
 }
 
-# On one Postgres its plans are made once for all; on Citus a plan is of an account.
-_PLANNED_ANEW = "survey_talk"
+# A transaction's settings are told to the machines; and a plan is of an account: made once for all, it would run on the
+# coordinator what belongs to a machine.
+_SET: tuple[tuple[LiteralString, LiteralString], ...] = (
+    ("citus.propagate_set_commands", "local"),
+    ("plan_cache_mode", "force_custom_plan"),
+)
 
 Tell = Callable[[str], None]
 
@@ -154,9 +158,9 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
     if shards is not None:
         await conn.execute(sql.SQL("SET citus.shard_count = {}").format(sql.Literal(shards)))
     for role in ROLES:
-        await conn.execute(
-            sql.SQL("ALTER ROLE {} SET citus.propagate_set_commands = 'local'").format(sql.Identifier(role))
-        )
+        for setting, value in _SET:
+            alter = sql.SQL("ALTER ROLE {} SET {} = {}")
+            await conn.execute(alter.format(sql.Identifier(role), sql.SQL(setting), sql.Literal(value)))
     known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
     everywhere = await _tables(conn, known, keyed=False)
     for table in everywhere:
@@ -351,13 +355,12 @@ async def _delegate(conn: Connection) -> list[str]:
         )
         for function in functions:
             async with _explained(function):
+                await conn.execute(f"ALTER FUNCTION {function} RESET plan_cache_mode".encode())
                 await conn.execute(
                     "SELECT create_distributed_function(%(function)s, 'of_account', colocate_with => %(beside)s,"
                     " force_delegation => %(within)s)",
                     {"function": function, "beside": _qualified(_FIRST), "within": within},
                 )
-            if function.startswith(f"{_PLANNED_ANEW}("):
-                await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = force_custom_plan".encode())
         done += functions
     return done
 

@@ -90,7 +90,8 @@ def reach(
         "shared": bigints([place.space for place in shared]),
         "shared_makers": texts(made_by[place.space] for place in shared),
         "place_kinds": list(place_kinds),
-        "user": user_id,
+        # Nobody is '': of NULL a cluster would not see that it is about one account.
+        "user": user_id or "",
         "maker": maker,
     }
 

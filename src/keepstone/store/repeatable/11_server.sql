@@ -443,7 +443,7 @@ BEGIN
             UPDATE statements t SET subject = '', key = '', text = '', purged = true
              WHERE t.account = here AND t.deleted_at < now() - make_interval(days => days) AND NOT t.purged
             RETURNING t.id)
-        SELECT coalesce(array_agg(a.id), '{}'), coalesce(array_agg('statement.purge'), '{}')
+        SELECT coalesce(array_agg(a.id), '{}'), coalesce(array_agg('statement.purge'::text), '{}')
           INTO gone, actions FROM away a;
         DELETE FROM statement_versions v WHERE v.account = here AND v.statement_id = ANY (gone);
         INSERT INTO audit (account, id, via, action, object_id)
