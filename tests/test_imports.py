@@ -10,7 +10,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 LAYERS = (
     {"__init__", "errors"},
     {"model", "tallies", "link"},
-    {"settings", "throttle", "replies", "afterwards", "home", "footprint", "nesting", "offload", "disk", "machine"},
+    {
+        "settings", "throttle", "replies", "afterwards", "home", "footprint", "nesting", "offload", "disk", "machine",
+        "frames",
+    },  # fmt: skip
     {"observe", "postgres", "providers", "importers"},
     {"store"},
     {"resident"},
