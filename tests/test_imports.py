@@ -11,7 +11,16 @@ LAYERS = (
     {"__init__", "errors"},
     {"model", "tallies", "link"},
     {
-        "settings", "throttle", "replies", "afterwards", "home", "footprint", "nesting", "offload", "disk", "machine",
+        "settings",
+        "throttle",
+        "replies",
+        "afterwards",
+        "home",
+        "footprint",
+        "nesting",
+        "offload",
+        "disk",
+        "machine",
         "frames",
     },  # fmt: skip
     {"observe", "postgres", "providers", "importers"},

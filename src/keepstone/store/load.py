@@ -24,6 +24,27 @@ from keepstone.store.roles import ROLES
 
 _MEMORY = "256MB"  # for the indexes that are made
 
+# But for what an extension has put there, which not everybody may make again.
+_EVERYTHING = """
+WITH here AS (
+    SELECT 1 AS turn, 'TABLE' AS kind, oid, oid::regclass::text AS name, 'pg_class'::regclass AS catalog
+      FROM pg_class WHERE relnamespace = 'keepstone'::regnamespace AND relkind IN ('r', 'p')
+    UNION ALL
+    SELECT 2, 'SEQUENCE', oid, oid::regclass::text, 'pg_class'::regclass
+      FROM pg_class WHERE relnamespace = 'keepstone'::regnamespace AND relkind = 'S'
+    UNION ALL
+    SELECT 3, 'ROUTINE', oid, oid::regprocedure::text, 'pg_proc'::regclass
+      FROM pg_proc WHERE pronamespace = 'keepstone'::regnamespace
+    UNION ALL
+    SELECT 4, 'TYPE', t.oid, t.oid::regtype::text, 'pg_type'::regclass
+      FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
+     WHERE t.typnamespace = 'keepstone'::regnamespace AND (t.typtype IN ('e', 'd') OR c.relkind = 'c'))
+SELECT format('DROP %s IF EXISTS %s CASCADE', kind, name) FROM here
+ WHERE NOT EXISTS (SELECT 1 FROM pg_depend d
+                    WHERE d.objid = here.oid AND d.classid = here.catalog AND d.deptype = 'e')
+ ORDER BY turn, name
+"""
+
 # How each is taken away, and how it is made again. What refers to others goes first and comes last.
 _CONSTRAINTS = """
 SELECT format('ALTER TABLE keepstone.%I DROP CONSTRAINT %I', r.relname, c.conname),
@@ -134,7 +155,8 @@ async def _make_room(conn: Connection, *, replace: bool) -> None:
             "This database has accounts already. Restore into an empty one, or give up all that is in this one for "
             "what is in the backup: `keepstone restore --replace`."
         )
-    await conn.execute("DROP SCHEMA keepstone CASCADE")
+    for statement in await fetch_column(conn, _EVERYTHING):
+        await conn.execute(statement.encode())
 
 
 async def _strip(conn: Connection) -> list[str]:
