@@ -96,8 +96,8 @@ def in_loop(work: Coroutine[Any, Any, Result]) -> Result:
 async def open_postgres(
     settings: Settings, *, upgrading: bool = False
 ) -> AsyncGenerator[tuple[str, Supervisor | None]]:
-    """The connection string of the database, and the supervisor of the embedded one while it runs. With `upgrading` that
-    is brought to our version of Postgres first, if an older one made it.
+    """The connection string of the database, and the supervisor of the embedded one while it runs. With `upgrading`
+    that is brought to our version of Postgres first, if an older one made it.
     """
     ensure_home(settings.home)
     if settings.database_url:

@@ -87,8 +87,8 @@ def backup(
         in_loop(_write(settings, sys.stdout.buffer, passphrase))
         return
     path = Path(file).expanduser().absolute()
-    if not path.parent.is_dir() or path.is_dir():
-        raise Misconfigured(f"{path} can't be written: name a file in a folder that is there.")
+    if not path.parent.is_dir() or (path.exists() and not path.is_file()):
+        raise Misconfigured(f"{path} can't be written: name a file in a folder that is there, or - for a pipe.")
     with written_whole(path) as opened:
         inventory = in_loop(_write(settings, opened, passphrase, path.parent))
     if check:

@@ -163,10 +163,8 @@ def _counted(cluster: Cluster, name: str, seen_folder: str, handle: int, *, rene
     """The rows of every table and the last number of every sequence, of a server that is started for it."""
     with _serving_apart(cluster, name, seen_folder, handle) as conninfo:
         with psycopg.connect(conninfo, autocommit=True) as conn:
-            databases = [
-                row[0]
-                for row in conn.execute("SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate")
-            ]
+            named = conn.execute("SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate")
+            databases = [name for (name,) in named]
         counts: Counts = {}
         for database in databases:
             with psycopg.connect(make_conninfo(conninfo, dbname=database), autocommit=True) as conn:

@@ -18,6 +18,7 @@ from keepstone.errors import Invalid, Misconfigured
 from keepstone.store.db import (
     AnyConnection,
     Connection,
+    fetch_column,
     fetch_dict,
     fetch_rows,
     fetch_value,
@@ -120,6 +121,7 @@ async def snapshot(conninfo: str, secrets: dict[str, str]) -> AsyncGenerator[Sna
         await applied(first)  # refuses what a newer Keepstone has made
         if await fetch_value(first, "SELECT to_regclass('keepstone.accounts')") is None:
             raise Misconfigured("There is nothing in this database yet: `keepstone serve` makes it.")
+        await _require_sight(first)
         distributed = await is_distributed(first)
         await stack.enter_async_context(_one_moment(first))
         second = first
@@ -167,6 +169,28 @@ async def _one_moment(conn: Connection) -> AsyncGenerator[None]:
         await conn.execute("SET LOCAL citus.max_adaptive_executor_pool_size = 1")
         await conn.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(names))
         yield
+
+
+async def _require_sight(conn: Connection) -> None:
+    """Row-level security hides without a word: whoever it holds would make a backup of nothing."""
+    hidden = await fetch_column(
+        conn,
+        """
+        SELECT c.relname
+          FROM pg_class c CROSS JOIN (SELECT * FROM pg_roles WHERE rolname = current_user) me
+         WHERE c.relnamespace = 'keepstone'::regnamespace AND c.relkind = 'r' AND c.relrowsecurity
+           AND NOT (me.rolsuper OR me.rolbypassrls)
+           AND NOT (c.relowner = me.oid AND NOT c.relforcerowsecurity)
+           AND NOT EXISTS (SELECT 1 FROM pg_policy p
+                            WHERE p.polrelid = c.oid AND p.polname = 'owner' AND me.oid = ANY (p.polroles))
+         ORDER BY 1
+        """,
+    )
+    if hidden:
+        raise Misconfigured(
+            f"This database user does not see all that there is ({', '.join(hidden[:3])} …): let "
+            "KEEPSTONE_DATABASE_URL name the owner of the tables, who migrated them."
+        )
 
 
 async def speak_plainly(conn: AnyConnection) -> None:

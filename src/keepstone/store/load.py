@@ -233,5 +233,7 @@ async def _have_indexes_made(conn: Connection, conninfo: str) -> int:
     )
     queue = Queue(conninfo)
     for account, space in spaces:
+        conn.account = account
         await queue.add(conn, "index_space", account=account, space=space, unless_waiting=True, lane=HOUSEKEEPING)
+    conn.account = None
     return len(spaces)
