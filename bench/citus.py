@@ -194,8 +194,17 @@ class Cluster:
         for worker in self.workers:
             said(f"SELECT citus_add_node('127.0.0.1', {worker.port})", name)
         said("CREATE EXTENSION vector", name)
-        # After the nodes: the coordinator then tells them whom it makes.
-        said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)
+        # After the nodes: the coordinator then tells them whom it makes. Roles are those of all databases; of those that
+        # another one has made, a superuser has to tell the nodes.
+        known = said(sql.SQL("SELECT rolname FROM pg_roles WHERE rolname LIKE 'keepstone\\_%'"), name)
+        if known:
+            roles = sql.SQL(", ").join(sql.Identifier(role) for (role,) in known)
+            said("CREATE TABLE told (account int)", name)
+            said(sql.SQL("GRANT SELECT ON told TO {}").format(roles), name)
+            said("SELECT create_reference_table('told')", name)
+            said("DROP TABLE told", name)
+        else:
+            said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)
         self._let_create(name)
         return self.conninfo(name)
 
@@ -213,7 +222,7 @@ class Cluster:
 
     def drop(self, name: str) -> None:
         """In its own time: what Citus runs in a database in the background takes a second to leave."""
-        query = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+        query = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
         self._drops += [self._dropping.submit(node.when_left, name, query) for node in self.nodes]
 
     def fanned_out(self) -> Counter[str]:

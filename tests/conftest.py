@@ -96,6 +96,7 @@ class Distributed(Server):
     """The same on a coordinator and two workers of Citus, where `KEEPSTONE_CITUS` names one (`make test-citus`)."""
 
     def __init__(self, cluster: Cluster) -> None:
+        self.conninfo = cluster.conninfo("postgres", SUPERUSER)
         self.folder = cluster.home
         self.cluster = cluster
 

@@ -50,8 +50,10 @@ _PARTS = {
           FROM pg_class c WHERE c.relnamespace = 'keepstone'::regnamespace AND c.relkind = 'r'
     """,
     "policies": """
-        SELECT format('%I %I %s TO %s USING %s WITH CHECK %s', tablename, policyname, cmd, roles, qual, with_check)
-          FROM pg_policies WHERE schemaname = 'keepstone'
+        SELECT format('%I %I %s TO %s USING %s WITH CHECK %s', tablename, policyname, cmd, array_replace(roles, o.name, 'the owner'), qual,
+                      with_check)
+          FROM pg_policies, (SELECT pg_get_userbyid(nspowner) AS name FROM pg_namespace WHERE nspname = 'keepstone') o
+         WHERE schemaname = 'keepstone'
     """,
     "functions": """
         SELECT format('%s(%s) RETURNS %s %s%s%s', p.proname, pg_get_function_identity_arguments(p.oid),
@@ -74,7 +76,8 @@ _PARTS = {
                 UNION ALL
                 SELECT format('%s(%s)', p.proname, pg_get_function_identity_arguments(p.oid)), a.*
                   FROM pg_proc p, aclexplode(p.proacl) a
-                 WHERE p.pronamespace = 'keepstone'::regnamespace AND p.proname NOT LIKE 'procrastinate%') g
+                 WHERE p.pronamespace = 'keepstone'::regnamespace AND p.proname NOT LIKE 'procrastinate%'
+                   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')) g
          WHERE g.grantee <> (SELECT nspowner FROM pg_namespace WHERE nspname = 'keepstone')
          GROUP BY g.object, g.grantee
     """,
@@ -86,7 +89,7 @@ async def describe(conninfo: str) -> str:
     """Tables, constraints, indexes, triggers, policies, functions and rights, each a line, in a fixed order."""
     parts: list[str] = []
     async with await psycopg.AsyncConnection.connect(conninfo) as conn:
-        await conn.execute("SET search_path = keepstone, public")
+        await conn.execute("SET search_path = keepstone, public; SET keepstone.owner = 'on'")
         for title, query in _PARTS.items():
             ours = """
                 WITH ours AS (SELECT * FROM pg_class WHERE relnamespace = 'keepstone'::regnamespace

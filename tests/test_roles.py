@@ -26,7 +26,7 @@ CALLABLE = {
     "own_account": {APP_ROLE},
     "forget_jobs": {APP_ROLE},
     "on_purpose": set[str](),
-    "place_fact": set[str](),
+    "is_distributed": set[str](),
     "passing_nodes": {APP_ROLE},
     "entity_places": {APP_ROLE},
     "credential_holder": {APP_ROLE},

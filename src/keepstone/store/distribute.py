@@ -157,9 +157,6 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
         await conn.execute(
             sql.SQL("ALTER ROLE {} SET citus.propagate_set_commands = 'local'").format(sql.Identifier(role))
         )
-    # Tables that are distributed have no triggers; this one helps whoever writes facts with SQL, by hand.
-    if await fetch_value(conn, "SELECT 1 FROM pg_trigger WHERE tgrelid = 'facts'::regclass AND tgname = 'place_fact'"):
-        await conn.execute("DROP TRIGGER place_fact ON facts")
     known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
     everywhere = await _tables(conn, known, keyed=False)
     for table in everywhere:

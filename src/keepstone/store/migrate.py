@@ -21,6 +21,7 @@ from keepstone.store.db import AnyConnection, Connection, fetch_dict, fetch_valu
 from keepstone.store.distribute import distribute, is_distributed
 from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
 from keepstone.store.roles import ensure_logins, ensure_roles
+from keepstone.store.scripts import statements_of
 
 _LOCK = 0x6B65_6570_7374  # "keepst"; advisory, so it dies with its holder
 
@@ -121,12 +122,14 @@ async def _recorded(conn: AnyConnection) -> dict[str, str]:
 
 async def _prepare(conn: Connection, conninfo: str) -> None:
     """What the migrations stand on: the schema, the extension, the two roles and the record."""
-    try:
-        await conn.execute("CREATE SCHEMA IF NOT EXISTS keepstone")
-    except psycopg.errors.InsufficientPrivilege:
-        raise schema_not_allowed() from None
+    # Asked first, here and for the extension: a distributed Postgres tells its other nodes to make it, too, also where it
+    # is there, and on those the owner of the tables may be allowed less.
+    if not await fetch_value(conn, "SELECT 1 FROM pg_namespace WHERE nspname = 'keepstone'"):
+        try:
+            await conn.execute("CREATE SCHEMA keepstone")
+        except psycopg.errors.InsufficientPrivilege:
+            raise schema_not_allowed() from None
     await mean_all_accounts(conn, "SET LOCAL")
-    # Asked first: a distributed Postgres tells its other nodes to make it too, which only their owner may.
     if not await fetch_value(conn, "SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
         try:
             await conn.execute("CREATE EXTENSION vector")
@@ -144,7 +147,8 @@ async def _apply(conn: Connection, upto: str | None = None, only: frozenset[str]
     applied: list[str] = []
 
     async def run(name: str, text: str, sha256: str, also: tuple[str, ...] = ()) -> None:
-        await conn.execute(text.encode())
+        for statement in statements_of(text):
+            await conn.execute(statement.encode())
         for done in (name, *also):
             await conn.execute(
                 "INSERT INTO migrations (name, sha256) VALUES (%(name)s, %(sha256)s) ON CONFLICT (name) DO UPDATE"
