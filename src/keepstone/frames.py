@@ -53,6 +53,8 @@ class FrameWriter:
 
     def write(self, kind: bytes, content: bytes) -> None:
         """`kind` is one byte, `content` at most `FRAME` bytes."""
+        if len(kind) != 1 or len(content) > FRAME:
+            raise ValueError("does not fit into a frame")
         self._frame(kind, content, last=False)
 
     def finish(self) -> None:
@@ -158,6 +160,8 @@ def written_whole(path: Path) -> Generator[BinaryIO]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Conflict(f"Another backup to {path} is under way: wait for it, or name another file.") from None
+        if not (part.exists() and os.path.samestat(part.stat(), os.fstat(handle))):
+            raise Conflict(f"Another backup to {path} has just ended: begin again.")  # this is that file, with its name
         try:
             os.fchmod(handle, 0o600)
             os.ftruncate(handle, 0)

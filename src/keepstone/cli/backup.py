@@ -199,9 +199,11 @@ async def _pieces(reader: FrameReader, require_room: Callable[[], None]) -> Asyn
         kind, content = frame
         if kind == _TABLE:
             table = content.decode()
-        else:
+        elif kind == _ROWS:
             require_room()
             yield table, content
+        else:
+            raise Invalid("This backup is damaged: it has parts that are none.", code="damaged")
 
 
 async def _restore(settings: Settings, file: str, passphrase: str | None, *, replace_all: bool) -> Restored:

@@ -4,13 +4,17 @@ import errno
 import os
 import pwd
 import shutil
+import signal
 import subprocess
+import sys
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from keepstone.errors import Misconfigured
 from keepstone.home import running_as_root, secret
+from keepstone.postgres.processes import die_with_parent
 from keepstone.postgres.programs import (
     LOOKING_UP_USERS,
     MAJOR,
@@ -106,10 +110,11 @@ class Cluster:
         return [self.programs.path("postgres"), "-D", seen_data, *options]
 
     def run(self, program: str, *arguments: str, handle: int) -> subprocess.CompletedProcess[str]:
-        """One of the programs to its end, as who runs Postgres. It inherits `handle`: if we are killed, that shows the
-        next process when this one is done.
+        """One of the programs to its end, as who runs Postgres. It ends with us, and it inherits `handle`: if we are
+        killed, that shows the next process when this one is done.
         """
-        with self._programs_that_run(program) as programs:
+        with self._programs_that_run(program) as programs, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # preexec_fn makes one system call and no more
             return subprocess.run(  # noqa: S603
                 [programs.path(program), *arguments],
                 capture_output=True, text=True, check=False, cwd=self.folder, pass_fds=(handle,),
@@ -118,6 +123,7 @@ class Cluster:
                     "PGPASSWORD": self.password,
                 },
                 user=self.uid, group=self.uid, extra_groups=None if self.uid is None else [],
+                preexec_fn=die_with_parent(signal.SIGTERM) if sys.platform == "linux" else None,
             )  # fmt: skip
 
     def _programs_that_run(self, program: str) -> AbstractContextManager[Programs]:

@@ -2,20 +2,19 @@
 end.
 """
 
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from keepstone.errors import Misconfigured
 from keepstone.postgres.cluster import Cluster
+from keepstone.postgres.processes import die_with_parent
 
 LONGEST_SOCKET_PATH = 103  # macOS; Linux takes 107
-_PR_SET_PDEATHSIG = 1
 _LOG_LIMIT = 8 * 1024 * 1024
 
 
@@ -55,18 +54,3 @@ def spawn(cluster: Cluster, command: Sequence[str], handle: int) -> subprocess.P
             group=cluster.uid,
             extra_groups=None if cluster.uid is None else [],
         )
-
-
-def die_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """To be run in the child after its uid was changed, which would clear the setting: the signal that it gets when the
-    parent ends.
-    """
-    prctl = ctypes.CDLL(None).prctl
-    parent = os.getpid()
-
-    def arrange() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(number))
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return arrange

@@ -61,6 +61,7 @@ class Supervisor:
         while True:
             if self._child is None and self._try_lock():
                 await self._launch()
+                deadline = time.monotonic() + self._start_seconds  # to bring the data over takes its own time
             if await self._answers():
                 return
             self._fail_if_dead()

@@ -25,6 +25,7 @@ from keepstone.store.db import (
     mean_all_accounts,
 )
 from keepstone.store.distribute import is_distributed
+from keepstone.store.faults import named_faults
 from keepstone.store.migrate import applied, connect_as_owner
 
 RECORD = "migrations"  # of the schema itself: made anew where a backup is restored
@@ -117,6 +118,7 @@ async def snapshot(conninfo: str, secrets: dict[str, str]) -> AsyncGenerator[Sna
     there is a job for every write that is in the backup, and perhaps one whose write came after it.
     """
     async with AsyncExitStack() as stack:
+        stack.enter_context(named_faults())
         first = await stack.enter_async_context(await connect_as_owner(conninfo))
         await applied(first)  # refuses what a newer Keepstone has made
         if await fetch_value(first, "SELECT to_regclass('keepstone.accounts')") is None:
