@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "keepstone"
 # From the bottom up; on one line, side by side: those don't know each other.
 LAYERS = (
     {"__init__", "errors"},
-    {"model", "tallies", "link"},
+    {"model", "tallies", "link", "frames"},
     {"settings", "throttle", "replies", "afterwards", "home", "footprint", "nesting", "offload", "disk", "machine"},
     {"observe", "postgres", "providers", "importers"},
     {"store"},

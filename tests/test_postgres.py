@@ -46,9 +46,9 @@ IN_A_CONTAINER = (
 
 
 @contextmanager
-def new_home() -> Generator[Path]:
+def new_home(folder: str = "/tmp") -> Generator[Path]:
     """A home that is not there yet, in a 0700 folder of ours with a short path."""
-    place = Path(tempfile.mkdtemp(prefix="keepstone-", dir="/tmp"))
+    place = Path(tempfile.mkdtemp(prefix="keepstone-", dir=folder))
     try:
         yield place / "home"
     finally:

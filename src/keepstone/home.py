@@ -5,10 +5,15 @@ The folder is 0700 and each secret 0600. Nothing outside it is touched, and no p
 
 import os
 import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from keepstone.errors import Misconfigured
+from keepstone.errors import Conflict, Misconfigured
 from keepstone.model.ids import random_text
+
+# What belongs to the database and not to the machine: it goes with it wherever it is restored.
+SECRETS = ("jwt-secret", "owner-key", "providers-key")
 
 _MARKS = {"postgres-password", "jwt-secret"}  # by them we know a home of Keepstone's
 
@@ -62,6 +67,49 @@ def keep_secret(home: Path, name: str, value: str, *, replace: bool = True) -> P
         return path
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def kept_secrets(home: Path) -> dict[str, str]:
+    """Those of the home that belong to its database."""
+    try:
+        return {name: (home / name).read_text().strip() for name in SECRETS if (home / name).exists()}
+    except PermissionError as fault:
+        raise Misconfigured(
+            f"{fault.filename} belongs to another user: run Keepstone as the user who made it."
+        ) from None
+
+
+def refuse_other_secrets(home: Path, secrets: Mapping[str, str]) -> None:
+    """Those of another database would be lost."""
+    for name, value in kept_secrets(home).items():
+        if secrets.get(name, value) != value:
+            raise Conflict(
+                f"{home} has a {name} of another Keepstone: name another KEEPSTONE_HOME, or give up what is in this "
+                "one (--replace)."
+            )
+
+
+@contextmanager
+def staged_secrets(home: Path, secrets: Mapping[str, str], *, alone: bool = False) -> Generator[Callable[[], None]]:
+    """They are on the disk, and what this gives puts them in their places. With `alone` those of the home that are not
+    among them go.
+    """
+    staged = {name: f"{name}.restored" for name in SECRETS if name in secrets}
+
+    def take() -> None:
+        for name, beside in staged.items():
+            (home / beside).replace(home / name)
+        for name in SECRETS:
+            if alone and name not in staged:
+                (home / name).unlink(missing_ok=True)
+
+    try:
+        for name, beside in staged.items():
+            keep_secret(home, beside, secrets[name])
+        yield take
+    finally:
+        for beside in staged.values():
+            (home / beside).unlink(missing_ok=True)
 
 
 def _make_private(home: Path) -> None:

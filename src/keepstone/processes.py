@@ -29,7 +29,7 @@ from keepstone.errors import Unavailable
 from keepstone.link import Link
 from keepstone.observe.logs import describe
 from keepstone.observe.metrics import counted
-from keepstone.postgres.supervisor import die_with_parent
+from keepstone.postgres.processes import die_with_parent
 from keepstone.providers.remote import EmbeddersState
 from keepstone.settings import Settings
 from keepstone.tallies import SharedMemory

@@ -93,13 +93,17 @@ def in_loop(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @asynccontextmanager
-async def open_postgres(settings: Settings) -> AsyncGenerator[tuple[str, Supervisor | None]]:
-    """The connection string of the database, and the supervisor of the embedded one while it runs."""
+async def open_postgres(
+    settings: Settings, *, upgrading: bool = False
+) -> AsyncGenerator[tuple[str, Supervisor | None]]:
+    """The connection string of the database, and the supervisor of the embedded one while it runs. With `upgrading`
+    that is brought to our version of Postgres first, if an older one made it.
+    """
     ensure_home(settings.home)
     if settings.database_url:
         yield settings.database_url, None
         return
-    supervisor = Supervisor(open_cluster(settings.home))
+    supervisor = Supervisor(open_cluster(settings.home, upgrading=upgrading))
     try:
         await supervisor.start()
         watcher = asyncio.create_task(supervisor.watch(), name="watch postgres")

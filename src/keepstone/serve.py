@@ -77,7 +77,7 @@ async def _serve_first(
     embedders.begin(settings)
     seat = Seat(of=1 + len(siblings), memory=memory, embedders=embedders)
     async with (
-        open_postgres(settings) as (conninfo, supervisor),
+        open_postgres(settings, upgrading=True) as (conninfo, supervisor),
         open_services(settings, conninfo, seat=seat) as services,
     ):
         welcomed = await welcome(services)

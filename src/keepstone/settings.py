@@ -72,6 +72,7 @@ def _text(fits: Callable[[str], bool], problem: str) -> Callable[[str], str]:
 
 _database_url = _text(lambda text: text.startswith(("postgres://", "postgresql://")), "must begin with postgresql://")
 _secret = _text(lambda text: len(text) >= 32, "must have at least 32 characters")
+_passphrase = _text(lambda text: len(text) >= 12, "must have at least 12 characters")
 smtp_address = _text(lambda text: _has_host(text, "smtp", "smtps"), "must be smtp:// or smtps:// with a host")
 
 
@@ -336,6 +337,11 @@ class Settings:
     )
     api_key: str | None = _setting(
         None, "For `keepstone mcp`: the key to speak for. Default: the first owner's, if the server is on this machine."
+    )
+    backup_passphrase: str | None = _setting(
+        None,
+        "For `keepstone backup` and `keepstone restore`: what a backup is encrypted with. Unset: it is not encrypted.",
+        _passphrase,
     )
     log_level: str = _setting("info", "debug, info, warning or error.", _one_of("debug", "info", "warning", "error"))
     log_format: LogFormat = _setting(

@@ -18,6 +18,10 @@ COMMANDS = {
     "serve": "Start the server, with the embedded Postgres and the background worker.",
     "worker": "Run background jobs, beside a server that was started with KEEPSTONE_WORKER=off.",
     "migrate": "Bring the database to the schema of this version. `keepstone serve` does it by itself.",
+    "backup": "Write all that there is to a file, while the server runs.",
+    "restore": "Bring back what a backup holds, into a database with nothing in it; or check that it can be.",
+    "upgrade-postgres": "Bring the data of an older embedded Postgres to this version's. `keepstone serve` does it by "
+    "itself.",
     "distribute": "Spread the accounts over the machines of a Citus cluster. It can be run again.",
     "accounts": "On a Citus cluster: which accounts are large, and giving one a place of its own.",
     "doctor": "Check the installation and say what is wrong and what to do.",
@@ -61,11 +65,15 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-def _declared(name: str) -> typer.Typer:
+def _declared(name: str) -> typer.Typer:  # noqa: PLR0912  a line for each
     """What declares this command."""
     match name:
         case "serve" | "worker" | "migrate":
             from keepstone.cli.server import app
+        case "backup" | "restore":
+            from keepstone.cli.backup import app
+        case "upgrade-postgres":
+            from keepstone.cli.upgrade import app
         case "distribute" | "accounts":
             from keepstone.cli.cluster import app
         case "doctor":

@@ -22,6 +22,7 @@ from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
+from keepstone.postgres.upgrade import kept_data
 from keepstone.providers.embedders import models_folder, open_encoder
 from keepstone.providers.hub import folder_of, revision_of
 from keepstone.providers.manifest import BUILTIN
@@ -94,7 +95,7 @@ async def _findings(settings: Settings) -> list[Finding]:
     except psycopg.OperationalError:
         advice = "Check KEEPSTONE_DATABASE_URL: host, port, user and password."
         findings.append(Finding("database", "does not answer", advice))
-    findings.append(_server(settings))
+    findings += [*_kept(settings), _server(settings)]
     return findings
 
 
@@ -141,6 +142,18 @@ def encoder_findings(settings: Settings) -> list[Finding]:
         return [Finding("encoder", f"{open_encoder(folder).name} in {folder}")]
     except Misconfigured as fault:
         return [Finding("encoder", "not usable", fault.message)]
+
+
+def _kept(settings: Settings) -> list[Finding]:
+    """Who was erased since is still in there."""
+    kept = [] if settings.database_url else kept_data(data_folder(settings.home).parent)
+    return [
+        Finding(
+            "copy", f"{path}, from before Postgres was upgraded; when all works, `keepstone upgrade-postgres "
+            "--remove-copy` removes it",
+        )
+        for path in kept
+    ]  # fmt: skip
 
 
 def _programs() -> Finding:

@@ -4,22 +4,29 @@ import errno
 import os
 import pwd
 import shutil
+import signal
 import subprocess
+import sys
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from keepstone.errors import Misconfigured
 from keepstone.home import running_as_root, secret
+from keepstone.postgres.processes import die_with_parent
 from keepstone.postgres.programs import (
+    LOOKING_UP_USERS,
     MAJOR,
     Programs,
+    has_programs,
     programs_for,
     programs_without_passwd,
     scratch_folder,
 )
 
 OWNER = "keepstone"
+UNFINISHED = "data.new"  # until a data folder is whole
 _FIRST_FREE_UID = 58420
 
 # Written once into postgresql.conf, for the operator to change: sized for a small machine, durable.
@@ -86,17 +93,53 @@ class Cluster:
             os.fchown(handle, self.uid, self.uid)
         return handle
 
-    def command(self, seen_folder: str) -> list[str]:
-        options = [word for name, value in _FIXED.items() for word in ("-c", f"{name}={value}")]
-        return [self.programs.path("postgres"), "-D", f"{seen_folder}/data", *options]
+    @property
+    def major(self) -> int | None:
+        """The version of Postgres that made the data; None where there is none."""
+        try:
+            return int((self.data / "PG_VERSION").read_text())
+        except FileNotFoundError:
+            return None
+
+    @property
+    def is_older(self) -> bool:
+        return (self.major or MAJOR) < MAJOR
+
+    def command(self, seen_data: str, **settings: str) -> list[str]:
+        options = [word for name, value in {**_FIXED, **settings}.items() for word in ("-c", f"{name}={value}")]
+        return [self.programs.path("postgres"), "-D", seen_data, *options]
+
+    def run(self, program: str, *arguments: str, handle: int) -> subprocess.CompletedProcess[str]:
+        """One of the programs to its end, as who runs Postgres. It ends with us, and it inherits `handle`: if we are
+        killed, that shows the next process when this one is done.
+        """
+        with self._programs_that_run(program) as programs, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # preexec_fn makes one system call and no more
+            return subprocess.run(  # noqa: S603
+                [programs.path(program), *arguments],
+                capture_output=True, text=True, check=False, cwd=self.folder, pass_fds=(handle,),
+                env={
+                    "PATH": "/usr/bin:/bin", "LC_ALL": "C", "LD_LIBRARY_PATH": str(programs.libraries),
+                    "PGPASSWORD": self.password,
+                },
+                user=self.uid, group=self.uid, extra_groups=None if self.uid is None else [],
+                preexec_fn=die_with_parent(signal.SIGTERM) if sys.platform == "linux" else None,
+            )  # fmt: skip
+
+    def _programs_that_run(self, program: str) -> AbstractContextManager[Programs]:
+        if _has_passwd_entry(self.uid) or program not in LOOKING_UP_USERS:
+            return nullcontext(self.programs)
+        return programs_without_passwd(self.programs, scratch_folder(self.uid, self.folder))
 
 
 def data_folder(home: Path) -> Path:
     return home / "postgres" / "data"
 
 
-def open_cluster(home: Path) -> Cluster:
-    """The cluster of this home, with its folder in order; its data may not be there yet."""
+def open_cluster(home: Path, *, upgrading: bool = False) -> Cluster:
+    """The cluster of this home, with its folder in order; its data may not be there yet. With `upgrading` it may be of
+    an older Postgres, if we have the programs for that.
+    """
     folder = home / "postgres"
     uid = _runner(home, folder)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -105,43 +148,38 @@ def open_cluster(home: Path) -> Cluster:
     if folder.stat().st_mode & 0o777 != 0o700:
         folder.chmod(0o700)
     cluster = Cluster(folder, uid, programs_for(uid), secret(home, "postgres-password"))
-    _check_version(cluster)
+    _check_version(cluster, upgrading=upgrading)
     return cluster
 
 
 def create_data(cluster: Cluster, seen_folder: str, handle: int) -> None:
-    """Run initdb, into a folder that gets its real name only when it is whole. Does nothing when there is one.
+    """Run initdb, into a folder that gets its real name only when it is whole. Does nothing when there is one."""
+    if not cluster.data.exists():
+        fill_folder(cluster, seen_folder, handle).rename(cluster.data)
 
-    `handle` is for initdb to inherit: if we are killed, it shows the next process when initdb is done.
-    """
-    if cluster.data.exists():
-        return
-    unfinished = cluster.folder / "data.new"
+
+def fill_folder(cluster: Cluster, seen_folder: str, handle: int, *options: str) -> Path:
+    """An empty database in a folder beside the data."""
+    unfinished = cluster.folder / UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
     password_file = cluster.folder / "initdb-password"
     password_file.unlink(missing_ok=True)
     with os.fdopen(cluster.open(password_file, os.O_WRONLY | os.O_EXCL), "w") as file:
         file.write(cluster.password)
     try:
-        with _initdb_programs(cluster) as programs:
-            done = subprocess.run(  # noqa: S603
-                [
-                    programs.path("initdb"), "-D", f"{seen_folder}/data.new", "--username", OWNER,
-                    "--pwfile", f"{seen_folder}/initdb-password", "--auth", "scram-sha-256", "--encoding", "UTF8",
-                    "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C",
-                    "--no-instructions",
-                ],
-                capture_output=True, text=True, check=False, cwd="/", pass_fds=(handle,),
-                env={"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(programs.libraries)},
-                user=cluster.uid, group=cluster.uid, extra_groups=None if cluster.uid is None else [],
-            )  # fmt: skip
+        done = cluster.run(
+            "initdb", "-D", f"{seen_folder}/{UNFINISHED}", "--username", OWNER,
+            "--pwfile", f"{seen_folder}/initdb-password", "--auth", "scram-sha-256", "--encoding", "UTF8",
+            "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C",
+            "--no-instructions", *options, handle=handle,
+        )  # fmt: skip
     finally:
         password_file.unlink()
     if done.returncode != 0:
         raise Misconfigured(f"The database folder could not be made in {cluster.folder}: {done.stderr.strip()}")
     with (unfinished / "postgresql.conf").open("a") as conf:
         conf.write(_TUNING)
-    unfinished.rename(cluster.data)
+    return unfinished
 
 
 def _runner(home: Path, folder: Path) -> int | None:
@@ -159,12 +197,6 @@ def _runner(home: Path, folder: Path) -> int | None:
     return uid
 
 
-def _initdb_programs(cluster: Cluster) -> AbstractContextManager[Programs]:
-    if _has_passwd_entry(cluster.uid):
-        return nullcontext(cluster.programs)
-    return programs_without_passwd(cluster.programs, scratch_folder(cluster.uid, cluster.folder))
-
-
 def _has_passwd_entry(uid: int | None) -> bool:
     try:
         pwd.getpwuid(os.geteuid() if uid is None else uid)
@@ -173,13 +205,17 @@ def _has_passwd_entry(uid: int | None) -> bool:
     return True
 
 
-def _check_version(cluster: Cluster) -> None:
-    try:
-        version = (cluster.data / "PG_VERSION").read_text().strip()
-    except FileNotFoundError:
+def _check_version(cluster: Cluster, *, upgrading: bool) -> None:
+    version = cluster.major
+    if version in {None, MAJOR}:
         return
-    if version != str(MAJOR):
+    told = f"{cluster.data} was made by Postgres {version}, and this Keepstone brings Postgres {MAJOR}."
+    if version is None or version > MAJOR or has_programs(version) is None:
         raise Misconfigured(
-            f"{cluster.data} was made by Postgres {version}, and this Keepstone brings Postgres {MAJOR}. Dump it with "
-            "the Keepstone that made it and restore it here; docs/operations.md says how."
+            f"{told} Back it up with the Keepstone that made it (`keepstone backup`) and restore that here, into "
+            "another KEEPSTONE_HOME (`keepstone restore`); docs/operations.md says how."
+        )
+    if not upgrading:
+        raise Misconfigured(
+            f"{told} Bring it over with `keepstone upgrade-postgres`, or start the server, which does it first."
         )

@@ -1,10 +1,16 @@
-"""Which processes really work in a data folder. A pid file only claims; the kernel knows."""
+"""Which processes really work in a data folder, and that none outlives who started it. A pid file only claims; the
+kernel knows.
+"""
 
+import ctypes
 import fcntl
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
 
 
 def hold(folder: Path) -> int:
@@ -42,6 +48,21 @@ def signal_all(pids: list[int], number: signal.Signals) -> None:
             os.kill(pid, number)
         except ProcessLookupError:
             continue
+
+
+def die_with_parent(number: signal.Signals) -> Callable[[], None]:
+    """To be run in the child after its uid was changed, which would clear the setting: the signal that it gets when the
+    parent ends.
+    """
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def arrange() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(number))
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return arrange
 
 
 def _by_working_folder(data: Path) -> list[int]:

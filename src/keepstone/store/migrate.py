@@ -7,6 +7,7 @@ the lines that record it.
 """
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -61,9 +62,34 @@ async def migrate(conninfo: str, *, roles_url: str | None = None, upto: str | No
 async def _migrate(conn: Connection, conninfo: str, upto: str | None) -> list[str]:
     """One transaction, so that it needs no session of its own: a pooler may stand between. Its lock ends with it."""
     async with conn.transaction():
-        await conn.execute("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": _LOCK})
+        await lock_migrations(conn)
         await _prepare(conn, conninfo)
         return await _apply(conn, upto)
+
+
+async def lock_migrations(conn: Connection) -> None:
+    """Until the transaction ends nobody else migrates."""
+    await conn.execute("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": _LOCK})
+
+
+async def lay_out(conn: Connection, conninfo: str, names: Iterable[str]) -> None:
+    """The tables as they were when these had been applied, for what was taken out of such. Bare: `complete` brings them
+    up to date, with functions, rights and policies. Both within one transaction.
+    """
+    _refuse_unknown(dict.fromkeys(names, ""))
+    await _prepare(conn, conninfo)
+    await _apply(conn, only=frozenset(names))
+
+
+async def complete(conn: Connection) -> None:
+    await _apply(conn)
+
+
+async def applied(conn: AnyConnection) -> list[str]:
+    """Names of what this database has."""
+    names = await _recorded(conn)
+    _refuse_unknown(names)
+    return sorted(names)
 
 
 async def connect_as_owner(conninfo: str) -> Connection:
@@ -116,7 +142,7 @@ async def _prepare(conn: Connection, conninfo: str) -> None:
     )
 
 
-async def _apply(conn: Connection, upto: str | None) -> list[str]:
+async def _apply(conn: Connection, upto: str | None = None, only: frozenset[str] | None = None) -> list[str]:
     recorded = await _recorded(conn)
     applied: list[str] = []
 
@@ -133,7 +159,7 @@ async def _apply(conn: Connection, upto: str | None) -> list[str]:
 
     own = migrations()
     for migration in own:
-        if migration.repeatable or migration.name in recorded:
+        if migration.repeatable or migration.name in recorded or (only is not None and migration.name not in only):
             continue
         await run(migration.name, migration.text, migration.sha256)
         if migration.name == upto:
@@ -146,6 +172,8 @@ async def _apply(conn: Connection, upto: str | None) -> list[str]:
         for name, text in queue:
             if name not in recorded:
                 await run(name, text, "")
+    if only is not None:
+        return applied
     for migration in own:
         if migration.repeatable and (applied or recorded.get(migration.name) != migration.sha256):
             await run(migration.name, migration.text, migration.sha256)
