@@ -160,9 +160,9 @@ async def test_a_role_that_was_changed_can_log_in_again_after_a_start(empty_data
     await migrate(empty_database)
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
         await conn.execute("ALTER ROLE keepstone_worker NOLOGIN")
-    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE)) is not None
+    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE), WORKER_ROLE) is not None
     assert await migrate(empty_database) == []
-    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE)) is None
+    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE), WORKER_ROLE) is None
 
 
 def test_a_connection_string_without_a_password_changes_the_user_alone() -> None:

@@ -18,7 +18,8 @@ from keepstone.model.ids import new_id
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.services import Services
 from keepstone.store import spaces
-from keepstone.store.inspect import app_role_is_held, unguarded_tables
+from keepstone.store.inspect import role_is_held, unguarded_tables
+from keepstone.store.roles import ROLES
 
 ALL: tuple[Visibility, ...] = ("public", "shared", "private")
 
@@ -114,7 +115,8 @@ async def counts(conn: psycopg.AsyncConnection[Any], names: tuple[str, ...]) -> 
 async def test_every_table_has_row_security_and_a_policy(database: str) -> None:
     async with as_owner(database) as conn:
         assert await unguarded_tables(conn) == []
-        assert await app_role_is_held(conn)
+        for role in ROLES:
+            assert await role_is_held(conn, role)
         await conn.execute("CREATE TABLE forgotten (account int)")
         assert await unguarded_tables(conn) == ["forgotten"]
 

@@ -171,11 +171,11 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
         if not cluster.ok:
             return  # what follows is asked of all machines
     unguarded = await inspect.unguarded_tables(conn)
-    held = await inspect.app_role_is_held(conn)
-    guarded = not unguarded and held
+    loose = [role for role in ROLES if not await inspect.role_is_held(conn, role)]
+    guarded = not unguarded and not loose
     yield Finding(
         "row security",
-        "on for every table" if guarded else f"off: {', '.join(unguarded) or 'the server role goes past it'}",
+        "on for every table" if guarded else f"off: {', '.join(unguarded) or f'{loose[0]} goes past it'}",
         "" if guarded else "Undo what was changed by hand; docs/operations.md says which roles may do what.",
     )
     failed = await inspect.failed_jobs(conn)
@@ -211,9 +211,9 @@ async def _cluster(conn: AnyConnection) -> Finding:
 
 async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding]:
     for role in ROLES:
-        fault = await login_fault(role_conninfo(conninfo, role, roles_url))
+        fault = await login_fault(role_conninfo(conninfo, role, roles_url), role)
         yield Finding(
-            "login", role if fault is None else f"{role} can't: {fault}",
+            "login", role if fault is None else f"{role}: {fault}",
             "" if fault is None else "Run `keepstone migrate`; it says what is missing.",
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Looks at a database from outside, for `keepstone doctor`."""
 
-from keepstone.store.db import APP_ROLE, AnyConnection, fetch_column, fetch_rows, fetch_value
+from keepstone.store.db import AnyConnection, fetch_column, fetch_rows, fetch_value
 
 
 async def unguarded_tables(conn: AnyConnection) -> list[str]:
@@ -17,8 +17,10 @@ async def unguarded_tables(conn: AnyConnection) -> list[str]:
     )
 
 
-async def app_role_is_held(conn: AnyConnection) -> bool:
-    """Whether the role the server logs in as is one that row-level security applies to, and can't become another."""
+async def role_is_held(conn: AnyConnection, role: str) -> bool:
+    """Whether this role, which the server logs in as, is one that row-level security applies to, and can't become
+    another.
+    """
     return bool(
         await fetch_value(
             conn,
@@ -29,7 +31,7 @@ async def app_role_is_held(conn: AnyConnection) -> bool:
                                     WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relowner = r.oid)
               FROM pg_roles r WHERE rolname = %(role)s
             """,
-            {"role": APP_ROLE},
+            {"role": role},
         )
     )
 

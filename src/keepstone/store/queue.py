@@ -77,6 +77,8 @@ class _JobManager(JobManager):
 class Queue:
     """Connects as keepstone_worker. `app` is procrastinate's; `jobs/` registers the tasks on it and runs them."""
 
+    hears = True  # of jobs that are added; not at a pooler, where nobody can listen
+
     def __init__(self, conninfo: str, *, size: int = 3) -> None:
         self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, size=size)
         self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
@@ -84,6 +86,8 @@ class Queue:
 
     async def open(self) -> None:
         await self._pool.open(wait=True, timeout=30)
+        async with self._connection() as conn:
+            self.hears = not conn.pooled
         await self.app.open_async(self._pool)
 
     async def close(self) -> None:
