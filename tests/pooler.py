@@ -15,8 +15,8 @@ from urllib.parse import quote
 from psycopg.conninfo import conninfo_to_dict
 
 WHERE = (
-    "PgBouncer is not installed: `apt install pgbouncer`, as `make test` does as root on Debian, or name one with "
-    "KEEPSTONE_TEST_PGBOUNCER"
+    "The tests of a pooler are skipped: they need PgBouncer. apt install pgbouncer (Debian, as root), or name one in "
+    "KEEPSTONE_TEST_PGBOUNCER."
 )
 _START_SECONDS = 20
 

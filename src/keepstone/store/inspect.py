@@ -1,6 +1,7 @@
 """Looks at a database from outside, for `keepstone doctor`."""
 
 from keepstone.store.db import AnyConnection, fetch_column, fetch_rows, fetch_value
+from keepstone.store.servers import Neighbours, neighbours
 
 
 async def unguarded_tables(conn: AnyConnection) -> list[str]:
@@ -38,6 +39,13 @@ async def role_is_held(conn: AnyConnection, role: str) -> bool:
 
 async def failed_jobs(conn: AnyConnection) -> int:
     return await fetch_value(conn, "SELECT count(*) FROM keepstone.procrastinate_jobs WHERE status = 'failed'")
+
+
+async def servers(conn: AnyConnection, secret: bytes | None) -> Neighbours:
+    """Those that run now; `secret` is the fingerprint of what they should have, if that is known."""
+    async with conn.transaction():
+        await conn.execute("SET LOCAL keepstone.owner = 'on'")
+        return await neighbours(conn, secret)
 
 
 async def filling(conn: AnyConnection) -> list[tuple[str, int, int]]:

@@ -86,7 +86,7 @@ class Queue:
 
     async def open(self) -> None:
         await self._pool.open(wait=True, timeout=30)
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             self.hears = not conn.pooled
         await self.app.open_async(self._pool)
 
@@ -124,7 +124,8 @@ class Queue:
         await task_to_do.defer_async(account=account, **args)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncGenerator[Connection]:
+    async def connection(self) -> AsyncGenerator[Connection]:
+        """As keepstone_worker, who sees the queue and which servers are there."""
         with named_faults():
             async with self._pool.connection() as conn:
                 yield conn
@@ -143,7 +144,7 @@ class Queue:
 
     async def anybody_waits(self, lane: Lane) -> bool:
         """Whether a job of this lane could begin now."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_value(
                 conn,
                 """
@@ -160,7 +161,7 @@ class Queue:
 
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             counted = await fetch_dict(
                 conn,
                 "SELECT status::text, count(*) FROM procrastinate_jobs"
@@ -170,7 +171,7 @@ class Queue:
 
     async def counts_by_task(self) -> list[TaskCount]:
         """The same by what is to be done."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_all(
                 conn,
                 TaskCount,
@@ -185,7 +186,7 @@ class Queue:
 
     async def counts_by_lane(self) -> list[LaneCount]:
         """The same by lane, in the order in which they are served."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             counted = await fetch_rows(
                 conn,
                 """
@@ -201,7 +202,7 @@ class Queue:
 
     async def live_workers(self, within_seconds: float = 30) -> int:
         """Workers that gave a sign of life lately, in any process."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_value(
                 conn,
                 "SELECT count(*) FROM procrastinate_workers"
@@ -211,7 +212,7 @@ class Queue:
 
     async def latest(self, *, status: str | None, limit: int) -> list[JobRow]:
         """The newest jobs first. Arguments are left out: ids are nobody's business here."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_all(
                 conn,
                 JobRow,
@@ -229,7 +230,7 @@ class Queue:
 
     async def note_fault(self, job_id: int, error: str) -> None:
         """What a job ended with: the name of a class, nothing that anybody wrote."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             await conn.execute(
                 """
                 INSERT INTO job_faults (job, error) VALUES (%(job)s, %(error)s)
@@ -240,14 +241,14 @@ class Queue:
 
     async def forget_faults(self) -> None:
         """Those of jobs that are gone."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             await conn.execute(
                 "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs j WHERE j.id = f.job)"
             )
 
     async def retry(self, job_id: int) -> bool:
         """Put a failed job back. False when there is no failed job of this number."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             failed = await fetch_value(
                 conn,
                 "SELECT true FROM procrastinate_jobs WHERE id = %(id)s AND status = 'failed'",
