@@ -4,11 +4,16 @@ Redis between them and without.
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import socket
+import subprocess
 import tempfile
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -31,7 +36,7 @@ from keepstone.settings import Settings
 from live import Live, url_of
 from test_mcp import NAME
 from test_second_factor import code_of, enrol
-from upstream import ScriptedUpstream, completion
+from upstream import ScriptedUpstream, chunks, completion, streamed
 
 pytestmark = pytest.mark.skipif(bool(citus.PROGRAMS), reason="servers don't know what their database is made of")
 
@@ -427,6 +432,90 @@ async def test_one_with_another_secret_is_seen_by_all(pair: Pair) -> None:
 
 async def _told(server: Live, words: str) -> bool:
     return any(words in line for line in server.log)
+
+
+# ------------------------------------------------------------------------------------------------ behind a balancer
+
+
+@pytest.fixture(params=["haproxy", "nginx"])
+def balancer(request: pytest.FixtureRequest, pair: Pair) -> Generator[str]:
+    """As the page has it, but for the addresses. Run as whoever runs the test: it reads nothing of theirs."""
+    name: str = request.param
+    program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        pytest.skip(f"needs {name}: apt install {name} (Debian, as root)")
+    page = (Path(__file__).parent.parent / "docs" / "operations.md").read_text()
+    (text,) = re.findall(rf"^```{name}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{probe.getsockname()[1]}"
+    for written, meant in (("127.0.0.1:8000", where), ("10.0.0.1:8420", pair.a), ("10.0.0.2:8420", pair.b)):
+        assert written in text
+        text = text.replace(written, meant.url.removeprefix("http://") if isinstance(meant, Live) else meant)
+    home = Path(tempfile.mkdtemp(prefix="keepstone-balancer-"))
+    if name == "nginx":
+        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        folders = "".join(f"{kind}_temp_path {home}/{kind};" for kind in kinds)
+        text = f"daemon off; pid {home}/pid; events {{}} http {{ access_log off; {folders} {text} }}"
+    (home / "conf").write_text(text)
+    options = ["-e", str(home / "log"), "-c"] if name == "nginx" else ["-f"]
+    command = [program, *options, str(home / "conf")]
+    with (home / "out").open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out)
+    url = f"http://{where}"
+    try:
+        while True:
+            assert process.poll() is None, (home / "out").read_text()
+            with suppress(httpx.TransportError):
+                if httpx.get(f"{url}/readyz").status_code == 200:
+                    break
+            time.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        shutil.rmtree(home)
+
+
+async def test_behind_a_balancer_both_answer_and_a_stream_is_one(pair: Pair, balancer: str) -> None:
+    person = await pair.newcomer()
+    await operator.set_allowance(pair.services, person.user.email, admin=True)
+    upstream = await asyncio.to_thread(ScriptedUpstream)
+
+    async def asked(server: Live) -> int:
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            told = (await client.get("/metrics")).text
+        counted = re.findall(r'^keepstone_request_seconds_count{.*"/v1/me".*} (\S+)$', told, re.MULTILINE)
+        return int(sum(map(float, counted)))
+
+    try:
+        async with httpx.AsyncClient(base_url=balancer, timeout=60) as client:
+            login = await client.post("/auth/login", json={"email": person.user.email, "password": PASSWORD})
+            assert login.status_code == 200
+            before = [await asked(server) for server in (pair.a, pair.b)]
+            answers = await asyncio.gather(*(client.get("/v1/me") for _ in range(20)))
+            assert [answer.json()["user"]["email"] for answer in answers] == [person.user.email] * 20
+            after = [await asked(server) for server in (pair.a, pair.b)]
+            assert sum(after) - sum(before) == 20
+            assert all(now > then for now, then in zip(after, before, strict=True)), "each had some"
+            client.headers.update(person.auth)
+            provider = {"name": "other", "kind": "openai", "base_url": upstream.url, "models": ["elsewhere"]}
+            assert (await client.put("/v1/settings/providers", json={"providers": [provider]})).status_code == 200
+            turn = {"model": "elsewhere", "stream": True, "messages": [{"role": "user", "content": "count"}]}
+            upstream.otherwise = lambda request: replace(streamed(*chunks("one two three")[:-2]), ending="hang")
+            for _ in range(2):
+                seen = b""
+                while b"two" not in seen:  # what a balancer held back would never come
+                    async with client.stream("POST", "/v1/chat/completions", json=turn) as answer:
+                        if answer.status_code != 200:  # one that has not looked yet which providers there are
+                            continue
+                        async for piece in answer.aiter_bytes():
+                            seen += piece
+                            if b"two" in seen:
+                                break
+            await client.put("/v1/settings/providers", json={"providers": []})
+    finally:
+        await asyncio.to_thread(upstream.stop)
 
 
 async def test_a_server_that_does_not_reach_its_redis_works_and_says_so(postgres: Server, tmp_path: Path) -> None:
