@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -42,7 +42,7 @@ def url_of(conninfo: str) -> str:
     """What `KEEPSTONE_DATABASE_URL` takes."""
     given = conninfo_to_dict(conninfo)
     more = {name: str(given[name]) for name in ("user", "password", "host", "port") if name in given}
-    return f"postgresql:///{given['dbname']}?{urlencode(more)}"
+    return f"postgresql:///{given['dbname']}?{urlencode(more, quote_via=quote)}"
 
 
 class Live:
