@@ -122,7 +122,8 @@ async def test_a_server_and_a_worker_apart_do_all_they_do_through_a_pooler(
 
 
 def _works(url: str, home: Path) -> None:
-    server = Live(KEEPSTONE_DATABASE_URL=url, KEEPSTONE_PROCESSES="2", KEEPSTONE_WORKER="off")
+    environ: Any = {"KEEPSTONE_DATABASE_URL": url, "KEEPSTONE_JWT_SECRET": "s" * 32, "KEEPSTONE_WORKER": "off"}
+    server = Live(**environ, KEEPSTONE_PROCESSES="2")
     worker = prepared.start("worker", environ=server.environ | {"KEEPSTONE_HOME": str(home)})
     try:
         with httpx.Client(base_url=server.url, headers=server.auth, timeout=60) as client:
