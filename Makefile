@@ -26,7 +26,7 @@ dashboard: $(VENV)/bin/python
 	@nice $(MAKE) --no-print-directory web || echo "The server works without the dashboard; \`make web\` tries again."
 
 test: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT) $(NPM)
-	$(BIN)/python scripts/find_chromium.py
+	$(BIN)/python scripts/find_programs.py
 	$(BIN)/python -m pytest -n 3
 
 # What needs a database, on a Citus cluster of a coordinator and two workers. CITUS: where a Postgres with citus and vector
@@ -45,7 +45,7 @@ check: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT)
 
 # How much of the source the tests in a process run: servers that they start are not counted.
 coverage: $(VENV)/dev.ok $(WEB) $(TYPESCRIPT) $(NPM)
-	$(BIN)/python scripts/find_chromium.py
+	$(BIN)/python scripts/find_programs.py
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 # The documentation site, into site/. What builds it lies apart from what the server uses.

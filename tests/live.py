@@ -10,8 +10,10 @@ import threading
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 import prepared
 from keepstone.access import sessions
@@ -34,6 +36,13 @@ def in_memory() -> str | None:
         return str(place) if shutil.disk_usage(place).free > 2**31 and os.access(place, os.W_OK) else None
     except OSError:
         return None
+
+
+def url_of(conninfo: str) -> str:
+    """What `KEEPSTONE_DATABASE_URL` takes."""
+    given = conninfo_to_dict(conninfo)
+    more = {name: str(given[name]) for name in ("user", "password", "host", "port") if name in given}
+    return f"postgresql:///{given['dbname']}?{urlencode(more, quote_via=quote)}"
 
 
 class Live:

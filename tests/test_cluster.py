@@ -4,7 +4,6 @@ import asyncio
 import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -17,7 +16,7 @@ from conftest import Distributed, Server, World
 from keepstone.errors import NotFound
 from keepstone.store import distribute, inspect
 from keepstone.store.migrate import connect_as_owner, migrate, migrations
-from live import Live, receive
+from live import Live, receive, url_of
 
 on_a_cluster = pytest.mark.skipif(not citus.PROGRAMS, reason="needs Citus: make test-citus")
 on_one_postgres = pytest.mark.skipif(bool(citus.PROGRAMS), reason="there it works")
@@ -28,12 +27,6 @@ TURNS = 40
 def keepstone(home: Path, *words: str, url: str = "") -> Any:
     environ = {"KEEPSTONE_HOME": str(home)} | ({"KEEPSTONE_DATABASE_URL": url} if url else {})
     return prepared.run(*words, environ=environ)
-
-
-def url_of(conninfo: str) -> str:
-    given = conninfo_to_dict(conninfo)
-    more = {name: str(given[name]) for name in ("user", "password", "host", "port") if name in given}
-    return f"postgresql:///{given['dbname']}?{urlencode(more)}"
 
 
 @pytest.mark.parametrize("words", [["distribute"], ["accounts", "list"], ["accounts", "isolate", "acct_x"]])

@@ -17,8 +17,9 @@ from jwt.algorithms import RSAAlgorithm
 
 from conftest import PASSWORD, World, http, make_person
 from fakes import Ticks
-from keepstone.access import operator, sessions
+from keepstone.access import guesses, operator, sessions
 from keepstone.app import make_app, server_config
+from keepstone.model.ids import random_text
 from keepstone.services import Services
 from keepstone.settings import Settings
 from keepstone.throttle import Throttle
@@ -453,7 +454,7 @@ async def test_a_strangers_guesses_dont_keep_the_owner_out(app: FastAPI, world: 
 
 
 async def test_guesses_from_many_networks_take_turns_and_a_known_browser_needs_none(
-    app: FastAPI, services: Services, world: World, monkeypatch: pytest.MonkeyPatch
+    services: Services, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
 
@@ -462,8 +463,9 @@ async def test_guesses_from_many_networks_take_turns_and_a_known_browser_needs_n
         clock.now += seconds
 
     clock = Ticks()
-    services.throttle.__init__(clock=clock)
-    monkeypatch.setattr(sessions.asyncio, "sleep", noted)
+    begun = datetime.now(UTC)
+    app = make_app(replace(services, clock=lambda: begun + timedelta(seconds=clock.now)))
+    monkeypatch.setattr(guesses.asyncio, "sleep", noted)
     async with http(app) as home:
         assert (await log_in(home, "max@example.org")).status_code == 200
         assert home.cookies["keepstone_device"]
@@ -484,14 +486,15 @@ async def test_guesses_from_many_networks_take_turns_and_a_known_browser_needs_n
 
 
 async def test_more_guesses_than_can_wait_are_refused_and_say_until_when(
-    app: FastAPI, services: Services, world: World, monkeypatch: pytest.MonkeyPatch
+    services: Services, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services.throttle.__init__(clock=Ticks())  # it stands still, so nobody's turn comes
+    now = datetime.now(UTC)
+    app = make_app(replace(services, clock=lambda: now))  # it stands still, so nobody's turn comes
 
     async def at_once(_seconds: float) -> None:
         pass
 
-    monkeypatch.setattr(sessions.asyncio, "sleep", at_once)
+    monkeypatch.setattr(guesses.asyncio, "sleep", at_once)
     answers: list[httpx.Response] = []
     for number in range(11):
         async with http(app, address=f"198.51.100.{number}") as guesser:
@@ -515,7 +518,7 @@ async def test_nobody_says_where_they_come_from_unless_they_are_believed(service
         return {"X-Forwarded-For": f"198.51.100.{number}", "X-Forwarded-Proto": "https"}
 
     async def statuses(settings: Settings) -> list[int]:
-        known = replace(services, settings=settings, throttle=Throttle())
+        known = replace(services, settings=settings, jwt_secret=random_text(48))  # nobody has guessed there yet
         config = server_config(make_app(known), settings)
         config.load()
         behind: Any = config.loaded_app

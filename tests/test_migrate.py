@@ -164,9 +164,40 @@ async def test_a_role_that_was_changed_can_log_in_again_after_a_start(empty_data
     await migrate(empty_database)
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
         await conn.execute("ALTER ROLE keepstone_worker NOLOGIN")
-    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE)) is not None
+    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE), WORKER_ROLE) is not None
     assert await migrate(empty_database) == []
-    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE)) is None
+    assert await login_fault(role_conninfo(empty_database, WORKER_ROLE), WORKER_ROLE) is None
+
+
+async def test_whoever_no_policy_holds_is_refused(empty_database: str) -> None:
+    """What requests see would be all that there is: as the owner, a superuser, or a role that may more."""
+    await migrate(empty_database)
+    with pytest.raises(
+        Misconfigured, match=r"keepstone_app can't work: whoever logs in as it is keepstone, whom row-l"
+    ):
+        await migrate(empty_database, roles_url=empty_database)
+    async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
+        for more, less in (("SUPERUSER", "NOSUPERUSER"), ("BYPASSRLS", "NOBYPASSRLS")):
+            await conn.execute(f"ALTER ROLE keepstone_worker {more}".encode())
+            try:
+                with pytest.raises(
+                    Misconfigured, match=r"keepstone_worker can't work: row-level security does not hold"
+                ):
+                    await migrate(empty_database)
+            finally:
+                await conn.execute(f"ALTER ROLE keepstone_worker {less}".encode())
+        await conn.execute("GRANT keepstone_worker TO keepstone_app")
+        try:
+            with pytest.raises(Misconfigured, match="or be a member of another role"):
+                await migrate(empty_database)
+        finally:
+            await conn.execute("REVOKE keepstone_worker FROM keepstone_app")
+        await conn.execute("CREATE TABLE keepstone.of_the_app (x int)")
+        await conn.execute("ALTER TABLE keepstone.of_the_app OWNER TO keepstone_app")
+        with pytest.raises(Misconfigured, match="own tables of Keepstone's"):
+            await migrate(empty_database)
+        await conn.execute("DROP TABLE keepstone.of_the_app")
+    assert await migrate(empty_database) == []
 
 
 def test_a_connection_string_without_a_password_changes_the_user_alone() -> None:
@@ -174,6 +205,11 @@ def test_a_connection_string_without_a_password_changes_the_user_alone() -> None
     assert conninfo_to_dict(role_conninfo(bare, APP_ROLE)) == {
         "user": "keepstone_app", "host": "db.example", "dbname": "keepstone"
     }  # fmt: skip
+    whole = "postgresql://memo:secret@db.example/keepstone"
+    derived = conninfo_to_dict(role_conninfo(whole, APP_ROLE))["password"]
+    for given, password in (("", derived), (":another", "another")):
+        pooled = f"postgresql://keepstone_app{given}@pool.example:6543/keepstone"
+        assert conninfo_to_dict(role_conninfo(whole, APP_ROLE, pooled))["password"] == password
     pooled = "postgresql://keepstone_app.ref:secret@pool.example:6543/keepstone"
     assert conninfo_to_dict(role_conninfo(bare, WORKER_ROLE, pooled)) == {
         "user": "keepstone_worker.ref", "password": "secret", "host": "pool.example", "port": "6543",

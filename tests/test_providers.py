@@ -201,9 +201,10 @@ async def test_a_key_stays_with_its_address(console: httpx.AsyncClient, first: S
 
 
 def test_a_seal_opens_only_what_it_was_made_for(tmp_path: Path) -> None:
+    own = Settings(home=tmp_path)
     one = Provider(name="main", kind="openai", base_url="https://api.example.org/v1")
-    one = replace(one, sealed=seal(tmp_path, one, KEY))
-    assert unseal(tmp_path, one) == KEY
+    one = replace(one, sealed=seal(own, one, KEY))
+    assert unseal(own, one) == KEY
     assert KEY not in (one.sealed or "")
     for other in (
         replace(one, name="other"),
@@ -213,10 +214,25 @@ def test_a_seal_opens_only_what_it_was_made_for(tmp_path: Path) -> None:
         replace(one, sealed="no seal"),
     ):
         with pytest.raises(SealBroken):
-            unseal(tmp_path, other)
+            unseal(own, other)
     (tmp_path / "providers-key").unlink()
     with pytest.raises(SealBroken):
-        unseal(tmp_path, one)
+        unseal(own, one)
+
+
+def test_servers_that_share_a_secret_open_what_another_has_sealed(tmp_path: Path) -> None:
+    one = Provider(name="main", kind="openai", base_url="https://api.example.org/v1")
+    alone = Settings(home=tmp_path / "a")
+    first, second = (Settings(home=tmp_path / name, jwt_secret="s" * 32) for name in "ab")
+    stranger = Settings(home=tmp_path / "b", jwt_secret="t" * 32)
+    for settings in (first, second):
+        settings.home.mkdir()
+    before, after = (replace(one, sealed=seal(settings, one, KEY)) for settings in (alone, first))
+    assert unseal(first, before) == KEY, "what was sealed before they shared one is good where its file lies"
+    assert unseal(second, after) == KEY
+    for settings, sealed in ((second, before), (stranger, after), (alone, after)):
+        with pytest.raises(SealBroken):
+            unseal(settings, sealed)
 
 
 async def test_where_the_file_of_the_keys_is_lost_the_server_says_so_and_goes_on(

@@ -18,7 +18,8 @@ from keepstone.model.ids import new_id
 from keepstone.model.principal import ReadScope, Visibility
 from keepstone.services import Services
 from keepstone.store import spaces
-from keepstone.store.inspect import app_role_is_held, unguarded_tables
+from keepstone.store.inspect import role_is_held, unguarded_tables
+from keepstone.store.roles import ROLES
 
 ALL: tuple[Visibility, ...] = ("public", "shared", "private")
 
@@ -92,7 +93,7 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
     return space
 
 
-SERVERS = {"migrations", "plans", "provider_settings", "job_faults"}  # of the whole server: they name no account
+SERVERS = {"migrations", "plans", "provider_settings", "job_faults", "guesses", "servers"}  # they name no account
 SEEN = (
     "messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "document_versions",
     "passages",
@@ -114,7 +115,8 @@ async def counts(conn: psycopg.AsyncConnection[Any], names: tuple[str, ...]) -> 
 async def test_every_table_has_row_security_and_a_policy(database: str) -> None:
     async with as_owner(database) as conn:
         assert await unguarded_tables(conn) == []
-        assert await app_role_is_held(conn)
+        for role in ROLES:
+            assert await role_is_held(conn, role)
         await conn.execute("CREATE TABLE forgotten (account int)")
         assert await unguarded_tables(conn) == ["forgotten"]
 
@@ -291,7 +293,7 @@ async def test_the_worker_role_sees_jobs_and_no_memory(services: Services, datab
         await conn.execute("SET ROLE keepstone_worker")
         await conn.execute("SELECT * FROM procrastinate_jobs")
         for name in await tables(conn):
-            if not name.startswith("procrastinate_") and name not in {"migrations", "job_faults"}:
+            if not name.startswith("procrastinate_") and name not in {"migrations", "job_faults", "servers"}:
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     await conn.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(name)))
 

@@ -21,17 +21,12 @@ def test_the_wait_doubles_with_each_failure_up_to_a_bound() -> None:
     assert throttle.wait("somebody else", free=3) == 0
 
 
-def test_failures_are_forgiven_and_forgotten() -> None:
+def test_failures_are_forgotten() -> None:
     clock = Ticks()
     throttle = Throttle(clock=clock, forget_after=100)
     for _ in range(5):
         throttle.failed("max")
-    throttle.forgive("max")
-    assert throttle.wait("max", free=4) == 1
-    throttle.forgive("max", all_of_them=True)
-    assert throttle.wait("max", free=1) == 0
-    throttle.forgive("max")
-    throttle.failed("max")
+    assert throttle.wait("max", free=4) == 2
     clock.now += 101
     assert throttle.wait("max", free=0) == 0
 
@@ -52,12 +47,9 @@ def test_processes_that_share_memory_count_together() -> None:
     for throttle in (one, other, one):
         throttle.failed("max")
     assert one.wait("max", free=3) == other.wait("max", free=3) == 1
-    other.forgive("max", all_of_them=True)
-    assert one.wait("max", free=1) == 0
     limit = [Limit(name="max", per_minute=2)]
     buckets = [Buckets(clock=clock, memory=memory) for memory in (first, second)]
     assert [bucket.take(limit) > 0 for bucket in buckets * 2] == [False, False, True, True]
-    assert one.turns.take(limit) == 0, "turns are counted apart"
 
 
 def test_no_count_is_lost_when_processes_count_at_once() -> None:

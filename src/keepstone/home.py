@@ -3,6 +3,7 @@
 The folder is 0700 and each secret 0600. Nothing outside it is touched, and no parent's mode is changed.
 """
 
+import hmac
 import os
 import tempfile
 from collections.abc import Callable, Generator, Mapping
@@ -45,6 +46,11 @@ def secret(home: Path, name: str, *, length: int = 48) -> str:
         return (home / name).read_text().strip()
     except PermissionError:
         raise Misconfigured(f"{home / name} belongs to another user: run Keepstone as the user who made it.") from None
+
+
+def fingerprint(secret: str) -> bytes:
+    """What may be seen of a secret by whoever compares it with another."""
+    return hmac.digest(secret.encode(), b"keepstone fingerprint", "sha256")[:16]
 
 
 def keep_secret(home: Path, name: str, value: str, *, replace: bool = True) -> Path:

@@ -22,6 +22,7 @@ from keepstone.app import HandedServer, make_app, make_routes
 from keepstone.errors import KeepstoneError, Misconfigured
 from keepstone.further import serve_further
 from keepstone.home import ensure_home
+from keepstone.jobs.neighbours import among_neighbours
 from keepstone.jobs.worker import run_worker
 from keepstone.link import Link
 from keepstone.machine import fitting_processes
@@ -79,6 +80,7 @@ async def _serve_first(
     async with (
         open_postgres(settings, upgrading=True) as (conninfo, supervisor),
         open_services(settings, conninfo, seat=seat) as services,
+        among_neighbours(services, serves=True),
     ):
         welcomed = await welcome(services)
 
@@ -234,7 +236,7 @@ async def work(settings: Settings, announce: Callable[[], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with open_all(settings) as services:
+    async with open_all(settings) as services, among_neighbours(services, serves=False):
         follow_providers(services)
         worker = asyncio.create_task(run_worker(services), name="worker")
         announce()

@@ -71,6 +71,9 @@ def _text(fits: Callable[[str], bool], problem: str) -> Callable[[str], str]:
 
 
 _database_url = _text(lambda text: text.startswith(("postgres://", "postgresql://")), "must begin with postgresql://")
+_redis_url = _text(
+    lambda text: text.startswith(("redis://", "rediss://", "unix://")), "must begin with redis://, rediss:// or unix://"
+)
 _secret = _text(lambda text: len(text) >= 32, "must have at least 32 characters")
 _passphrase = _text(lambda text: len(text) >= 12, "must have at least 12 characters")
 smtp_address = _text(lambda text: _has_host(text, "smtp", "smtps"), "must be smtp:// or smtps:// with a host")
@@ -186,6 +189,7 @@ class Settings:
         None,
         "A Redis for the working memory of rooms and for rate limits that several servers share; without it Postgres "
         "holds the former, and each server counts for itself.",
+        _redis_url,
     )
     embeddings_provider: EmbeddingsProvider = _setting(
         "builtin",
@@ -322,8 +326,8 @@ class Settings:
     )
     jwt_secret: str | None = _setting(
         None,
-        "Secret that signs the server's own JWTs. Default: made once, kept in `KEEPSTONE_HOME`. Several servers on one "
-        "database need the same.",
+        "Secret that signs the server's own JWTs and opens what it has sealed. Default: made once, kept in "
+        "`KEEPSTONE_HOME`. Several servers and workers on one database need the same.",
         _secret,
     )
     jwt_minutes: int = _setting(60, "How long a JWT from `/auth/token` is good.", _at_least(1))

@@ -69,12 +69,6 @@ class Tallies:
             own = min(slots, key=lambda slot: slot[2])[3]
         _SLOT.pack_into(self._memory, own, digest, count, at)
 
-    def remove(self, name: str) -> None:
-        digest = self._digest(name)
-        for place in self._places(digest):
-            if self._memory[place : place + _DIGEST] == digest:
-                _SLOT.pack_into(self._memory, place, bytes(_DIGEST), 0.0, 0.0)
-
     def _digest(self, name: str) -> bytes:
         return blake2b(name.encode(errors="surrogatepass"), digest_size=_DIGEST, key=self._key).digest()
 

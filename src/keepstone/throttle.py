@@ -1,6 +1,7 @@
 """Slows down whoever keeps failing, and whoever asks more often than they may.
 
-Kept in memory and bounded, and shared by the processes of a server; a restart forgives everybody.
+Kept in memory and bounded, and shared by the processes of a server; a restart forgives everybody. Who guesses passwords
+and codes is counted for all servers (`access/guesses.py`).
 """
 
 import ipaddress
@@ -13,7 +14,7 @@ from keepstone.tallies import SharedMemory, Tallies
 _FEW, _MANY = 10_000, 100_000
 _MOST_DOUBLINGS = 60  # no wait is longer, and beyond a thousand a float has no room
 # What the tables of a throttle and of the plans' buckets need.
-SHARED_SIZE = 2 * Tallies.size(_FEW) + Tallies.size(_MANY)
+SHARED_SIZE = Tallies.size(_FEW) + Tallies.size(_MANY)
 
 
 def network_of(address: str) -> str:
@@ -29,7 +30,7 @@ def network_of(address: str) -> str:
 
 class Throttle:
     """Failures by key: the more in a row, the longer until the next try counts. `free` of them cost nothing; each
-    further one doubles the wait, up to `longest` seconds. `turns` is for those who are to wait and not to be refused.
+    further one doubles the wait, up to `longest` seconds.
     """
 
     def __init__(
@@ -40,7 +41,6 @@ class Throttle:
         self._forget_after = forget_after
         self._clock = clock
         self._failures = Tallies(capacity, memory)
-        self.turns = Buckets(capacity=capacity, clock=clock, memory=memory)
 
     def wait(self, key: str, *, free: int) -> float:
         """Seconds until a try under this key is looked at again; 0 is now."""
@@ -53,15 +53,6 @@ class Throttle:
     def failed(self, key: str) -> None:
         with self._failures.locked():
             self._failures.put(key, self._current(key)[0] + 1, self._clock())
-
-    def forgive(self, key: str, *, all_of_them: bool = False) -> None:
-        """Take the last failure back, or all."""
-        with self._failures.locked():
-            count, last = self._current(key)
-            if all_of_them or count <= 1:
-                self._failures.remove(key)
-            else:
-                self._failures.put(key, count - 1, last)
 
     def _current(self, key: str) -> tuple[float, float]:
         """How many failures, and when the last was; those of long ago are none."""
@@ -97,12 +88,6 @@ class Buckets:
             for limit, at in full_at.items():
                 self._full_at.put(limit.name, 0.0, at + 60 / limit.per_minute)
         return 0.0
-
-    def give_back(self, limit: Limit) -> None:
-        """A token that was taken, and need not have been."""
-        with self._full_at.locked():
-            if at := self._at(limit):
-                self._full_at.put(limit.name, 0.0, at - 60 / limit.per_minute)
 
     def _at(self, limit: Limit) -> float:
         return (self._full_at.get(limit.name) or (0.0, 0.0))[1]

@@ -153,11 +153,11 @@ def _key_of(environment: Settings, provider: Provider) -> str | None:
     if provider.name == "env.smtp":
         return urlsplit(environment.smtp_url or "").password
     try:
-        return unseal(environment.home, provider)
+        return unseal(environment, provider)
     except SealBroken:
         raise Conflict(
-            f"The key of {provider.name} can't be opened: it was sealed with another `providers-key` than the one in "
-            "this KEEPSTONE_HOME. Give it again."
+            f"The key of {provider.name} can't be opened: it was sealed with another KEEPSTONE_JWT_SECRET, or another "
+            "`providers-key` than the one in this KEEPSTONE_HOME. Give it again."
         ) from None
 
 
@@ -183,7 +183,7 @@ def _made(environment: Settings, before: ProviderSettings, wanted: WantedProvide
                 "A key is of plain letters (ASCII), without spaces; a password may have those.",
                 fields={"key": "can't be a key"},
             )
-        return replace(provider, sealed=seal(environment.home, provider, wanted.key), hint=hint(wanted.key))
+        return replace(provider, sealed=seal(environment, provider, wanted.key), hint=hint(wanted.key))
     known = before.named(provider.name)
     if wanted.key is None or known is None or known.sealed is None:
         return provider
@@ -335,7 +335,7 @@ def _shown_fixed(environment: Settings, provider: Provider) -> ShownProvider:
 
 def _shown_stored(environment: Settings, provider: Provider) -> ShownProvider:
     try:
-        unseal(environment.home, provider)
+        unseal(environment, provider)
         usable = True
     except SealBroken:
         usable = False

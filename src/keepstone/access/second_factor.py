@@ -9,8 +9,7 @@ import hashlib
 import hmac
 import secrets
 import struct
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote, urlencode
@@ -19,11 +18,12 @@ import jwt
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from keepstone.access import guesses
 from keepstone.access.audit import record
 from keepstone.access.passwords import verify_password
 from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_found, require_self, require_user
-from keepstone.errors import Conflict, Invalid, RateLimited, Unauthenticated
+from keepstone.errors import Conflict, Invalid, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.ids import random_text
 from keepstone.model.principal import Principal
@@ -97,27 +97,25 @@ async def confirm(services: Services, principal: Principal, *, code: str) -> lis
     require_self(principal)
     user_id = require_user(principal)
     codes = ["-".join(random_text(4) for _ in range(4)) for _ in range(RECOVERY_CODES)]
-    with _guess(services, user_id):
-        async with services.db.transaction(account_scope(principal)) as conn:
-            factor = require_found(await store.get(conn, user_id), "Nothing is being set up: begin anew.")
-            if factor.confirmed_at is not None:
-                raise Conflict("There is a second factor already.")
-            if not await _is_right(services, conn, user_id, factor, code):
-                raise Invalid(_WRONG)
-            await store.confirm(conn, user_id, [_hash(recovery) for recovery in codes])
-            await record(conn, principal, "totp.confirm", user_id)
+    async with _guess(services, user_id), services.db.transaction(account_scope(principal)) as conn:
+        factor = require_found(await store.get(conn, user_id), "Nothing is being set up: begin anew.")
+        if factor.confirmed_at is not None:
+            raise Conflict("There is a second factor already.")
+        if not await _is_right(services, conn, user_id, factor, code):
+            raise Invalid(_WRONG)
+        await store.confirm(conn, user_id, [_hash(recovery) for recovery in codes])
+        await record(conn, principal, "totp.confirm", user_id)
     return codes
 
 
 async def disable(services: Services, principal: Principal, *, password: str | None, code: str) -> None:
     user = await _with_password(services, principal, password)
-    with _guess(services, user.id):
-        async with services.db.transaction(account_scope(principal)) as conn:
-            factor = require_found(await store.get(conn, user.id), "There is no second factor.")
-            if not await _is_right(services, conn, user.id, factor, code):
-                raise Invalid(_WRONG)
-            await store.remove(conn, user.id)
-            await record(conn, principal, "totp.disable", user.id)
+    async with _guess(services, user.id), services.db.transaction(account_scope(principal)) as conn:
+        factor = require_found(await store.get(conn, user.id), "There is no second factor.")
+        if not await _is_right(services, conn, user.id, factor, code):
+            raise Invalid(_WRONG)
+        await store.remove(conn, user.id)
+        await record(conn, principal, "totp.disable", user.id)
 
 
 async def reset(services: Services, principal: Principal, user_id: str) -> None:
@@ -135,10 +133,9 @@ async def check_second_step(services: Services, user: User, code: str | None) ->
         return
     if not code:
         raise CodeRequired(_ticket(services, user))
-    with _guess(services, user.id):
-        async with services.db.transaction(account_scope(user.account)) as conn:
-            if not await _is_right(services, conn, user.id, factor, code):
-                raise Unauthenticated(_WRONG, code="totp_wrong")
+    async with _guess(services, user.id), services.db.transaction(account_scope(user.account)) as conn:
+        if not await _is_right(services, conn, user.id, factor, code):
+            raise Unauthenticated(_WRONG, code="totp_wrong")
 
 
 async def of_ticket(services: Services, ticket: str) -> User:
@@ -192,22 +189,15 @@ async def _with_password(services: Services, principal: Principal, password: str
     async with services.db.transaction(account_scope(principal)) as conn:
         user = require_found(await users.get(conn, user_id), "There is no such user.")
         stored = await users.password_hash(conn, user_id)
-    with _guess(services, f"password:{user_id}"):
+    async with _guess(services, f"password:{user_id}"):
         if stored is not None and not await verify_password(services.hasher, stored, password or ""):
             raise Invalid("The password is not right.")
     return user
 
 
-@contextmanager
-def _guess(services: Services, what: str) -> Generator[None]:
-    """A try counts as wrong until it was right: slower and slower, and no faster side by side."""
-    key = f"second-step:{what}"
-    wait = services.throttle.wait(key, free=_FREE_GUESSES)
-    if wait > 0:
-        raise RateLimited("Too many wrong codes. Wait, then try again.", retry_after=wait)
-    services.throttle.failed(key)
-    yield
-    services.throttle.forgive(key, all_of_them=True)
+def _guess(services: Services, what: str) -> AbstractAsyncContextManager[None]:
+    refusal = "Too many wrong codes. Wait, then try again."
+    return guesses.guess(services, f"second-step:{what}", free=_FREE_GUESSES, refusal=refusal)
 
 
 def _hash(recovery: str) -> bytes:

@@ -1,9 +1,9 @@
 """Signing in with a browser: by password, or by a one-time link. A session can be seen and ended by its user."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from keepstone.access import guesses
 from keepstone.access.audit import record, record_sign_in
 from keepstone.access.devices import known_name, new_mark
 from keepstone.access.emails import plain_email
@@ -13,7 +13,7 @@ from keepstone.access.readscope import account_scope
 from keepstone.access.require import require_self, require_user
 from keepstone.access.second_factor import check_second_step, of_ticket
 from keepstone.access.secrets import new_secret, parse_secret
-from keepstone.errors import Forbidden, Invalid, NotFound, RateLimited, Unauthenticated
+from keepstone.errors import Forbidden, Invalid, NotFound, Unauthenticated
 from keepstone.model.account import User
 from keepstone.model.credential import LoginSession
 from keepstone.model.ids import new_id
@@ -23,13 +23,13 @@ from keepstone.services import Services
 from keepstone.store import accounts, users
 from keepstone.store import sessions as store
 from keepstone.store.db import Connection
-from keepstone.throttle import Limit, network_of
+from keepstone.throttle import network_of
 
 LINK_LIFETIME = timedelta(hours=24)
 _FREE_BY_GUESSER = 5
 _FREE_BY_NETWORK = 30
 _STRANGERS_A_MINUTE = 10  # may try to be the same person; more of them wait for their turn
-_LONGEST_TURN = 10.0
+_TOO_MANY = "Too many wrong passwords. Wait, then try again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,26 +60,20 @@ async def log_in(services: Services, *, email: str, password: str, browser: Brow
     """
     email = plain_email(email)
     network, device = network_of(browser.address), known_name(services, email, browser.device)
-    limits = {f"login:{email}:{device or network}": _FREE_BY_GUESSER}
+    guesser, crowd, turn = f"login:{email}:{device or network}", f"login-from:{network}", f"login:{email}"
+    limits = {guesser: _FREE_BY_GUESSER} | ({crowd: _FREE_BY_NETWORK} if device is None else {})
+    await guesses.begin(services, limits, _TOO_MANY)
     if device is None:
-        limits[f"login-from:{network}"] = _FREE_BY_NETWORK
-    wait = max(services.throttle.wait(key, free=free) for key, free in limits.items())
-    if wait > 0:
-        raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
-    for key in limits:  # counted before it is looked at, so that trying in parallel gains nothing
-        services.throttle.failed(key)
-    turn = Limit(name=f"login:{email}", per_minute=_STRANGERS_A_MINUTE)
-    if device is None:
-        await _in_turn(services, turn)
+        refusal = "Too many try to sign in as this user. Wait, then try again."
+        await guesses.wait_for_turn(services, turn, _STRANGERS_A_MINUTE, refusal)
     user, stored = await _by_email(services, email)
     if not await verify_password(services.hasher, stored, password) or user is None:
         if user is not None:
             await _note_refusal(services, user, browser)
         raise Unauthenticated("E-mail address or password is wrong.")
-    for key, free in limits.items():
-        services.throttle.forgive(key, all_of_them=free == _FREE_BY_GUESSER)
+    await guesses.forgive(services, guesser, one_of=() if device else (crowd,))
     if device is None:
-        services.throttle.turns.give_back(turn)
+        await guesses.give_turn_back(services, turn, _STRANGERS_A_MINUTE)
     return await _second_step(services, user, code, browser)
 
 
@@ -102,15 +96,6 @@ async def _second_step(services: Services, user: User, code: str | None, browser
 async def _note_refusal(services: Services, user: User, browser: Browser) -> None:
     async with services.db.transaction(account_scope(user.account)) as conn:
         await record_sign_in(conn, user.id, "session.refused", via="session", address=browser.address)
-
-
-async def _in_turn(services: Services, turn: Limit) -> None:
-    left = _LONGEST_TURN
-    while (wait := services.throttle.turns.take([turn])) > 0:
-        if wait > left:
-            raise RateLimited("Too many try to sign in as this user. Wait, then try again.", retry_after=wait)
-        left -= wait
-        await asyncio.sleep(wait)
 
 
 async def log_in_once(services: Services, *, token: str, browser: Browser) -> Login:
@@ -185,15 +170,12 @@ async def change_password(services: Services, principal: Principal, *, current: 
     user_id = require_user(principal)
     async with services.db.transaction(account_scope(principal)) as conn:
         stored = await users.password_hash(conn, user_id)
-    guesses = f"password:{user_id}"
-    wait = services.throttle.wait(guesses, free=_FREE_BY_GUESSER)
-    if wait > 0:
-        raise RateLimited("Too many wrong passwords. Wait, then try again.", retry_after=wait)
     if stored is None and principal.via == "jwt":
         raise Forbidden("A token can't set the first password, which would outlive it: sign in, or use an API key.")
-    if stored is not None and not await verify_password(services.hasher, stored, current or ""):
-        services.throttle.failed(guesses)
-        raise Invalid("The current password is not right.")
+    if stored is not None:
+        async with guesses.guess(services, f"password:{user_id}", free=_FREE_BY_GUESSER, refusal=_TOO_MANY):
+            if not await verify_password(services.hasher, stored, current or ""):
+                raise Invalid("The current password is not right.")
     password_hash = await hash_password(services.hasher, new)
     keep = principal.credential_id if principal.via == "session" else None
     async with services.db.transaction(account_scope(principal)) as conn:

@@ -42,10 +42,11 @@ def distribute(
     as_json: Json = False,
 ) -> None:
     tell: Callable[[str], None] = (lambda _: None) if as_json else typer.echo
+    roles_url = quiet_settings().app_database_url
 
     async def run(conn: Connection, conninfo: str) -> Spread:
         await cluster.check_cluster(conn)
-        await migrate(conninfo)
+        await migrate(conninfo, roles_url=roles_url)
         done = await cluster.distribute(conn, shards=shards, tell=tell)
         return Spread(
             distributed=done, moved=await cluster.balance(conn, tell=tell), machines=await cluster.machines(conn)
@@ -105,6 +106,7 @@ def _on_cluster(work: Callable[[Connection, str], Awaitable[Result]]) -> Result:
 
     async def run() -> Result:
         async with await connect_as_owner(conninfo) as conn:
+            cluster.require_session(conn)
             with cluster.told_of_machines():
                 return await work(conn, conninfo)
 

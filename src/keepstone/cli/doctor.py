@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,12 +21,14 @@ import typer
 from keepstone.cli.options import Json
 from keepstone.cli.run import in_loop, quiet_settings
 from keepstone.errors import KeepstoneError, Misconfigured
+from keepstone.home import fingerprint
 from keepstone.postgres.cluster import data_folder
 from keepstone.postgres.programs import wheel_programs
 from keepstone.postgres.upgrade import kept_data
 from keepstone.providers.embedders import models_folder, open_encoder
 from keepstone.providers.hub import folder_of, revision_of
 from keepstone.providers.manifest import BUILTIN
+from keepstone.providers.working import RedisWorking
 from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
 from keepstone.store import distribute, inspect
@@ -89,6 +92,8 @@ async def _findings(settings: Settings) -> list[Finding]:
             async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10) as conn:
                 async for finding in _database(conn, how):
                     findings.append(finding)  # noqa: PERF401  what was found before one fails is told
+                if not await pending(conn):
+                    findings += await _neighbours(conn, settings)
                 findings += [finding async for finding in _logins(conninfo, settings.app_database_url)]
     except KeepstoneError as fault:
         findings.append(Finding("database", "does not start", fault.message))
@@ -184,11 +189,11 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
         if not cluster.ok:
             return  # what follows is asked of all machines
     unguarded = await inspect.unguarded_tables(conn)
-    held = await inspect.app_role_is_held(conn)
-    guarded = not unguarded and held
+    loose = [role for role in ROLES if not await inspect.role_is_held(conn, role)]
+    guarded = not unguarded and not loose
     yield Finding(
         "row security",
-        "on for every table" if guarded else f"off: {', '.join(unguarded) or 'the server role goes past it'}",
+        "on for every table" if guarded else f"off: {', '.join(unguarded) or f'{loose[0]} goes past it'}",
         "" if guarded else "Undo what was changed by hand; docs/operations.md says which roles may do what.",
     )
     failed = await inspect.failed_jobs(conn)
@@ -222,11 +227,45 @@ async def _cluster(conn: AnyConnection) -> Finding:
     return Finding("cluster", f"all of {len(await distribute.machines(conn))} machines that hold accounts answer")
 
 
+async def _neighbours(conn: AnyConnection, settings: Settings) -> list[Finding]:
+    """The servers and workers that run now, whether they have one secret, and the Redis between them."""
+    own = settings.jwt_secret
+    with suppress(OSError):  # a home on which no server has been
+        own = own or (settings.home / "jwt-secret").read_text().strip()
+    there = await inspect.servers(conn, None if own is None else fingerprint(own))
+    running = f"{there.serving} that answer requests, {there.working} that work apart"
+    return [
+        Finding(
+            "servers", running if there.agree else f"{running}; one has another secret",
+            "" if there.agree else "Give all of them the same KEEPSTONE_JWT_SECRET, that of the first: what stands in "
+            "`jwt-secret` of its KEEPSTONE_HOME. Until then they refuse each other's tokens, and one can't check the "
+            "codes of a second factor that was set up at another.",
+        ),
+        await _redis(settings, there.serving),
+    ]  # fmt: skip
+
+
+async def _redis(settings: Settings, serving: int) -> Finding:
+    if settings.redis_url is None:
+        alone = "; each of the servers counts requests a minute for itself" if serving > 1 else ""
+        return Finding("redis", f"none{alone}")
+    redis = RedisWorking(settings.redis_url)
+    try:
+        answers = await redis.answers()
+    finally:
+        await redis.close()
+    return Finding(
+        "redis", "answers" if answers else "does not answer",
+        "" if answers else "See that it runs and that KEEPSTONE_REDIS_URL leads to it. Until then Postgres holds what "
+        "it would, and each server counts requests a minute for itself.",
+    )  # fmt: skip
+
+
 async def _logins(conninfo: str, roles_url: str | None) -> AsyncIterator[Finding]:
     for role in ROLES:
-        fault = await login_fault(role_conninfo(conninfo, role, roles_url))
+        fault = await login_fault(role_conninfo(conninfo, role, roles_url), role)
         yield Finding(
-            "login", role if fault is None else f"{role} can't: {fault}",
+            "login", role if fault is None else f"{role}: {fault}",
             "" if fault is None else "Run `keepstone migrate`; it says what is missing.",
         )  # fmt: skip
 

@@ -52,7 +52,7 @@ def migrate(as_json: Json = False) -> None:
 
     async def run() -> list[str]:
         async with open_postgres(settings) as (conninfo, _):
-            return await run_migrations(conninfo)
+            return await run_migrations(conninfo, roles_url=settings.app_database_url)
 
     applied = in_loop(run())
     if as_json:

@@ -194,9 +194,11 @@ async def index_space(services: Services, scope: ReadScope, space: int, *, state
     async with services.db.transaction(scope) as conn:
         missing = await vectors.without_index(conn, space, at_least=LARGE, state=state)
     for missing_set in missing:
-        async with services.db.as_owner() as owner:
-            built = await vectors.build_index(owner, space, missing_set)
-        if built:
+        async with services.db.alone(vectors.index_name(space, missing_set)) as alone:
+            if not alone:
+                continue
+            async with services.db.as_owner() as owner:
+                await vectors.build_index(owner, space, missing_set)
             async with services.db.transaction(scope) as conn:
                 await vectors.note_index(conn, space, missing_set.vector_set)
 

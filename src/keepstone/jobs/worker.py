@@ -24,6 +24,7 @@ from keepstone.store.queue import QUEUE_AWAY
 log = logging.getLogger(__name__)
 
 _HEARTBEAT = 5.0
+_LOOK_AGAIN = {True: 5.0, False: 1.0}  # seconds, by whether the worker hears of new jobs
 STALLED_AFTER = 20.0
 
 
@@ -119,6 +120,8 @@ def _worker(services: Services, kind: type[Worker] = _LaneWorker, *, wait: bool 
         shutdown_graceful_timeout=services.settings.shutdown_seconds,
         delete_jobs=DeleteJobCondition.SUCCESSFUL,
         install_signal_handlers=False,
+        listen_notify=services.queue.hears,
+        fetch_job_polling_interval=_LOOK_AGAIN[services.queue.hears],
         update_heartbeat_interval=_HEARTBEAT,
         stalled_worker_timeout=STALLED_AFTER,
         worker_middleware=[observe],

@@ -61,6 +61,7 @@ class Metrics:
         self.provider_down = Gauge(
             "keepstone_provider_down", "Whether a provider failed and is not asked.", ["use"], registry=self.registry
         )
+        self.redis_down = Gauge("keepstone_redis_down", "Whether Redis does not answer.", registry=self.registry)
         self.processes = Gauge("keepstone_processes", "Processes that answer requests.", registry=self.registry)
         self.postgres_restarts = Gauge(
             "keepstone_postgres_restarts", "Times the embedded Postgres was brought back.", registry=self.registry

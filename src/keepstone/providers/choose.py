@@ -123,7 +123,7 @@ def _model(settings: Settings, stored: ProviderSettings, choice: Choice | None) 
     provider = stored.named(choice.provider) if choice is not None else None
     if choice is not None and provider is not None:
         try:
-            return ChatModel(endpoint_of(provider, unseal(settings.home, provider), choice.model))
+            return ChatModel(endpoint_of(provider, unseal(settings, provider), choice.model))
         except SealBroken:
             _warn(provider)
     upstream = make_upstream(settings)
@@ -135,7 +135,7 @@ def _further(settings: Settings, stored: ProviderSettings, *, default: str | Non
     for provider in stored.providers:
         if provider.kind in {"openai", "anthropic"} and provider.models and provider.name != default:
             try:
-                upstream = endpoint_of(provider, unseal(settings.home, provider))
+                upstream = endpoint_of(provider, unseal(settings, provider))
             except SealBroken:
                 _warn(provider)
             else:
@@ -150,7 +150,7 @@ def _set(environment: Settings, stored: ProviderSettings) -> dict[str, Any]:
         choice = stored.defaults[use]
         provider = stored.named(choice.provider)
         try:
-            key = None if provider is None else unseal(environment.home, provider)
+            key = None if provider is None else unseal(environment, provider)
         except SealBroken:
             if provider is not None:
                 _warn(provider)

@@ -129,16 +129,25 @@ class Database:
         """
         with named_faults():
             async with (
-                await Connection.connect(self._worker, autocommit=True, connect_timeout=5) as conn,
+                await Connection.connect(self._worker, connect_timeout=5) as conn,
                 conn.transaction(),
             ):
                 yield conn
 
     @asynccontextmanager
+    async def alone(self, what: str) -> AsyncGenerator[bool]:
+        """Whether nobody else is at it, on whatever server: then nobody is until the end. Held by a transaction that
+        does nothing else; that of a session would outlive it at a pooler.
+        """
+        async with self.of_server() as conn:
+            yield await fetch_value(conn, "SELECT pg_try_advisory_xact_lock(hashtext(%(what)s))", {"what": what})
+
+    @asynccontextmanager
     async def as_owner(self) -> AsyncGenerator[Connection]:
-        """A connection of its own that owns the tables, outside of any transaction: to make indexes, never to read."""
-        async with await Connection.connect(self._owner, autocommit=True) as conn:
-            await conn.execute(f"SET search_path = {SEARCH_PATH}")
+        """A connection of its own that owns the tables, outside of any transaction: to make indexes, never to read. At
+        a pooler nothing that is set here would hold, so names are written out with their schema.
+        """
+        async with await Connection.connect(self._owner) as conn:
             yield conn
 
 

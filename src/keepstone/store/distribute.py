@@ -100,6 +100,15 @@ def told_of_machines() -> Generator[None]:
         ) from None
 
 
+def require_session(conn: Connection) -> None:
+    """Distributing, moving and what comes with them set things for a session, which a pooler would lend to others."""
+    if conn.pooled:
+        raise Misconfigured(
+            "KEEPSTONE_DATABASE_URL leads through a pooler. For this, set it to the coordinator itself; what requests "
+            "need may go through the pooler all the same, by KEEPSTONE_APP_DATABASE_URL."
+        )
+
+
 async def is_distributed(conn: AnyConnection) -> bool:
     """Whether this database has been distributed. Works for any role that may connect."""
     if await citus_version(conn) is None:

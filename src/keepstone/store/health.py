@@ -1,6 +1,7 @@
 """How the database and the queue are, in one look."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from keepstone.errors import Unavailable
@@ -8,6 +9,7 @@ from keepstone.store.db import Database, fetch_value
 from keepstone.store.migrate import pending
 from keepstone.store.queue import QUEUE_AWAY, Queue
 from keepstone.store.requirements import pgvector_version
+from keepstone.store.servers import Neighbours, neighbours
 from keepstone.store.vectors import Filling, filling
 
 _COUNTING_SECONDS = 2
@@ -25,10 +27,12 @@ class State:
     pending_embeddings: int | None = None
     filling: list[Filling] = field(default_factory=list[Filling])
     workers: int = 0
+    servers: Neighbours = field(default_factory=Neighbours)
     jobs: dict[str, int] = field(default_factory=dict[str, int])
 
 
-async def look(db: Database, queue: Queue) -> State:
+async def look(db: Database, queue: Queue, secret: bytes | None = None) -> State:
+    """`secret` is the fingerprint of the one that all servers should have."""
     try:
         async with db.unscoped() as conn:
             state = State(
@@ -41,7 +45,12 @@ async def look(db: Database, queue: Queue) -> State:
             )
     except (Unavailable, *QUEUE_AWAY):
         return State()
-    return state if state.pending_migrations else await _counted(db, state)
+    if state.pending_migrations:
+        return state
+    with suppress(*QUEUE_AWAY):
+        async with queue.connection() as conn:
+            state = replace(state, servers=await neighbours(conn, secret))
+    return await _counted(db, state)
 
 
 async def _counted(db: Database, state: State) -> State:

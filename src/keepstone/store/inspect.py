@@ -1,6 +1,7 @@
 """Looks at a database from outside, for `keepstone doctor`."""
 
-from keepstone.store.db import APP_ROLE, AnyConnection, fetch_column, fetch_rows, fetch_value
+from keepstone.store.db import AnyConnection, fetch_column, fetch_rows, fetch_value
+from keepstone.store.servers import Neighbours, neighbours
 
 
 async def unguarded_tables(conn: AnyConnection) -> list[str]:
@@ -17,8 +18,10 @@ async def unguarded_tables(conn: AnyConnection) -> list[str]:
     )
 
 
-async def app_role_is_held(conn: AnyConnection) -> bool:
-    """Whether the role the server logs in as is one that row-level security applies to, and can't become another."""
+async def role_is_held(conn: AnyConnection, role: str) -> bool:
+    """Whether this role, which the server logs in as, is one that row-level security applies to, and can't become
+    another.
+    """
     return bool(
         await fetch_value(
             conn,
@@ -29,13 +32,20 @@ async def app_role_is_held(conn: AnyConnection) -> bool:
                                     WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relowner = r.oid)
               FROM pg_roles r WHERE rolname = %(role)s
             """,
-            {"role": APP_ROLE},
+            {"role": role},
         )
     )
 
 
 async def failed_jobs(conn: AnyConnection) -> int:
     return await fetch_value(conn, "SELECT count(*) FROM keepstone.procrastinate_jobs WHERE status = 'failed'")
+
+
+async def servers(conn: AnyConnection, secret: bytes | None) -> Neighbours:
+    """Those that run now; `secret` is the fingerprint of what they should have, if that is known."""
+    async with conn.transaction():
+        await conn.execute("SET LOCAL keepstone.owner = 'on'")
+        return await neighbours(conn, secret)
 
 
 async def filling(conn: AnyConnection) -> list[tuple[str, int, int]]:

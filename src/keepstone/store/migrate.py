@@ -18,7 +18,7 @@ from procrastinate.schema import SchemaManager
 
 from keepstone.errors import Misconfigured
 from keepstone.store.db import AnyConnection, Connection, fetch_dict, fetch_value, mean_all_accounts
-from keepstone.store.distribute import distribute, is_distributed
+from keepstone.store.distribute import distribute, is_distributed, require_session
 from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
 from keepstone.store.roles import ensure_logins, ensure_roles
 from keepstone.store.scripts import statements_of
@@ -51,8 +51,12 @@ async def migrate(conninfo: str, *, roles_url: str | None = None, upto: str | No
         await check_server(conn)
         recorded = await _recorded(conn)
         _refuse_unknown(recorded)
-        applied = await _migrate(conn, conninfo, upto) if upto or _missing(recorded) else []
-        if applied and await is_distributed(conn):
+        missing = bool(upto or _missing(recorded))
+        distributed = missing and await is_distributed(conn)
+        if distributed:
+            require_session(conn)
+        applied = await _migrate(conn, conninfo, upto) if missing else []
+        if distributed and applied:
             await distribute(conn)  # what is new
         if upto is None:
             await ensure_logins(conn, conninfo, roles_url)
@@ -94,7 +98,7 @@ async def applied(conn: AnyConnection) -> list[str]:
 
 async def connect_as_owner(conninfo: str) -> Connection:
     try:
-        return await Connection.connect(conninfo, autocommit=True, connect_timeout=10)
+        return await Connection.connect(conninfo, connect_timeout=10)
     except psycopg.OperationalError as fault:
         told = str(fault).strip().splitlines()[-1]
         raise Misconfigured(f"The database does not answer. Check KEEPSTONE_DATABASE_URL. It said: {told}") from None

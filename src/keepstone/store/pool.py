@@ -1,6 +1,8 @@
 """Connections as Keepstone uses them, and the pool that lends them.
 
-Nothing is kept in a session: whatever a statement needs to know is said with its transaction (`db.py`).
+Nothing is kept in a session: whatever a statement needs to know is said with its transaction (`db.py`). So a pooler
+may stand between us and Postgres that lends a connection of its own for each transaction. Whether one does, the
+connection finds out.
 """
 
 import asyncio
@@ -39,22 +41,47 @@ class ScopedCursor(psycopg.AsyncCursor[Any]):
 
 
 class Connection(SendingConnection):
-    """`account` is that of the running transaction; None outside of one, where a statement that names it fails."""
+    """`account` is that of the running transaction; None outside of one, where a statement that names it fails.
+    `pooled`: a pooler stands between, and the next transaction may have another connection to Postgres.
+    """
 
     account: int | None = None
+    pooled = False
     checked_at = -math.inf
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cursor_factory = ScopedCursor
 
+    @classmethod
+    async def connect(cls, conninfo: str = "", *, autocommit: bool = True, **options: Any) -> Self:
+        """Outside of any transaction, unless told otherwise."""
+        conn = await super().connect(conninfo, autocommit=autocommit, **options)
+        try:
+            await conn._look_for_pooler()
+        except BaseException:
+            await conn.close()
+            raise
+        return conn
+
+    async def _look_for_pooler(self) -> None:
+        """A pooler makes up the process that it says is ours. What is prepared on one of its connections is not there
+        on the next, unless it sees to that, which only some do: then nothing is prepared.
+        """
+        told, self.prepare_threshold = self.prepare_threshold, None
+        rows = await self.execute("SELECT pg_backend_pid()")
+        self.pooled = await rows.fetchone() != (self.info.backend_pid,)
+        if not self.autocommit:
+            await self.rollback()
+        if not self.pooled:
+            self.prepare_threshold = told
+
 
 class _Persistent(Connection):
     """Asks again for a moment: a Postgres that restarts is back long before the pool's own next try (1 s, 2 s)."""
 
     @classmethod
-    async def connect(cls, conninfo: str = "", **options: Any) -> Any:
-        options.setdefault("autocommit", True)
+    async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         deadline = time.monotonic() + _RESTART_SECONDS
         while True:
             try:

@@ -77,6 +77,8 @@ class _JobManager(JobManager):
 class Queue:
     """Connects as keepstone_worker. `app` is procrastinate's; `jobs/` registers the tasks on it and runs them."""
 
+    hears = True  # of jobs that are added; not at a pooler, where nobody can listen
+
     def __init__(self, conninfo: str, *, size: int = 3) -> None:
         self._pool: AsyncConnectionPool[Connection] = make_pool(conninfo, size=size)
         self.app = procrastinate.App(connector=procrastinate.PsycopgConnector())
@@ -84,6 +86,8 @@ class Queue:
 
     async def open(self) -> None:
         await self._pool.open(wait=True, timeout=30)
+        async with self.connection() as conn:
+            self.hears = not conn.pooled
         await self.app.open_async(self._pool)
 
     async def close(self) -> None:
@@ -120,7 +124,8 @@ class Queue:
         await task_to_do.defer_async(account=account, **args)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncGenerator[Connection]:
+    async def connection(self) -> AsyncGenerator[Connection]:
+        """As keepstone_worker, who sees the queue and which servers are there."""
         with named_faults():
             async with self._pool.connection() as conn:
                 yield conn
@@ -139,7 +144,7 @@ class Queue:
 
     async def anybody_waits(self, lane: Lane) -> bool:
         """Whether a job of this lane could begin now."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_value(
                 conn,
                 """
@@ -156,7 +161,7 @@ class Queue:
 
     async def counts(self) -> dict[str, int]:
         """Jobs by status: todo, doing, failed."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             counted = await fetch_dict(
                 conn,
                 "SELECT status::text, count(*) FROM procrastinate_jobs"
@@ -166,7 +171,7 @@ class Queue:
 
     async def counts_by_task(self) -> list[TaskCount]:
         """The same by what is to be done."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_all(
                 conn,
                 TaskCount,
@@ -181,7 +186,7 @@ class Queue:
 
     async def counts_by_lane(self) -> list[LaneCount]:
         """The same by lane, in the order in which they are served."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             counted = await fetch_rows(
                 conn,
                 """
@@ -197,7 +202,7 @@ class Queue:
 
     async def live_workers(self, within_seconds: float = 30) -> int:
         """Workers that gave a sign of life lately, in any process."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_value(
                 conn,
                 "SELECT count(*) FROM procrastinate_workers"
@@ -207,7 +212,7 @@ class Queue:
 
     async def latest(self, *, status: str | None, limit: int) -> list[JobRow]:
         """The newest jobs first. Arguments are left out: ids are nobody's business here."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             return await fetch_all(
                 conn,
                 JobRow,
@@ -225,7 +230,7 @@ class Queue:
 
     async def note_fault(self, job_id: int, error: str) -> None:
         """What a job ended with: the name of a class, nothing that anybody wrote."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             await conn.execute(
                 """
                 INSERT INTO job_faults (job, error) VALUES (%(job)s, %(error)s)
@@ -236,14 +241,14 @@ class Queue:
 
     async def forget_faults(self) -> None:
         """Those of jobs that are gone."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             await conn.execute(
                 "DELETE FROM job_faults f WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs j WHERE j.id = f.job)"
             )
 
     async def retry(self, job_id: int) -> bool:
         """Put a failed job back. False when there is no failed job of this number."""
-        async with self._connection() as conn:
+        async with self.connection() as conn:
             failed = await fetch_value(
                 conn,
                 "SELECT true FROM procrastinate_jobs WHERE id = %(id)s AND status = 'failed'",

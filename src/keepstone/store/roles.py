@@ -15,7 +15,8 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from keepstone.errors import Misconfigured
-from keepstone.store.db import APP_ROLE, SEARCH_PATH, WORKER_ROLE, AnyConnection, Connection, fetch_value
+from keepstone.store.db import APP_ROLE, SEARCH_PATH, WORKER_ROLE, AnyConnection, Connection, fetch_rows, fetch_value
+from keepstone.store.inspect import role_is_held
 
 ROLES: tuple[LiteralString, ...] = (APP_ROLE, WORKER_ROLE)
 
@@ -31,12 +32,16 @@ _BY_HAND = (
 
 
 def role_conninfo(conninfo: str, role: str, roles_url: str | None = None) -> str:
-    """How `role` connects to the owner's database. `roles_url` is that of keepstone_app, where it is given."""
-    if roles_url is not None:
-        user = str(conninfo_to_dict(roles_url).get("user") or APP_ROLE)
-        return make_conninfo(roles_url, user=user.replace(APP_ROLE, role, 1))
+    """How `role` connects to the owner's database. `roles_url` is that of keepstone_app, where it is given; without a
+    password in it, the role has the one that is derived.
+    """
     password = role_password(conninfo, role)
-    return make_conninfo(conninfo, user=role, **({"password": password} if password else {}))
+    derived = {"password": password} if password else {}
+    if roles_url is None:
+        return make_conninfo(conninfo, user=role, **derived)
+    given = conninfo_to_dict(roles_url)
+    user = str(given.get("user") or APP_ROLE).replace(APP_ROLE, role, 1)
+    return make_conninfo(roles_url, user=user, **({} if {"password", "passfile"} & given.keys() else derived))
 
 
 def role_password(conninfo: str, role: str) -> str | None:
@@ -54,27 +59,41 @@ async def ensure_roles(owner: Connection, conninfo: str) -> None:
 
 
 async def ensure_logins(owner: Connection, conninfo: str, roles_url: str | None = None) -> None:
-    """Both can log in; where they can't, because the owner has another password than before, they can afterwards."""
+    """Both can log in; where they can't, because the owner has another password than before, they can afterwards.
+    Whoever logs in as somebody whom no policy holds to an account is refused.
+    """
     for role in ROLES:
         own = role_conninfo(conninfo, role, roles_url)
-        if await login_fault(own) is None:
+        if await login_fault(own, role) is None:
             continue
         if roles_url is None:
             await _equip(owner, role, role_password(conninfo, role))
-        fault = await login_fault(own)
+        fault = await login_fault(own, role)
         if fault is not None:
-            raise Misconfigured(
-                f"The database role {role} can't log in. Postgres said: {fault}. Either fix that, or {_BY_HAND}"
-            )
+            raise Misconfigured(f"The database role {role} can't work: {fault}. Either fix that, or {_BY_HAND}")
 
 
-async def login_fault(conninfo: str) -> str | None:
-    """Why a role can't work with this connection string; None if it can."""
+async def login_fault(conninfo: str, role: str) -> str | None:
+    """Why the server can't work as this role with this connection string; None if it can."""
     try:
-        async with await Connection.connect(conninfo, autocommit=True, connect_timeout=10) as conn:
-            path = await fetch_value(conn, "SHOW search_path")
+        async with await Connection.connect(conninfo, connect_timeout=10) as conn:
+            ((path, *names),) = await fetch_rows(
+                conn, "SELECT current_setting('search_path'), session_user::text, current_user::text"
+            )
+            held = await role_is_held(conn, role)
     except psycopg.OperationalError as fault:
-        return str(fault).strip().splitlines()[-1]
+        return f"it can't log in. Postgres said: {str(fault).strip().splitlines()[-1]}"
+    other = next((name for name in names if name != role), None)
+    if other is not None:
+        return (
+            f"whoever logs in as it is {other}, whom row-level security does not hold to an account. Put {APP_ROLE} "
+            "into KEEPSTONE_APP_DATABASE_URL, and let a pooler log in to Postgres as whoever asks it"
+        )
+    if not held:
+        return (
+            "row-level security does not hold it. It may not be a superuser, have BYPASSRLS, own tables of Keepstone's "
+            "or be a member of another role"
+        )
     return None if path == SEARCH_PATH else f"its search_path is {path}"
 
 

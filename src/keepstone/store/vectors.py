@@ -222,32 +222,39 @@ async def without_index(conn: Connection, space: int, *, at_least: int, state: s
     )
 
 
-async def build_index(owner: Connection, space: int, missing: SetSize) -> bool:
-    """Beside everything else that goes on. Of two at once, one builds: false for the other.
+def index_name(space: int, missing: SetSize) -> str:
+    return f"near_{space}_{missing.vector_set}"
+
+
+async def build_index(owner: Connection, space: int, missing: SetSize) -> None:
+    """Beside everything else that goes on, but for another who builds the same: the caller is alone at it.
 
     `owner` is a connection outside of any transaction that may create indexes.
     """
-    name = f"near_{space}_{missing.vector_set}"
-    if not await fetch_value(owner, "SELECT pg_try_advisory_lock(hashtext(%(name)s))", {"name": name}):
-        return False
-    memory = min(_MOST_MEMORY, 16 + missing.passages * _BYTES_EACH // 1_000_000)
-    await owner.execute("SELECT set_config('maintenance_work_mem', %(size)s, false)", {"size": f"{memory}MB"})
-    # Workers would share the memory through /dev/shm, which is small in a container.
-    await owner.execute("SET max_parallel_maintenance_workers = 0")
+    if not owner.pooled:  # who sets something in a session of a pooler's sets it for others
+        memory = min(_MOST_MEMORY, 16 + missing.passages * _BYTES_EACH // 1_000_000)
+        await owner.execute("SELECT set_config('maintenance_work_mem', %(size)s, false)", {"size": f"{memory}MB"})
+        # Workers would share the memory through /dev/shm, which is small in a container.
+        await owner.execute("SET max_parallel_maintenance_workers = 0")
     # What an attempt that was cut off has left is not usable.
-    await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
+    await drop_indexes(owner, [index_name(space, missing)])
+    extension = await fetch_value(
+        owner,
+        "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'",
+    )
     await owner.execute(
         sql.SQL(
-            "CREATE INDEX CONCURRENTLY {name} ON vectors USING hnsw ((embedding::halfvec({dimension})) halfvec_ip_ops)"
-            " WHERE space = {space} AND vector_set = {set}"
+            "CREATE INDEX CONCURRENTLY {name} ON keepstone.vectors"
+            " USING hnsw ((embedding::{halfvec}({dimension})) {products}) WHERE space = {space} AND vector_set = {set}"
         ).format(
-            name=sql.Identifier(name),
+            name=sql.Identifier(index_name(space, missing)),
+            halfvec=sql.Identifier(extension, "halfvec"),
+            products=sql.Identifier(extension, "halfvec_ip_ops"),
             dimension=sql.Literal(missing.dimension),
             space=sql.Literal(space),
             set=sql.Literal(missing.vector_set),
         )
     )
-    return True
 
 
 async def note_index(conn: Connection, space: int, vector_set: int) -> None:
@@ -268,7 +275,7 @@ async def unused_indexes(conn: Connection) -> list[str]:
 
 async def drop_indexes(owner: Connection, names: Sequence[str]) -> None:
     for name in names:
-        await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
+        await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier("keepstone", name)))
 
 
 # ---------------------------------------------------------------------------- one set takes the place of another

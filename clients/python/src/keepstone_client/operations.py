@@ -33,6 +33,8 @@ class Ready:
     embedder: Part
     language_model: Part
     disk: Part
+    redis: Part
+    servers: Part
     pending_embeddings: int | None  # stored, and not yet found by meaning
 
 

@@ -538,3 +538,78 @@ BEGIN
     RETURN QUERY SELECT m.id, m.space FROM memories m
                   WHERE m.account = of_account AND m.kind = 'entity' AND m.id = ANY (ids);
 END $$;
+
+-- Who guesses a password or a code, on whichever server: `names` are digests. One more failure under each of them; or nothing,
+-- where one has to wait for so many seconds. Failures of 15 minutes ago are none; `free` of them cost nothing, each further
+-- one doubles the wait, up to 5 minutes. A crash may forget the last of them.
+CREATE OR REPLACE FUNCTION count_guess(names bytea[], free int[], asked_at timestamptz) RETURNS double precision
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+DECLARE
+    wait double precision;
+    one bytea;
+BEGIN
+    PERFORM * FROM on_purpose();
+    EXECUTE 'SET LOCAL synchronous_commit = off';
+    FOR held IN 0..1 LOOP  -- whoever has to wait finds out without waiting for others
+        IF held = 1 THEN
+            FOR one IN SELECT n FROM unnest(names) n ORDER BY n LOOP  -- in order, so that two never wait for each other
+                INSERT INTO guesses (name, at) VALUES (one, asked_at) ON CONFLICT (name) DO UPDATE SET at = guesses.at;
+            END LOOP;
+        END IF;
+        SELECT max(least(300, extract(epoch FROM g.at - asked_at)
+                              + least(300, 2.0 ^ least(g.failures - f.free, 60)))) INTO wait
+          FROM unnest(names, free) AS f (name, free)
+          JOIN guesses g ON g.name = f.name
+         WHERE g.at > asked_at - interval '15 minutes' AND g.failures >= greatest(f.free, 1);
+        IF wait > 0 THEN
+            RETURN wait;
+        END IF;
+    END LOOP;
+    UPDATE guesses g SET at = asked_at,
+           failures = CASE WHEN g.at > asked_at - interval '15 minutes' THEN g.failures ELSE 0 END + 1
+     WHERE g.name = ANY (names);
+    RETURN 0;
+END $$;
+
+-- Who showed that they knew: all failures under some names, and one under others, of a place that many share.
+CREATE OR REPLACE FUNCTION forgive_guesses(names bytea[], one_of bytea[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+BEGIN
+    PERFORM * FROM on_purpose();
+    EXECUTE 'SET LOCAL synchronous_commit = off';
+    PERFORM 1 FROM guesses g WHERE g.name = ANY (names || one_of) ORDER BY g.name FOR UPDATE;
+    UPDATE guesses g SET failures = CASE WHEN g.name = ANY (names) THEN 0 ELSE greatest(g.failures - 1, 0) END
+     WHERE g.name = ANY (names || one_of);
+END $$;
+
+-- So many a minute may try under this name, all at once or one after the other: nothing, or the seconds until it is the
+-- caller's turn. Kept is when all turns will be free again.
+CREATE OR REPLACE FUNCTION take_turn(wanted bytea, per_minute int, asked_at timestamptz) RETURNS double precision
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+DECLARE
+    free_at timestamptz;
+    wait double precision;
+BEGIN
+    PERFORM * FROM on_purpose();
+    EXECUTE 'SET LOCAL synchronous_commit = off';
+    INSERT INTO guesses AS g (name, at) VALUES (wanted, asked_at)
+    ON CONFLICT (name) DO UPDATE SET at = greatest(g.at, asked_at)
+    RETURNING at INTO free_at;
+    wait := extract(epoch FROM free_at - asked_at) - 60 + 60.0 / per_minute;
+    IF wait > 0.000001 THEN
+        RETURN wait;
+    END IF;
+    UPDATE guesses SET at = free_at + make_interval(secs => 60.0 / per_minute) WHERE name = wanted;
+    RETURN 0;
+END $$;
+
+CREATE OR REPLACE FUNCTION give_turn_back(wanted bytea, per_minute int) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepstone, pg_temp
+AS $$
+BEGIN
+    PERFORM * FROM on_purpose();
+    UPDATE guesses SET at = at - make_interval(secs => 60.0 / per_minute) WHERE name = wanted;
+END $$;

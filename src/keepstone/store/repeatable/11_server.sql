@@ -565,6 +565,9 @@ BEGIN
     went := went + number;
     DELETE FROM invite_links l WHERE l.expires_at < now() - interval '7 days';
     GET DIAGNOSTICS number = ROW_COUNT;
+    went := went + number;
+    DELETE FROM guesses g WHERE g.at < now() - interval '1 hour';
+    GET DIAGNOSTICS number = ROW_COUNT;
     RETURN went + number;
 END $$;
 

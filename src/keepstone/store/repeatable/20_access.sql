@@ -31,6 +31,7 @@ DECLARE
         'entity_places', 'account_standing', 'charge', 'survey_talk', 'append_talk',
         -- before an account is known
         'credential_holder', 'token_holder', 'subject_holder', 'account_of', 'has_users',
+        'count_guess', 'forgive_guesses', 'take_turn', 'give_turn_back',
         -- a number or yes and no, for /readyz and the start
         'has_passages', 'pending_embeddings', 'filling_models', 'provider_revision',
         -- in the transaction's account
@@ -128,13 +129,13 @@ REVOKE INSERT, UPDATE, DELETE ON message_versions, trashed_messages FROM keepsto
 REVOKE UPDATE ON passages FROM keepstone_app;
 GRANT UPDATE (pending) ON passages TO keepstone_app;
 
--- The queue belongs to procrastinate. A job names its account in its arguments; the server can add and see its own.
+-- The queue belongs to procrastinate, and which servers are there is nobody's else either. A job names its account in its arguments; the server can add and see its own.
 DO $$
 DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY ARRAY['procrastinate_jobs', 'procrastinate_events', 'procrastinate_periodic_defers',
-                                'procrastinate_workers', 'job_faults'] LOOP
+                                'procrastinate_workers', 'job_faults', 'servers'] LOOP
         EXECUTE format('DROP POLICY IF EXISTS queue ON %I', name);
         EXECUTE format('CREATE POLICY queue ON %I TO keepstone_worker USING (true) WITH CHECK (true)', name);
         EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO keepstone_worker', name);
@@ -157,6 +158,8 @@ GRANT SELECT ON plans TO keepstone_app;
 
 -- The providers are the server's: nobody reads or changes them but through the three functions for that.
 REVOKE ALL ON provider_settings FROM keepstone_app, keepstone_worker;
+-- And so is who guessed wrong.
+REVOKE ALL ON guesses FROM keepstone_app, keepstone_worker;
 
 -- Anybody may know how new the schema is.
 DROP POLICY IF EXISTS readable ON migrations;

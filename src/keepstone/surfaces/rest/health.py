@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from pydantic import BaseModel, Field
 
 from keepstone import __version__
+from keepstone.home import fingerprint
 from keepstone.model.provider import Outage
 from keepstone.observe.metrics import render
 from keepstone.providers.llm import name_of, outage_of
@@ -47,6 +48,13 @@ class Ready(BaseModel):
         description="Not ok: it failed and is not asked, and what it would do is done without. Tried again by itself."
     )
     disk: Part = Field(description="`low`: make room. `full`: nothing more is stored, and the rest goes on.")
+    redis: Part = Field(
+        description="Not ok: it does not answer, and Postgres and each server by itself do its work. Without one there "
+        "is nothing that could fail."
+    )
+    servers: Part = Field(
+        description="Not ok: one at this database has another secret, and refuses the tokens of this one."
+    )
     pending_embeddings: int | None = Field(description="Passages that are stored and not yet found by meaning.")
 
 
@@ -92,6 +100,8 @@ async def measure_server(
         services.metrics.disk_reserve.set(space.reserve)
     for use, outage in (("embeddings", services.embedders.outage), ("language_model", outage_of(services.llm))):
         services.metrics.provider_down.labels(use).set(outage is not None)
+    if services.working is not None:
+        services.metrics.redis_down.set(not await services.working.answers())
     services.metrics.processes.set(processes)
     services.metrics.postgres_restarts.set(restarts)
     return render(services.metrics.collect(), others, ended)
@@ -99,9 +109,16 @@ async def measure_server(
 
 def _without_details(ready: Ready) -> Ready:
     """What everybody may know: which part works, and how much is left to do."""
-    names = ("database", "embedder", "language_model", "disk")
+    names = ("database", "embedder", "language_model", "disk", "redis", "servers")
     parts = {name: getattr(ready, name).model_copy(update={"details": {}}) for name in names}
     return ready.model_copy(update={"version": None, **parts})
+
+
+async def _redis(services: Services) -> Part:
+    if services.working is None:
+        return Part(ok=True, status="not configured")
+    answers = await services.working.answers()
+    return Part(ok=answers, status="ok" if answers else "does not answer: Postgres and each server do its work")
 
 
 def _told(outage: Outage) -> str:
@@ -119,7 +136,7 @@ def _state_of_database(state: health.State) -> str:
 async def readiness(services: Services) -> Ready:
     try:
         async with asyncio.timeout(3):
-            state = await health.look(services.db, services.queue)
+            state = await health.look(services.db, services.queue, fingerprint(services.jwt_secret))
     except TimeoutError:
         state = health.State()
     database = Part(
@@ -151,7 +168,14 @@ async def readiness(services: Services) -> Ready:
     space = services.disk.look()
     state_of_disk = "the database's own" if space is None else space.state
     disk = Part(ok=state_of_disk != "full", status=state_of_disk)
-    # Without models everything works, if not as well; with a machine of a cluster away, the accounts on the others do.
+    agree = state.servers.agree
+    servers = Part(
+        ok=agree,
+        status="ok" if agree else "one has another secret: give all the same KEEPSTONE_JWT_SECRET",
+        details={"serving": state.servers.serving, "working": state.servers.working},
+    )
+    # Without models or Redis everything works, if not as well; with a machine of a cluster away, the accounts on the
+    # others do.
     ready = state.answers and not state.pending_migrations and worker.ok
     return Ready(
         status="ready" if ready else "not_ready",
@@ -160,5 +184,7 @@ async def readiness(services: Services) -> Ready:
         embedder=embedder,
         language_model=language_model,
         disk=disk,
+        redis=await _redis(services),
+        servers=servers,
         pending_embeddings=state.pending_embeddings,
     )

@@ -1,4 +1,7 @@
-"""Looks for the Chromium and the Chinese font of the dashboard's tests, and as root on Debian installs them."""
+"""Looks for what tests need that no Python package has, and as root on Debian installs it: Chromium and a Chinese font
+for the dashboard, PgBouncer for what stands before Postgres. Without Chromium no test is run; without PgBouncer its
+tests are skipped.
+"""
 
 import os
 import shutil
@@ -8,17 +11,24 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+import pooler
 from chromium import WHERE, chromium_path
 
 
 def main() -> None:
-    wanted = {"chromium": chromium_path() is not None, "fonts-noto-cjk": _chinese_font()}
+    wanted = {
+        "chromium": chromium_path() is not None,
+        "fonts-noto-cjk": _chinese_font(),
+        "pgbouncer": bool(pooler.pgbouncers()),
+    }
     missing = [name for name, found in wanted.items() if not found]
     apt = shutil.which("apt-get")
     if missing and apt and os.geteuid() == 0:
         _install(apt, missing)
     if chromium_path() is None:
         sys.exit(WHERE)
+    if not pooler.pgbouncers():
+        sys.stderr.write(f"{pooler.WHERE}\n")
 
 
 def _chinese_font() -> bool:
