@@ -92,7 +92,7 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
     return space
 
 
-SERVERS = {"migrations", "plans", "provider_settings", "job_faults"}  # of the whole server: they name no account
+SERVERS = {"migrations", "schema_level", "plans", "provider_settings", "job_faults"}  # of the whole server: they name no account
 SEEN = (
     "messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "document_versions",
     "passages",
@@ -291,7 +291,7 @@ async def test_the_worker_role_sees_jobs_and_no_memory(services: Services, datab
         await conn.execute("SET ROLE keepstone_worker")
         await conn.execute("SELECT * FROM procrastinate_jobs")
         for name in await tables(conn):
-            if not name.startswith("procrastinate_") and name not in {"migrations", "job_faults"}:
+            if not name.startswith("procrastinate_") and name not in {"migrations", "schema_level", "job_faults"}:
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     await conn.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(name)))
 

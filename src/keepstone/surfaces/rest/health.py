@@ -111,6 +111,8 @@ def _told(outage: Outage) -> str:
 def _state_of_database(state: health.State) -> str:
     if not state.answers:
         return "down"
+    if state.past:
+        return "a newer Keepstone has finished its upgrade: start that one"
     if state.pending_migrations:
         return "migrations are missing"
     return "ok" if state.whole else "a part does not answer: the accounts that lie there are not served"
@@ -152,7 +154,7 @@ async def readiness(services: Services) -> Ready:
     state_of_disk = "the database's own" if space is None else space.state
     disk = Part(ok=state_of_disk != "full", status=state_of_disk)
     # Without models everything works, if not as well; with a machine of a cluster away, the accounts on the others do.
-    ready = state.answers and not state.pending_migrations and worker.ok
+    ready = state.answers and not state.past and not state.pending_migrations and worker.ok
     return Ready(
         status="ready" if ready else "not_ready",
         database=database,
