@@ -152,11 +152,12 @@ async def _make(conn: Connection, conninfo: str, upto: str | None) -> list[str]:
 
 async def _prepare(conn: Connection, conninfo: str) -> None:
     """What the migrations stand on: the schema, the extension, the two roles and the record."""
-    try:
-        await conn.execute("CREATE SCHEMA IF NOT EXISTS keepstone")
-    except psycopg.errors.InsufficientPrivilege:
-        raise schema_not_allowed() from None
-    # Asked first: a distributed Postgres tells its other nodes to make it too, which only their owner may.
+    # Asked first: a distributed Postgres tells its other nodes to make them too, which only their owners may.
+    if not await fetch_value(conn, "SELECT 1 FROM pg_namespace WHERE nspname = 'keepstone'"):
+        try:
+            await conn.execute("CREATE SCHEMA keepstone")
+        except psycopg.errors.InsufficientPrivilege:
+            raise schema_not_allowed() from None
     if not await fetch_value(conn, "SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
         try:
             await conn.execute("CREATE EXTENSION vector")
