@@ -194,8 +194,9 @@ class Cluster:
         for worker in self.workers:
             said(f"SELECT citus_add_node('127.0.0.1', {worker.port})", name)
         said("CREATE EXTENSION vector", name)
-        # After the nodes: the coordinator then tells them whom it makes.
-        said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)
+        # After the nodes: the coordinator then tells them whom it makes. Roles are those of all databases.
+        if not said(sql.SQL("SELECT 1 FROM pg_roles WHERE rolname = {}").format(sql.Literal(OWNER)), name):
+            said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)
         self._let_create(name)
         return self.conninfo(name)
 

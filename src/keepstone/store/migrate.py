@@ -24,6 +24,7 @@ from keepstone.store.distribute import distribute, is_distributed, undistributed
 from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
 from keepstone.store.roles import ensure_logins, ensure_roles
 from keepstone.store.schema_record import Record, make_record, note_applied, note_repeatable, read_record
+from keepstone.store.scripts import statements_of
 from keepstone.store.steps import LEVEL, Migration, migrations, queue_migrations, whole_queue
 
 log = logging.getLogger(__name__)
@@ -132,17 +133,17 @@ async def _make(conn: Connection, conninfo: str, upto: str | None) -> list[str]:
         await _prepare(conn, conninfo)
         applied: list[str] = []
         for migration in _once():
-            await conn.execute(migration.in_a_transaction.encode())
+            await _send(conn, migration.in_a_transaction)
             await note_applied(conn, migration)
             applied.append(migration.name)
             if migration.name == upto:
                 return applied
-        await conn.execute(whole_queue().encode())
+        await _send(conn, whole_queue())
         for migration in queue_migrations():
             await note_applied(conn, migration)
         repeatable = _repeatable()
         for migration in repeatable:
-            await conn.execute(migration.text.encode())
+            await _send(conn, migration.text)
         await conn.execute("SELECT renew_access(name) FROM stale_access() AS name")
         await note_repeatable(conn, repeatable)
         return [*applied, "queue", *(migration.name for migration in repeatable)]
@@ -152,7 +153,8 @@ async def _make(conn: Connection, conninfo: str, upto: str | None) -> list[str]:
 
 async def _prepare(conn: Connection, conninfo: str) -> None:
     """What the migrations stand on: the schema, the extension, the two roles and the record."""
-    # Asked first: a distributed Postgres tells its other nodes to make them too, which only their owners may.
+    # Asked first, here and for the extension: a distributed Postgres tells its other nodes to make it, too, also where it
+    # is there, and on those the owner of the tables may be allowed less.
     if not await fetch_value(conn, "SELECT 1 FROM pg_namespace WHERE nspname = 'keepstone'"):
         try:
             await conn.execute("CREATE SCHEMA keepstone")
@@ -192,8 +194,7 @@ async def _run_once(conn: Connection, _: str, migration: Migration) -> bool:
     async def run(record: Record) -> bool | None:
         if not _is_for_us(record, migration):
             return False
-        changed = await conn.execute(migration.text.encode())
-        if migration.in_batches and changed.rowcount > 0:
+        if await _send(conn, migration.text) and migration.in_batches:
             return None
         await note_applied(conn, migration)
         return True
@@ -213,7 +214,7 @@ async def _run_concurrently(conn: Connection, conninfo: str, migration: Migratio
         async with await connect_as_owner(conninfo) as beside:
             if await _half_made(beside, migration.index):
                 await beside.execute(f"DROP INDEX CONCURRENTLY keepstone.{migration.index}".encode())
-            await beside.execute(migration.text.encode())
+            await _send(beside, migration.text)
         await note_applied(conn, migration)
         return True
 
@@ -244,7 +245,7 @@ async def _renew(conn: Connection) -> list[str]:
         if is_current(record):
             return None
         for migration in repeatable:
-            await conn.execute(migration.text.encode())
+            await _send(conn, migration.text)
         return await fetch_column(conn, "SELECT stale_access()")
 
     async def renew(record: Record, table: str) -> None:
@@ -263,6 +264,14 @@ async def _renew(conn: Connection) -> list[str]:
     for table in tables:
         await _alone(conn, f"the policies of {table}", lambda record, table=table: renew(record, table))
     return [migration.name for migration in repeatable] if await _alone(conn, "the functions", note) else []
+
+
+async def _send(conn: Connection, script: str) -> int:
+    """How many rows the last of its statements changed."""
+    changed = 0
+    for statement in statements_of(script):
+        changed = (await conn.execute(statement.encode())).rowcount
+    return max(changed, 0)
 
 
 def _once() -> list[Migration]:
