@@ -34,7 +34,7 @@ class Part(BaseModel):
 
 
 class Ready(BaseModel):
-    status: str = Field(description="`ready`, or `not_ready` with status 503.")
+    status: str = Field(description="`ready`; or with status 503 `not_ready`, or `draining`: it is told to stop, and serves until its port is closed.")
     version: str | None = Field(
         default=__version__, description="For operators alone, as the versions of the parts are."
     )
@@ -58,10 +58,12 @@ async def healthz(request: Request) -> Alive:
 @router.get(
     "/readyz",
     summary="Can it do its work? Each part by name.",
-    responses={503: {"model": Ready, "description": "At least one part is not ready."}},
+    responses={503: {"model": Ready, "description": "At least one part is not ready, or the server is about to stop."}},
 )
 async def readyz(request: Request, services: Used, response: Response) -> Ready:
     ready = await readiness(services)
+    if request.app.state.draining:
+        ready.status = "draining"
     response.status_code = 200 if ready.status == "ready" else 503
     return ready if await is_operator(request) else _without_details(ready)
 
