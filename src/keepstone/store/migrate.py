@@ -33,8 +33,8 @@ _LOCK = 0x6B65_6570_7374  # "keepst"
 LOCK_MILLISECONDS = 300  # that a step waits for a table
 _PATIENCE_SECONDS = 600.0  # for one step to get all its locks at once
 _TURN_SECONDS = 0.05
-_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE = 5.0
+_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE = 2.0
 
 # What a step runs into when others use the tables that it changes.
 _BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
