@@ -95,10 +95,11 @@ def whole_queue() -> str:
 
 def _folder(name: str, *, repeatable: bool = False) -> list[Migration]:
     items = [item for item in files("keepstone.store").joinpath(name).iterdir() if item.name.endswith(".sql")]
-    return [_read(item.name, item.read_text(), repeatable) for item in sorted(items, key=lambda item: item.name)]
+    return [parse(item.name, item.read_text(), repeatable) for item in sorted(items, key=lambda item: item.name)]
 
 
-def _read(name: str, text: str, repeatable: bool) -> Migration:
+def parse(name: str, text: str, repeatable: bool = False) -> Migration:
+    """A file, by its text."""
     found = None if repeatable else _HEAD.match(text)
     contract = found["contract"] if found else None
     return Migration(name, text, repeatable, contract and int(contract))
