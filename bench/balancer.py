@@ -4,7 +4,6 @@ connections to servers open, and tries nothing twice once a server may have seen
 
 import asyncio
 import threading
-from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -67,7 +66,7 @@ class Balancer:
 
     async def _until(self, so: Any) -> None:
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not so():  # noqa: ASYNC110  it polls anyway
+            while not so():
                 await asyncio.sleep(_LOOK_SECONDS / 5)
 
     async def _begin(self, backend: Backend) -> asyncio.Task[None]:

@@ -1,12 +1,11 @@
 """What a small server of any release has kept: made-up things of all ways in, and what its API says of them afterwards.
 
-`scripts/keep_release.py` fills a server of a release with them and keeps its database; a test opens that with the newest
-code and finds the same. So only routes stand here that every release has.
+`scripts/keep_release.py` fills a server of a release with them and keeps its database; a test opens that with the
+newest code and finds the same. So only routes stand here that every release has.
 """
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
 
 Call = Callable[[str, str, Any], Any]  # method, path, body → what came back; raises for anything but success
 
@@ -31,7 +30,9 @@ def fill(call: Call, other: Call) -> None:
 
 
 def _fill_capsules(call: Call) -> None:
-    kept = call("POST", "/v1/memory/capsules", {"content_md": "The ferry to the island leaves at eight", "tags": ["sea"]})
+    kept = call(
+        "POST", "/v1/memory/capsules", {"content_md": "The ferry to the island leaves at eight", "tags": ["sea"]}
+    )
     call("PATCH", f"/v1/memory/capsules/{kept['id']}", {"content_md": "The ferry to the island leaves at nine"})
     gone = call("POST", "/v1/memory/capsules", {"content_md": "The kettle whistles in B flat"})
     call("DELETE", f"/v1/memory/capsules/{gone['id']}", None)
@@ -53,7 +54,10 @@ def _fill_workspace(call: Call) -> None:
 
 
 def _fill_scope(call: Call) -> None:
-    said = [("Anna", "I adopted a puppy called Biscuit in June"), ("Ben", "My sister Clara moved to Lisbon last winter")]
+    said = [
+        ("Anna", "I adopted a puppy called Biscuit in June"),
+        ("Ben", "My sister Clara moved to Lisbon last winter"),
+    ]
     transcript = [
         {"speaker": speaker, "text": text, "ts": f"2026-05-0{day}T10:00:00Z"}
         for day, (speaker, text) in enumerate(said, 1)
@@ -73,7 +77,9 @@ def _fill_room(call: Call) -> None:
 
 def _fill_graph(call: Call) -> None:
     graph = call("POST", "/v1/graphs", {"name": "Boats"})["id"]
-    boat = call("POST", f"/v1/graphs/{graph}/nodes", {"content": "The boat Meridian was built in 1931", "node_type": "boat"})
+    boat = call(
+        "POST", f"/v1/graphs/{graph}/nodes", {"content": "The boat Meridian was built in 1931", "node_type": "boat"}
+    )
     owner = call("POST", f"/v1/graphs/{graph}/nodes", {"content": "Finn bought the Meridian", "node_type": "event"})
     call(
         "POST", f"/v1/graphs/{graph}/edges",
@@ -89,7 +95,7 @@ def found(call: Call) -> dict[str, Any]:
         "scope": _recalled(call, "Who has a puppy?") + _recalled(call, "Where does Clara live?"),
         "rooms": [_found_room(call, each) for each in _items(call, "/v1/rooms")],
         "graphs": [_found_graph(call, each["id"]) for each in _items(call, "/v1/graphs")],
-        "store": call("GET", "/v1/stores/notes/items?" + urlencode({"namespace": "trips", "key": "lisbon"}), None)["value"],
+        "store": call("GET", "/v1/stores/notes/items?namespace=trips&key=lisbon", None)["value"],
     }
 
 
@@ -102,9 +108,7 @@ def _found_capsules(call: Call) -> dict[str, Any]:
     return {
         "kept": (capsule["content_md"], capsule["tags"]),
         "found": [each["content_md"] for each in _items(call, "/v1/memory/capsules?q=ferry")],
-        "history": [
-            each["content_md"] for each in _items(call, f"/v1/memory/capsules/{capsule['id']}/history")
-        ],
+        "history": [each["content_md"] for each in _items(call, f"/v1/memory/capsules/{capsule['id']}/history")],
         "trash": [each["content_md"] for each in _items(call, "/v1/memory/trash")],
     }
 
@@ -152,6 +156,7 @@ def _found_graph(call: Call, graph: str) -> dict[str, Any]:
             for each in _items(call, f"/v1/graphs/{graph}/edges")
         ],
         "recalled": [
-            each["content"] for each in call("POST", f"/v1/graphs/{graph}/recall", {"query": "Meridian built"})["results"][:1]
+            each["content"]
+            for each in call("POST", f"/v1/graphs/{graph}/recall", {"query": "Meridian built"})["results"][:1]
         ],
     }

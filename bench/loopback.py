@@ -41,9 +41,10 @@ class Postgres:
         }  # fmt: skip
         told = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
         with (home / "log").open("ab") as log:
-            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            process: subprocess.Popen[bytes] = subprocess.Popen(  # pyright: ignore[reportAssignmentType]
                 [self._programs.path("postgres"), "-D", str(data), *told], stdout=log, stderr=log, **self._user
             )
+        self._process = process
         self._wait(home / "log")
 
     @property

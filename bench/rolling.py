@@ -3,11 +3,11 @@
     python -m bench.rolling --from v0.1.0 --seconds 20
     KEEPSTONE_CITUS=/usr/lib/postgresql/18 python -m bench.rolling --citus
 
-Two servers of that version, made from its source, work on one Postgres behind a load balancer that asks /readyz. Clients
-write on nine surfaces through it and read each write back at once, from whichever server; nobody tries anything again.
-Then this version migrates the database, and takes the place of one server after the other: taken out of the balancer,
-stopped, started anew. At last each is restarted as it is: told to stop, and trusted to say so first. No request may fail,
-and nothing that was acknowledged may be missing, at once or at the end.
+Two servers of that version, made from its source, work on one Postgres behind a load balancer that asks /readyz.
+Clients write on nine surfaces through it and read each write back at once, from whichever server; nobody tries anything
+again. Then this version migrates the database, and takes the place of one server after the other: taken out of the
+balancer, stopped, started anew. At last each is restarted as it is: told to stop, and trusted to say so first. No
+request may fail, and nothing that was acknowledged may be missing, at once or at the end.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ class Tally:
             "acknowledged": len(self.acknowledged),
             "lost": len(self.lost),
             "stale": sorted(f"{write.surface} {write.word}" for write in self.stale)[:20],
-            "longest_gap_ms": _ms(max((b - a for a, b in zip(moments, moments[1:], strict=False)), default=0)),
+            "longest_gap_ms": _ms(max((b - a for a, b in pairwise(moments)), default=0)),
             "phases": {
                 phase: {"seconds": self.seconds[phase], "requests": len(each), **_quantiles(each)}
                 for phase, each in took.items()
@@ -91,7 +92,7 @@ class Counting(Client):
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
         begun, phase = time.monotonic(), self._tally.phase
-        where = f"{phase}: {method} /{path.split('?')[0].split('/')[2]}"
+        where = f"{phase}: {method} /{path.split('?', maxsplit=1)[0].split('/')[2]}"
         try:
             status, content = super().answer(method, path, body, headers)
         except Fault as fault:
@@ -147,7 +148,8 @@ def _run(
 ) -> Tally:
     for folder in folders.values():
         folder.mkdir()
-    running = {name: Keepstone(folder / "home", PYTHONPATH=str(old), **settings) for name, folder in folders.items()}
+    before = {**settings, "PYTHONPATH": str(old)}
+    running = {name: Keepstone(folder / "home", port=None, **before) for name, folder in folders.items()}
     new = {name: Keepstone(folder / "home", port=running[name].port, **settings) for name, folder in folders.items()}
     tally, end = Tally(), threading.Event()
     balancer = Balancer({name: keepstone.port for name, keepstone in running.items()})

@@ -1,9 +1,10 @@
-"""Keeps a small database of a release, which every later version is tested to open: `tests/releases/VERSION.sql.gz`, and
-beside it what the release was (its level, its migrations) and what its API said of what it had kept.
+"""Keeps a small database of a release, which every later version is tested to open: `tests/releases/VERSION.sql.gz`,
+and beside it what the release was (its commit, its level, its migrations) and what its API said of what it had kept.
 
     python scripts/keep_release.py [COMMIT]
 
-COMMIT is what was released, HEAD if it is not said. Runs the Keepstone that Python finds: `PYTHONPATH` may name the source of another version. Everything in it is made up.
+COMMIT is what was released, HEAD if it is not said. Runs the Keepstone that Python finds: `PYTHONPATH` may name the
+source of another version. Everything in it is made up.
 """
 
 import gzip
@@ -21,6 +22,7 @@ from bench import kept  # noqa: E402
 from bench.client import Client  # noqa: E402
 from bench.process import Keepstone  # noqa: E402
 from bench.proxy import model  # noqa: E402
+
 from keepstone import __version__  # noqa: E402
 from keepstone.postgres.cluster import open_cluster  # noqa: E402
 from keepstone.postgres.programs import wheel_programs  # noqa: E402
@@ -44,8 +46,12 @@ def main(commit: str = "HEAD") -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         with model() as url:
-            talking = {"KEEPSTONE_LLM_PROVIDER": "openai", "KEEPSTONE_LLM_BASE_URL": f"{url}/v1", "KEEPSTONE_LLM_API_KEY": "key"}
-            keepstone = Keepstone(home, **talking, KEEPSTONE_LLM_MODEL="m-1", KEEPSTONE_WORKER="off")
+            talking = {
+                "KEEPSTONE_LLM_PROVIDER": "openai",
+                "KEEPSTONE_LLM_BASE_URL": f"{url}/v1",
+                "KEEPSTONE_LLM_API_KEY": "key",
+            }
+            keepstone = Keepstone(home, port=None, **talking, KEEPSTONE_LLM_MODEL="m-1", KEEPSTONE_WORKER="off")
             keepstone.start()
             client = keepstone.client()
             kept.talk(calls(client))
@@ -62,7 +68,13 @@ def main(commit: str = "HEAD") -> None:
             keepstone.stop()
     once = {one.name: one.sha256 for one in migrate.migrations() if not one.repeatable}
     again = {one.name: one.sha256 for one in migrate.migrations() if one.repeatable}
-    told = {"level": getattr(migrate, "LEVEL", 1), "migrations": once, "repeatable": again, "found": said, "commit": named(commit)}
+    told = {
+        "level": getattr(migrate, "LEVEL", 1),
+        "migrations": once,
+        "repeatable": again,
+        "found": said,
+        "commit": named(commit),
+    }
     (FOLDER / f"{__version__}.json").write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
     sys.stdout.write(f"Kept in tests/releases: {__version__}.sql.gz and .json\n")
 

@@ -1,4 +1,4 @@
-"""What keeps a migration from running while servers of the version before write: read from its text, one fault a line."""
+"""What keeps a migration from running while servers of the version before write: read from its text."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from keepstone.store.steps import LEVEL, Migration
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _HEAD = re.compile(r"-- (?:expand|contract \d+)(?:, (?:concurrently|in batches))?: \S")
 _TABLE = r"(?:IF EXISTS )?(?:ONLY )?(?:keepstone\.)?\"?(\w+)"
-_OWN = re.compile(rf"^CREATE TABLE (?:IF NOT EXISTS )?(?:keepstone\.)?\"?(\w+)", re.IGNORECASE)
+_OWN = re.compile(r"^CREATE TABLE (?:IF NOT EXISTS )?(?:keepstone\.)?\"?(\w+)", re.IGNORECASE)
 _ALTERED = re.compile(rf"^ALTER TABLE {_TABLE}", re.IGNORECASE)
 _INDEXED = re.compile(r"^CREATE (?:UNIQUE )?INDEX .*? ON (?:ONLY )?(keepstone\.)?\"?(\w+)", re.IGNORECASE)
 _WRITTEN = re.compile(r"^(?:WITH .*)?\b(?:UPDATE|DELETE FROM) (?:ONLY )?(?:keepstone\.)?\"?(\w+)", re.IGNORECASE)
@@ -36,10 +36,15 @@ _LOCKS = [
         re.compile(r"\bADD (?:CONSTRAINT \S+ )?(?:PRIMARY KEY|UNIQUE|EXCLUDE)\b(?!.*\bUSING INDEX\b)"),
         "makes an index: make it concurrently in another file, and say USING INDEX",
     ),
-    (re.compile(r"^(?:LOCK|CLUSTER|VACUUM FULL)\b|^REINDEX (?!.*CONCURRENTLY)|\bSET (?:LOGGED|UNLOGGED)\b"), "locks it"),
+    (
+        re.compile(r"^(?:LOCK|CLUSTER|VACUUM FULL)\b|^REINDEX (?!.*CONCURRENTLY)|\bSET (?:LOGGED|UNLOGGED)\b"),
+        "locks it",
+    ),
     (re.compile(r"^DROP INDEX (?!CONCURRENTLY)"), "waits for all who use the table: DROP INDEX CONCURRENTLY"),
 ]
-_COLUMN = re.compile(r"\bADD (?:COLUMN )?(?!CONSTRAINT|CHECK|FOREIGN|PRIMARY|UNIQUE|EXCLUDE)(?:IF NOT EXISTS )?\w+ [^,]*")
+_COLUMN = re.compile(
+    r"\bADD (?:COLUMN )?(?!CONSTRAINT|CHECK|FOREIGN|PRIMARY|UNIQUE|EXCLUDE)(?:IF NOT EXISTS )?\w+ [^,]*"
+)
 _STEADY = re.compile(r"\bNOW\(\)|\bCURRENT_TIMESTAMP\b|'(?:[^']|'')*'(?:::[\w\[\]]+)?")
 
 

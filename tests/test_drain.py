@@ -1,5 +1,5 @@
-"""A server that is told to stop says so first, goes on for as long as its balancer needs, and hangs up on nobody who has
-asked for something.
+"""A server that is told to stop says so first, goes on for as long as its balancer needs, and hangs up on nobody who
+has asked for something.
 """
 
 import http.client

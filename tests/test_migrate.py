@@ -58,7 +58,9 @@ async def test_a_repeatable_one_runs_again_when_its_text_changed(empty_database:
     await migrate(empty_database)
     async with await psycopg.AsyncConnection.connect(empty_database) as conn:
         await conn.execute("DROP FUNCTION keepstone.has_users()")
-        await conn.execute("UPDATE keepstone.schema_level SET repeatable = repeatable || '{\"10_functions.sql\": \"older\"}'")
+        await conn.execute(
+            'UPDATE keepstone.schema_level SET repeatable = repeatable || \'{"10_functions.sql": "older"}\''
+        )
     async with await psycopg.AsyncConnection.connect(empty_database) as conn:
         assert await pending(conn) == ["10_functions.sql"]
     again = [migration.name for migration in migrations() if migration.repeatable]

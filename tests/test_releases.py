@@ -1,11 +1,11 @@
-"""A database of every released version opens with this code: all that it kept is found, nobody sees more than before, and
-its schema is that of a fresh one. `scripts/keep_release.py` keeps one of each.
+"""A database of every released version opens with this code: all that it kept is found, nobody sees more than before,
+and its schema is that of a fresh one. `scripts/keep_release.py` keeps one of each.
 """
 
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -51,16 +51,16 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def released(version: str, empty_database: str) -> AsyncGenerator[str]:
+async def released(version: str, empty_database: str) -> str:
     """The database of that version, as it was left."""
     await restore(version, empty_database)
-    yield empty_database
+    return empty_database
 
 
 def url_of(conninfo: str) -> str:
     given = conninfo_to_dict(conninfo)
-    who = f"{given['user']}:{given['password']}"
-    return f"postgresql://{who}@/{given['dbname']}?host={quote(str(given['host']), safe='')}&port={given.get('port', 5432)}"
+    who, host = f"{given['user']}:{given['password']}", quote(str(given["host"]), safe="")
+    return f"postgresql://{who}@/{given['dbname']}?host={host}"
 
 
 async def key_of(settings: Settings, database: str, email: str) -> str:

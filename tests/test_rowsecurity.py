@@ -92,7 +92,13 @@ async def fill(services: Services, account: int, name: str, visibility: Visibili
     return space
 
 
-SERVERS = {"migrations", "schema_level", "plans", "provider_settings", "job_faults"}  # of the whole server: they name no account
+SERVERS = {
+    "migrations",
+    "schema_level",
+    "plans",
+    "provider_settings",
+    "job_faults",
+}  # of the whole server: they name no account
 SEEN = (
     "messages", "statements", "memories", "memory_versions", "facts", "summaries", "documents", "document_versions",
     "passages",

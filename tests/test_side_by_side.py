@@ -11,13 +11,13 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from conftest import HASHER, Server
+from conftest import HASHER
 from keepstone.errors import Misconfigured
 from keepstone.runtime import open_services
 from keepstone.settings import Settings
 from keepstone.store import migrate as module
 from keepstone.store.migrate import is_past, migrate, migrations, pending, unfinished
-from keepstone.store.steps import LEVEL, Migration, parse
+from keepstone.store.steps import LEVEL, parse
 from keepstone.surfaces.rest.health import readiness
 from test_releases import RELEASES, restore
 
@@ -54,7 +54,9 @@ async def become_newer(database: str, *, serves_since: int = LEVEL) -> None:
     async with connected(database) as conn:
         await conn.execute("CREATE TABLE hereafter (id int)")
         await conn.execute("INSERT INTO migrations (name, sha256) VALUES ('9999_hereafter.sql', '')")
-        await conn.execute("CREATE OR REPLACE FUNCTION has_users() RETURNS boolean LANGUAGE sql AS 'SELECT NULL::boolean'")
+        await conn.execute(
+            "CREATE OR REPLACE FUNCTION has_users() RETURNS boolean LANGUAGE sql AS 'SELECT NULL::boolean'"
+        )
         await conn.execute(
             "UPDATE schema_level SET level = %s, serves_since = %s, repeatable = %s",
             [LEVEL + 1, serves_since, Jsonb({"10_functions.sql": "of the next version"})],
@@ -161,7 +163,8 @@ async def test_an_index_that_was_cut_off_is_made_anew(database: str, with_migrat
         await conn.execute("INSERT INTO accounts (account, id, name, plan) VALUES (1, 'acct_a', 'a', 'free')")
         for number in range(2):
             await conn.execute(
-                "INSERT INTO users (account, id, email, name) VALUES (1, %s, %s, 'Ada')", [f"usr_{number}", f"{number}@a"]
+                "INSERT INTO users (account, id, email, name) VALUES (1, %s, %s, 'Ada')",
+                [f"usr_{number}", f"{number}@a"],
             )
         with pytest.raises(psycopg.errors.UniqueViolation):
             await conn.execute("CREATE UNIQUE INDEX CONCURRENTLY users_by_name ON users (account, name)")
@@ -188,9 +191,13 @@ async def test_rows_are_filled_a_batch_at_a_time(database: str, with_migrations:
         " WHERE id IN (SELECT id FROM batches WHERE filled IS NULL LIMIT 2)"
     )
     assert await migrate(database) == ["9000_more.sql"]
-    assert await value(database, "SELECT array_agg(n ORDER BY n) FROM (SELECT count(*) AS n FROM batches GROUP BY filled)") == [
-        1, 2, 2
-    ]  # fmt: skip
+    sizes = "SELECT array_agg(n ORDER BY n) FROM (SELECT count(*) AS n FROM batches GROUP BY filled)"
+    assert await value(database, sizes) == [1, 2, 2]
+
+
+AUDITED = """
+    INSERT INTO audit (account, id, via, action) SELECT account, gen_random_uuid(), 'cli', 'test' FROM accounts
+"""
 
 
 async def until(conn: Connection, query: str) -> None:
@@ -228,9 +235,7 @@ async def test_a_release_is_upgraded_while_somebody_reads_for_long_and_others_wr
 
     writers = [
         asyncio.create_task(write("users", "UPDATE users SET name = name")),
-        asyncio.create_task(
-            write("audit", "INSERT INTO audit (account, id, via, action) SELECT account, gen_random_uuid(), 'cli', 'test' FROM accounts")
-        ),
+        asyncio.create_task(write("audit", AUDITED)),
     ]
     try:
         with caplog.at_level(logging.WARNING, logger=module.__name__):

@@ -57,7 +57,7 @@ from keepstone.surfaces.rest import (
 from keepstone.surfaces.rest import settings as server_settings
 from keepstone.surfaces.web import dashboard, join, pages
 
-# What a client has sent on an open connection when the server ends is answered; who is silent for so long is hung up on.
+# What a client has sent on an open connection when the server ends is answered; who is silent is hung up on.
 _ON_ITS_WAY_SECONDS = 0.1
 
 DESCRIPTION = "Long-term memory for AI chats and agents."

@@ -259,8 +259,8 @@ class Settings:
     )
     drain_seconds: int = _setting(
         0,
-        "On SIGTERM, how long `/readyz` answers 503 while everything is still served, before the port is closed: as long "
-        "as a load balancer takes to notice. 0: the port is closed at once.",
+        "On SIGTERM, how long `/readyz` answers 503 while everything is still served, before the port is closed: as "
+        "long as a load balancer takes to notice. 0: the port is closed at once.",
         _at_least(0),
     )
     shutdown_seconds: int = _setting(

@@ -153,8 +153,8 @@ async def _make(conn: Connection, conninfo: str, upto: str | None) -> list[str]:
 
 async def _prepare(conn: Connection, conninfo: str) -> None:
     """What the migrations stand on: the schema, the extension, the two roles and the record."""
-    # Asked first, here and for the extension: a distributed Postgres tells its other nodes to make it, too, also where it
-    # is there, and on those the owner of the tables may be allowed less.
+    # Asked first, here and for the extension: a distributed Postgres tells its other nodes to make it, too, also where
+    # it is there, and on those the owner of the tables may be allowed less.
     if not await fetch_value(conn, "SELECT 1 FROM pg_namespace WHERE nspname = 'keepstone'"):
         try:
             await conn.execute("CREATE SCHEMA keepstone")
@@ -287,8 +287,8 @@ def _is_for_us(record: Record, migration: Migration) -> bool:
 
 
 async def _alone(conn: Connection, what: str, work: Callable[[Record], Awaitable[Result]]) -> Result:
-    """One transaction, while no other process migrates; again from its beginning when it does not get a lock. Whose turn
-    it is is asked again and again: one that waited in the database would be waited for by an index that is being made.
+    """One transaction, while no other process migrates; again from its beginning when it does not get a lock. Whose
+    turn it is is asked again and again: an index that is being made would wait for whoever waited in the database.
     """
     pause, deadline = _PAUSE_SECONDS, time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -301,9 +301,9 @@ async def _alone(conn: Connection, what: str, work: Callable[[Record], Awaitable
         except _BUSY:
             if time.monotonic() > deadline:
                 raise Misconfigured(
-                    f"{what} can't be changed: for {_PATIENCE_SECONDS:.0f} s others have had locks on it. Find them with "
-                    "SELECT pid, xact_start, state, query FROM pg_stat_activity ORDER BY xact_start; let them end, and "
-                    "start again. What was applied before stays, and the servers that run go on."
+                    f"The turn of {what} does not come: for {_PATIENCE_SECONDS:.0f} s others have had locks on the "
+                    "same tables. Find them with SELECT pid, xact_start, state, query FROM pg_stat_activity ORDER BY "
+                    "xact_start; let them end, and start again. What was applied before stays, and servers go on."
                 ) from None
             log.warning("a migration steps back: others use what it changes", extra={"step": what})
             await asyncio.sleep(pause)

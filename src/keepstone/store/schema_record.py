@@ -1,8 +1,8 @@
 """What a database says of its own schema: which migrations it has had, and which Keepstones can work on it.
 
 `migrations` has a row for each that runs once. `schema_level` has one row: the highest level of those that have
-migrated it, the lowest that can still work on it, and the files that run again, as they were when they last did. Version
-0.1.0 knows only the first, and has its own files in there; it finds them as it left them, and so goes on.
+migrated it, the lowest that can still work on it, and the files that run again, as they were when they last did.
+Version 0.1.0 knows only the first, and has its own files in there; it finds them as it left them, and so goes on.
 """
 
 from dataclasses import dataclass, field
@@ -38,8 +38,8 @@ async def read_record(conn: AnyConnection) -> Record:
 
 
 async def make_record(conn: AnyConnection) -> None:
-    """The tables, and the level of this Keepstone, before anything of it is applied: one of the level before that starts
-    now leaves all of it alone.
+    """The tables, and the level of this Keepstone, before anything of it is applied: one of the level before that
+    starts now leaves all of it alone.
     """
     await conn.execute(
         "CREATE TABLE IF NOT EXISTS migrations"

@@ -101,5 +101,5 @@ def _folder(name: str, *, repeatable: bool = False) -> list[Migration]:
 def parse(name: str, text: str, repeatable: bool = False) -> Migration:
     """A file, by its text."""
     found = None if repeatable else _HEAD.match(text)
-    contract = found["contract"] if found else None
-    return Migration(name, text, repeatable, contract and int(contract))
+    contract = int(found["contract"]) if found and found["contract"] else None
+    return Migration(name, text, repeatable, contract)

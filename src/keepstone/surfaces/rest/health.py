@@ -34,7 +34,9 @@ class Part(BaseModel):
 
 
 class Ready(BaseModel):
-    status: str = Field(description="`ready`; or with status 503 `not_ready`, or `draining`: it is told to stop, and serves until its port is closed.")
+    status: str = Field(
+        description="`ready`; or with status 503 `not_ready`, or `draining`: about to stop, and serving until it does."
+    )
     version: str | None = Field(
         default=__version__, description="For operators alone, as the versions of the parts are."
     )
