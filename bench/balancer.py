@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 _LOOK_SECONDS = 0.1
+_FAILURES = 3  # in a row, until a server that was ready is not
 _PATIENCE_SECONDS = 60
 _CHUNK = 65536
 
@@ -73,12 +74,14 @@ class Balancer:
         return asyncio.create_task(self._look(backend))
 
     async def _look(self, backend: Backend) -> None:
+        failures = 0
         while True:
             try:
                 async with asyncio.timeout(5):
-                    backend.ready = await _is_ready(backend.port)
+                    failures = 0 if await _is_ready(backend.port) else failures + 1
             except (OSError, asyncio.IncompleteReadError, TimeoutError):
-                backend.ready = False
+                failures += 1
+            backend.ready = failures < (_FAILURES if backend.ready else 1)
             if not backend.ready or backend.out:
                 for _, writer in backend.idle:
                     writer.close()
