@@ -52,6 +52,7 @@ class Tally:
     lost: set[Write] = field(default_factory=set[Write])
     phase: str = "before"
     seconds: dict[str, float] = field(default_factory=dict[str, float])  # that each phase took
+    complaints: list[str] = field(default_factory=list[str])  # of servers, where a request failed
 
     @property
     def broken(self) -> bool:
@@ -70,6 +71,7 @@ class Tally:
             "requests": len(self.answered) + len(self.failed),
             "failed": len(self.failed),
             "faults": Counter(self.failed).most_common(10),
+            "complaints": self.complaints,
             "acknowledged": len(self.acknowledged),
             "lost": len(self.lost),
             "stale": sorted(f"{write.surface} {write.word}" for write in self.stale)[:20],
@@ -203,6 +205,8 @@ def _run(
         balancer.stop()
         for keepstone in running.values():
             keepstone.stop()
+        if tally.failed:
+            tally.complaints = [keepstone.complaints() for keepstone in running.values()]
     return tally
 
 

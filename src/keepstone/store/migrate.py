@@ -23,7 +23,7 @@ from keepstone.store.db import AnyConnection, Connection, fetch_column, fetch_va
 from keepstone.store.distribute import distribute, is_distributed, undistributed
 from keepstone.store.requirements import check_server, extension_not_allowed, schema_not_allowed
 from keepstone.store.roles import ensure_logins, ensure_roles
-from keepstone.store.schema_record import Record, make_record, note_applied, note_repeatable, read_record
+from keepstone.store.schema_record import SchemaRecord, make_record, note_applied, note_repeatable, read_record
 from keepstone.store.scripts import statements_of
 from keepstone.store.steps import LEVEL, Migration, migrations, queue_migrations, whole_queue
 
@@ -91,7 +91,7 @@ async def unfinished(conn: AnyConnection) -> list[str]:
     return [] if record.level > LEVEL or _missing(record) else _missing(record, finish=True)
 
 
-def _missing(record: Record, *, finish: bool = False) -> list[str]:
+def _missing(record: SchemaRecord, *, finish: bool = False) -> list[str]:
     if record.level > LEVEL:  # it has what a newer one made of it, and keeps that
         return []
     return [
@@ -106,7 +106,7 @@ def _missing(record: Record, *, finish: bool = False) -> list[str]:
     ]
 
 
-def _refuse_unknown(record: Record) -> None:
+def _refuse_unknown(record: SchemaRecord) -> None:
     """What a newer Keepstone removed is missing here; what it added is not, as long as it says so."""
     if record.serves_since > LEVEL:
         raise Misconfigured(
@@ -127,7 +127,7 @@ def _refuse_unknown(record: Record) -> None:
 async def _make(conn: Connection, conninfo: str, upto: str | None) -> list[str]:
     """All at once: there is nobody to wait for it. Nothing, where another process has done so meanwhile."""
 
-    async def run(record: Record) -> list[str]:
+    async def run(record: SchemaRecord) -> list[str]:
         if record.applied:
             return []
         await _prepare(conn, conninfo)
@@ -173,7 +173,7 @@ async def _prepare(conn: Connection, conninfo: str) -> None:
 
 
 async def _upgrade(conn: Connection, conninfo: str, upto: str | None, *, finish: bool) -> list[str]:
-    async def prepare(_: Record) -> None:
+    async def prepare(_: SchemaRecord) -> None:
         await _prepare(conn, conninfo)
 
     await _alone(conn, "the record", prepare)
@@ -191,7 +191,7 @@ async def _upgrade(conn: Connection, conninfo: str, upto: str | None, *, finish:
 async def _run_once(conn: Connection, _: str, migration: Migration) -> bool:
     """Whether it was for this process to run."""
 
-    async def run(record: Record) -> bool | None:
+    async def run(record: SchemaRecord) -> bool | None:
         if not _is_for_us(record, migration):
             return False
         if await _send(conn, migration.text) and migration.in_batches:
@@ -207,7 +207,7 @@ async def _run_once(conn: Connection, _: str, migration: Migration) -> bool:
 async def _run_concurrently(conn: Connection, conninfo: str, migration: Migration) -> bool:
     """On a connection beside the one that holds the lock: Postgres makes such an index in transactions of its own."""
 
-    async def run(record: Record) -> bool:
+    async def run(record: SchemaRecord) -> bool:
         if not _is_for_us(record, migration):
             return False
         await conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -238,21 +238,21 @@ async def _renew(conn: Connection) -> list[str]:
     """
     repeatable = _repeatable()
 
-    def is_current(record: Record) -> bool:
+    def is_current(record: SchemaRecord) -> bool:
         return record.level > LEVEL or all(record.repeatable.get(one.name) == one.sha256 for one in repeatable)
 
-    async def define(record: Record) -> list[str] | None:
+    async def define(record: SchemaRecord) -> list[str] | None:
         if is_current(record):
             return None
         for migration in repeatable:
             await _send(conn, migration.text)
         return await fetch_column(conn, "SELECT stale_access()")
 
-    async def renew(record: Record, table: str) -> None:
+    async def renew(record: SchemaRecord, table: str) -> None:
         if not is_current(record):
             await conn.execute("SELECT renew_access(%(table)s)", {"table": table})
 
-    async def note(record: Record) -> bool:
+    async def note(record: SchemaRecord) -> bool:
         if is_current(record):
             return False
         await note_repeatable(conn, repeatable)
@@ -282,11 +282,11 @@ def _repeatable() -> list[Migration]:
     return [migration for migration in migrations() if migration.repeatable]
 
 
-def _is_for_us(record: Record, migration: Migration) -> bool:
+def _is_for_us(record: SchemaRecord, migration: Migration) -> bool:
     return record.level <= LEVEL and migration.name not in record.applied
 
 
-async def _alone(conn: Connection, what: str, work: Callable[[Record], Awaitable[Result]]) -> Result:
+async def _alone(conn: Connection, what: str, work: Callable[[SchemaRecord], Awaitable[Result]]) -> Result:
     """One transaction, while no other process migrates; again from its beginning when it does not get a lock. Whose
     turn it is is asked again and again: an index that is being made would wait for whoever waited in the database.
     """

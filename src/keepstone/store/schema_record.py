@@ -14,7 +14,7 @@ _FIRST_LEVEL = 1  # of version 0.1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class SchemaRecord:
     """The defaults are those of a database that has no schema yet."""
 
     applied: frozenset[str] = frozenset()
@@ -23,18 +23,18 @@ class Record:
     repeatable: dict[str, str] = field(default_factory=dict[str, str])
 
 
-async def read_record(conn: AnyConnection) -> Record:
+async def read_record(conn: AnyConnection) -> SchemaRecord:
     """Works for any role that may connect."""
     if await fetch_value(conn, "SELECT to_regclass('keepstone.migrations')") is None:
-        return Record()
+        return SchemaRecord()
     applied = frozenset(await fetch_dict(conn, "SELECT name, sha256 FROM keepstone.migrations"))
     if await fetch_value(conn, "SELECT to_regclass('keepstone.schema_level')") is None:
-        return Record(applied=applied, level=_FIRST_LEVEL, serves_since=_FIRST_LEVEL)
+        return SchemaRecord(applied=applied, level=_FIRST_LEVEL, serves_since=_FIRST_LEVEL)
     for level, serves_since, repeatable in await fetch_rows(
         conn, "SELECT level, serves_since, repeatable FROM keepstone.schema_level"
     ):
-        return Record(applied=applied, level=level, serves_since=serves_since, repeatable=repeatable)
-    return Record(applied=applied, level=_FIRST_LEVEL, serves_since=_FIRST_LEVEL)
+        return SchemaRecord(applied=applied, level=level, serves_since=serves_since, repeatable=repeatable)
+    return SchemaRecord(applied=applied, level=_FIRST_LEVEL, serves_since=_FIRST_LEVEL)
 
 
 async def make_record(conn: AnyConnection) -> None:
