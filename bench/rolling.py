@@ -237,16 +237,19 @@ def _quantiles(seconds: list[float]) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--from", dest="since", default=last_release(), help="the version before: anything git knows")
+    parser.add_argument(
+        "--from", dest="since", help="the version before, anything git knows; the last release, on a cluster HEAD"
+    )
     parser.add_argument("--seconds", type=float, default=15, help="of each phase in which nothing is replaced")
     parser.add_argument("--processes", type=int, default=2, help="of each server")
     parser.add_argument("--citus", action="store_true", help="on a cluster, from the programs in KEEPSTONE_CITUS")
     options = parser.parse_args()
+    since = options.since or ("HEAD" if options.citus else last_release())  # 0.1.0 knew of no clusters
     tally = run(
-        since=options.since, seconds=options.seconds, processes=options.processes, on_cluster=options.citus,
+        since=since, seconds=options.seconds, processes=options.processes, on_cluster=options.citus,
         tell=lambda line: print(line, file=sys.stderr, flush=True),
     )  # fmt: skip
-    print(json.dumps(tally.report() | {"from": options.since}))
+    print(json.dumps(tally.report() | {"from": since}))
     return 1 if tally.broken else 0
 
 

@@ -86,7 +86,7 @@ class _LaneWorker(Worker):
     async def _process_job(self, context: JobContext) -> None:
         job = context.job
         try:
-            if job.task_name in self.app.tasks or job.attempts >= LEFT_AT_MOST:
+            if job.task_name in self.app.tasks or job.attempts >= LEFT_AT_MOST:  # pyright: ignore[reportUnknownMemberType]
                 await super()._process_job(context)
             else:
                 await self.app.job_manager.retry_job(job, retry_at=datetime.now(UTC) + _LEFT_FOR)
