@@ -194,8 +194,8 @@ class Cluster:
         for worker in self.workers:
             said(f"SELECT citus_add_node('127.0.0.1', {worker.port})", name)
         said("CREATE EXTENSION vector", name)
-        # After the nodes: the coordinator then tells them whom it makes. Roles are those of all databases; of those that
-        # another one has made, a superuser has to tell the nodes.
+        # After the nodes: the coordinator then tells them whom it makes. Roles are those of all databases; of those
+        # that another one has made, a superuser has to tell the nodes.
         known = said(sql.SQL("SELECT rolname FROM pg_roles WHERE rolname LIKE 'keepstone\\_%'"), name)
         if known:
             roles = sql.SQL(", ").join(sql.Identifier(role) for (role,) in known)
@@ -204,7 +204,9 @@ class Cluster:
             said("SELECT create_reference_table('told')", name)
             said("DROP TABLE told", name)
         else:
-            said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)
+            said(
+                sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name
+            )
         self._let_create(name)
         return self.conninfo(name)
 

@@ -18,7 +18,7 @@ PATIENCE = 120.0
 class Keepstone:
     """A server on one home, started as often as it takes, always at the same address."""
 
-    def __init__(self, home: Path, **settings: str) -> None:
+    def __init__(self, home: Path, *, port: int | None = None, **settings: str) -> None:
         self.home = home
         self._environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("KEEPSTONE_", "PYTHONDONT"))},
@@ -30,13 +30,13 @@ class Keepstone:
         }
         self._elsewhere = "KEEPSTONE_DATABASE_URL" in settings
         self._process: subprocess.Popen[str] | None = None
-        self._port = free_port()
-        self.url = f"http://127.0.0.1:{self._port}"
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         with self._log.open("a") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "keepstone", "serve", "--port", str(self._port)],
+                [sys.executable, "-m", "keepstone", "serve", "--port", str(self.port)],
                 env=self._environ,
                 stdout=subprocess.PIPE, stderr=errors, text=True,
             )  # fmt: skip

@@ -50,8 +50,8 @@ _PARTS = {
           FROM pg_class c WHERE c.relnamespace = 'keepstone'::regnamespace AND c.relkind = 'r'
     """,
     "policies": """
-        SELECT format('%I %I %s TO %s USING %s WITH CHECK %s', tablename, policyname, cmd, array_replace(roles, o.name, 'the owner'), qual,
-                      with_check)
+        SELECT format('%I %I %s TO %s USING %s WITH CHECK %s', tablename, policyname, cmd,
+                      array_replace(roles, o.name, 'the owner'), qual, with_check)
           FROM pg_policies, (SELECT pg_get_userbyid(nspowner) AS name FROM pg_namespace WHERE nspname = 'keepstone') o
          WHERE schemaname = 'keepstone'
     """,

@@ -20,7 +20,7 @@ TABLES = {
     for path in (STORE / "migrations").glob("*.sql")
     for name in re.findall(r"CREATE TABLE (\w+)", path.read_text())
 }
-OF_THE_SERVER = {"plans", "provider_settings", "job_faults", "migrations"}
+OF_THE_SERVER = {"plans", "provider_settings", "job_faults", "migrations", "schema_level"}
 KEYED = TABLES - OF_THE_SERVER
 
 # A table that a statement reads or writes. `SET x = … FROM t` and `DELETE FROM t USING u` are among them.

@@ -73,7 +73,7 @@ WORDS = {
     "entities.user_id", "entities.agent_id", "entities.app_id", "entities.run_id", "memories.path", "terms.term",
     "tool_calls.client_call", "usage_ledger.call_id",
 }  # fmt: skip
-SERVERS = {"plans", "provider_settings", "migrations"}  # of the whole server
+SERVERS = {"plans", "provider_settings", "migrations", "schema_level"}  # of the whole server
 QUEUE = {"procrastinate_jobs", "procrastinate_events", "procrastinate_periodic_defers", "procrastinate_workers"}
 
 

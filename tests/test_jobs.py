@@ -17,7 +17,7 @@ from keepstone.access.readscope import account_scope
 from keepstone.engine.embed import SLICE
 from keepstone.errors import UpstreamError
 from keepstone.jobs.tasks import RETRY, RETRY_SOON, embed_pending
-from keepstone.jobs.worker import rescue_stalled, run_until_empty, run_worker
+from keepstone.jobs.worker import LEFT_AT_MOST, rescue_stalled, run_until_empty, run_worker
 from keepstone.memory.scopes import ingest
 from keepstone.model.ids import new_id
 from keepstone.model.message import Message
@@ -71,6 +71,25 @@ async def test_a_job_exists_if_and_only_if_its_write_does(services: Services, wo
     async with services.db.transaction(account_scope(world.owner.principal.account)) as conn:
         await services.queue.add(conn, "erase_user", account=world.owner.user.account, user_id="x")
     assert (await services.queue.counts())["todo"] == 1
+
+
+async def test_a_job_of_a_newer_version_is_left_to_its_own_worker(
+    services: Services, world: World, database: str
+) -> None:
+    async with services.db.transaction(account_scope(world.owner.principal.account)) as conn:
+        await services.queue.add(conn, "erase_user", account=world.owner.user.account, user_id="usr_nobody")
+    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
+        await conn.execute("UPDATE keepstone.procrastinate_jobs SET task_name = 'of_a_newer_version'")
+        await run_until_empty(services)
+        assert await jobs_of(services, "of_a_newer_version") == ["todo"]
+        await conn.execute("UPDATE keepstone.procrastinate_jobs SET scheduled_at = NULL")
+        await run_until_empty(services)
+        left = await conn.execute("SELECT attempts, scheduled_at > now() FROM keepstone.procrastinate_jobs")
+        assert await left.fetchone() == (2, True), "and is looked at again later"
+        given_up = "UPDATE keepstone.procrastinate_jobs SET scheduled_at = NULL, attempts = %s"
+        await conn.execute(given_up, [LEFT_AT_MOST])
+        await run_until_empty(services)
+        assert await jobs_of(services, "of_a_newer_version") == ["failed"], "where nobody comes who knows it"
 
 
 async def test_a_finished_job_leaves_nothing_behind(services: Services, world: World, database: str) -> None:

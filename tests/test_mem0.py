@@ -804,8 +804,10 @@ async def test_a_job_reads_what_came_in_great_numbers(
     services: Services, models: tuple[Embedder, ...], knowing: Mem0, database: str
 ) -> None:
     await knowing.add([{"role": "user", "content": f"note {n}"} for n in range(40)], user_id="anna", infer=False)
-    waiting = "SELECT count(*) FROM passages p WHERE NOT EXISTS"
-        waiting += " (SELECT 1 FROM vectors v WHERE v.account = p.account AND v.passage = p.passage)"
+    waiting = (
+        "SELECT count(*) FROM passages p"
+        " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.account = p.account AND v.passage = p.passage)"
+    )
     assert await rows(database, waiting) == [(8,)]
     services.embedders.active = models  # the jobs were registered with services that have none
     await run_until_empty(services)

@@ -197,8 +197,8 @@ async def test_what_is_lost_on_the_way_is_made_before_it_serves(
     account = world.owner.user.account
     while await model_change.renew_slice(upgraded, account):
         pass
-    await ask(database, "DELETE FROM vectors v USING passages p WHERE p.account = v.account AND p.passage = v.passage AND p.text = %s"
-                        " AND v.vector_set = 2", [TALK[3][1]])  # fmt: skip
+    lost = "p.account = v.account AND p.passage = v.passage AND p.text = %s AND v.vector_set = 2"
+    await ask(database, f"DELETE FROM vectors v USING passages p WHERE {lost}", [TALK[3][1]])
     assert await model_change.finish(upgraded, account) is False
     assert await recall(upgraded, world) == before
     await work(upgraded, database)

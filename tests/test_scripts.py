@@ -13,7 +13,10 @@ from keepstone.store.scripts import statements_of
         ("-- nothing; at all\n/* ; */", []),
         ("-- why; so\nSELECT 1;\n-- the end", ["-- why; so\nSELECT 1"]),
         ("SELECT 'a;''b;', \"c;d\"; SELECT 2", ["SELECT 'a;''b;', \"c;d\"", "SELECT 2"]),
-        ("DO $$ BEGIN PERFORM 1; END $$; SELECT $b$ $$;' $b$;", ["DO $$ BEGIN PERFORM 1; END $$", "SELECT $b$ $$;' $b$"]),
+        (
+            "DO $$ BEGIN PERFORM 1; END $$; SELECT $b$ $$;' $b$;",
+            ["DO $$ BEGIN PERFORM 1; END $$", "SELECT $b$ $$;' $b$"],
+        ),
         ("SELECT 'it''s -- no comment'; SELECT 2", ["SELECT 'it''s -- no comment'", "SELECT 2"]),
         (";;", []),
     ],

@@ -57,6 +57,9 @@ from keepstone.surfaces.rest import (
 from keepstone.surfaces.rest import settings as server_settings
 from keepstone.surfaces.web import dashboard, join, pages
 
+# What a client has sent on an open connection when the server ends is answered; who is silent is hung up on.
+_ON_ITS_WAY_SECONDS = 0.1
+
 DESCRIPTION = "Long-term memory for AI chats and agents."
 
 
@@ -150,6 +153,7 @@ def make_app(services: Services, *, measure: Callable[[], Awaitable[bytes]] | No
     app = make_routes()
     app.state.followed = services.standing.follow(services)
     app.state.measure = measure
+    app.state.draining = False
     settings = services.settings
     if settings.cors_origins:
         app.add_middleware(
@@ -191,6 +195,7 @@ class HandedServer(uvicorn.Server):
         super().__init__(server_config(app, settings, self.connections))
         self.began: Callable[[], object] = lambda: None
         self.ends: Callable[[], object] = lambda: None
+        self._app = app
         self._joining: set[asyncio.Task[None]] = set()
 
     @contextmanager
@@ -206,9 +211,16 @@ class HandedServer(uvicorn.Server):
         self.ends()
         if self._joining:
             await asyncio.wait(self._joining)
+        await asyncio.sleep(_ON_ITS_WAY_SECONDS)
         await super().shutdown(sockets)
 
+    def drain(self) -> None:
+        """Not ready any more, and serving as before; who is answered is told not to come back on this connection."""
+        self._app.state.draining = True
+        self.connections.leave()
+
     def stop(self, *, at_once: bool = False) -> None:
+        self.drain()
         self.force_exit = self.force_exit or at_once
         self.should_exit = True
 

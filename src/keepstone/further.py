@@ -61,6 +61,7 @@ class _Further:
         self._embedders: Any = None
         self._services: Services | None = None
         self._server: HandedServer | None = None
+        self._draining = False
         self._to_stop: bool | None = None  # and whether at once
         self._closed = 0
 
@@ -74,6 +75,8 @@ class _Further:
         server.connections.closed = self._note_closed
         doorway = Doorway(door, server.take)
         server.began, server.ends = lambda: (doorway.open(), self.link.tell("ready")), doorway.close
+        if self._draining:
+            server.drain()
         if self._to_stop is not None:
             server.stop(at_once=self._to_stop)
         await server.serve()
@@ -91,6 +94,10 @@ class _Further:
             case "outage":
                 if self._services is not None:
                     hear_outage(self._services, value)
+            case "drain":
+                self._draining = True
+                if self._server is not None:
+                    self._server.drain()
             case "stop":
                 self._to_stop = value
                 if self._server is not None:

@@ -165,7 +165,7 @@ class Family:
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._memory = memory
         self._answering = answering
-        self._stopping = False
+        self._draining = self._stopping = False
         self._keepers: list[asyncio.Task[None]] = []
 
     def start(self, greeting: Callable[[], Greeting], left: Callable[[Sibling], None]) -> None:
@@ -179,6 +179,11 @@ class Family:
         for sibling in self.siblings:
             if sibling.link is not None:
                 sibling.link.tell(kind, value)
+
+    def drain(self) -> None:
+        """They go on, and say that they won't for long; so does whoever takes the place of one that ends now."""
+        self._draining = True
+        self.tell("drain")
 
     def stop(self, *, at_once: bool = False) -> None:
         """No more connections for them; what is under way may end."""
@@ -240,6 +245,8 @@ class Family:
             sibling.door.setblocking(False)
             await sibling.link.open(sibling.link_end)
             sibling.link.tell("go", greeting())
+            if self._draining:
+                sibling.link.tell("drain")
             if self._stopping:
                 sibling.link.tell("stop", True)
             await sibling.link.gone.wait()
@@ -271,11 +278,12 @@ class Acceptor:
         asyncio.get_running_loop().add_reader(self._listener.fileno(), self._accept)
 
     def close(self) -> None:
-        if self._again is not None:
-            self._again.cancel()
         if self._listener.fileno() >= 0:
+            self._accept()  # those that the kernel has let in, and would cut off with it
             asyncio.get_running_loop().remove_reader(self._listener.fileno())
             self._listener.close()
+        if self._again is not None:
+            self._again.cancel()
 
     def closed(self) -> None:
         """One of this process's own has ended."""

@@ -53,7 +53,9 @@ Announce = Callable[[Settings, Welcome], None]
 
 
 def run(settings: Settings, announce: Announce) -> None:
-    """Run the server until it is told to stop; then drain requests, jobs, connections and Postgres, in that order."""
+    """Run the server until it is told to stop; then it says that it is not ready any more, closes its port, and ends
+    requests, jobs, connections and Postgres, in that order.
+    """
     set_pace()
     with _bound(settings) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
@@ -101,7 +103,7 @@ async def _serve_first(
         acceptor = Acceptor(listener, server.take, family)
         server.connections.closed = acceptor.closed
         server.began, server.ends = acceptor.open, lambda: (acceptor.close(), family.stop())
-        _stop_on_signal(server, family)
+        _stop_on_signal(server, family, settings.drain_seconds)
         services.embedders.changed = lambda: family.tell("embedders", describe_embedders(services.embedders))
         family.start(
             lambda: Greeting(
@@ -195,15 +197,26 @@ async def _measure(services: Services, family: Family, restarts: int) -> bytes:
     return await measure_server(services, others, family.ended, processes=1 + len(asked), restarts=restarts)
 
 
-def _stop_on_signal(server: HandedServer, family: Family) -> None:
-    def stop() -> None:
-        again = server.should_exit  # the second time, at once
-        server.stop(at_once=again)
-        if again:
-            family.stop(at_once=True)
+def _stop_on_signal(server: HandedServer, family: Family, drain_seconds: int) -> None:
+    """SIGTERM comes from what runs servers, beside others and behind a balancer; Ctrl-C from somebody who waits."""
+    loop, told = asyncio.get_running_loop(), False
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+    def stop(drain_seconds: int) -> None:
+        nonlocal told
+        if told:  # the second time, at once
+            server.stop(at_once=True)
+            family.stop(at_once=True)
+            return
+        told = True
+        server.drain()
+        family.drain()
+        if drain_seconds:
+            loop.call_later(drain_seconds, server.stop)
+        else:
+            server.stop()
+
+    loop.add_signal_handler(signal.SIGINT, stop, 0)
+    loop.add_signal_handler(signal.SIGTERM, stop, drain_seconds)
 
 
 async def _when_started(server: uvicorn.Server, then: Callable[[], None]) -> None:

@@ -262,6 +262,12 @@ class Settings:
     worker_concurrency: int = _setting(
         4, "Background jobs that run at the same time, shared between lanes.", _at_least(1)
     )
+    drain_seconds: int = _setting(
+        0,
+        "On SIGTERM, how long `/readyz` answers 503 while everything is still served, before the port is closed: as "
+        "long as a load balancer takes to notice. 0: the port is closed at once.",
+        _at_least(0),
+    )
     shutdown_seconds: int = _setting(
         20, "How long open requests and running jobs may take to finish on stop.", _at_least(1)
     )

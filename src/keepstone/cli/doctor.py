@@ -33,7 +33,7 @@ from keepstone.runtime import make_disk, open_postgres
 from keepstone.settings import Settings
 from keepstone.store import distribute, inspect
 from keepstone.store.db import AnyConnection, fetch_value
-from keepstone.store.migrate import pending
+from keepstone.store.migrate import is_past, pending, unfinished
 from keepstone.store.requirements import check_server, pgvector_version
 from keepstone.store.roles import ROLES, login_fault, role_conninfo
 
@@ -182,7 +182,15 @@ async def _database(conn: AnyConnection, how: str) -> AsyncIterator[Finding]:
     if missing:
         yield Finding("schema", f"{len(missing)} migrations are missing", "Run `keepstone migrate`.")
         return
-    yield Finding("schema", "up to date")
+    if await is_past(conn):
+        yield Finding("schema", "of a newer Keepstone", "Start that one, or a newer: this one can't work on it.")
+        return
+    left = await unfinished(conn)
+    yield Finding(
+        "schema",
+        "up to date"
+        + (" (`keepstone migrate --finish`, when no server of the version before runs any more)" if left else ""),
+    )
     if await distribute.citus_version(conn) is not None:
         cluster = await _cluster(conn)
         yield cluster

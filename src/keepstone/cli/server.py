@@ -47,12 +47,17 @@ def worker() -> None:
 
 
 @app.command()
-def migrate(as_json: Json = False) -> None:
+def migrate(
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Also remove what only servers of the version before need.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     settings = quiet_settings()
 
     async def run() -> list[str]:
         async with open_postgres(settings) as (conninfo, _):
-            return await run_migrations(conninfo, roles_url=settings.app_database_url)
+            return await run_migrations(conninfo, roles_url=settings.app_database_url, finish=finish)
 
     applied = in_loop(run())
     if as_json:

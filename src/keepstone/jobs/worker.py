@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from procrastinate import JobContext
@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 _HEARTBEAT = 5.0
 _LOOK_AGAIN = {True: 5.0, False: 1.0}  # seconds, by whether the worker hears of new jobs
 STALLED_AFTER = 20.0
+# Of a job whose task is not known here: a newer server that works beside this one has added it, and does it.
+_LEFT_FOR = timedelta(seconds=30)
+LEFT_AT_MOST = 120  # times; an upgrade is over by then, and it fails
 
 
 async def run_worker(services: Services) -> None:
@@ -82,8 +85,12 @@ class _LaneWorker(Worker):
         """procrastinate sets it once, to what it was given."""
 
     async def _process_job(self, context: JobContext) -> None:
+        job = context.job
         try:
-            await super()._process_job(context)
+            if job.task_name in self.app.tasks or job.attempts >= LEFT_AT_MOST:  # pyright: ignore[reportUnknownMemberType]
+                await super()._process_job(context)
+            else:
+                await self.app.job_manager.retry_job(job, retry_at=datetime.now(UTC) + _LEFT_FOR)
         finally:
             self._freed = True
             self._new_job_event.set()

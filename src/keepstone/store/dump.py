@@ -28,7 +28,7 @@ from keepstone.store.distribute import is_distributed
 from keepstone.store.faults import named_faults
 from keepstone.store.migrate import applied, connect_as_owner
 
-RECORD = "migrations"  # of the schema itself: made anew where a backup is restored
+RECORDS = ("migrations", "schema_level")  # of the schema itself: made anew where a backup is restored
 _OF_QUEUE = "procrastinate_"
 
 # So that a value has one text everywhere. And whoever copies much is given the time.
@@ -162,7 +162,7 @@ async def _one_moment(conn: Connection) -> AsyncGenerator[None]:
     """A transaction in which all is as it is now. The tables are held before the moment is taken: none of them is
     changed by a migration in between.
     """
-    names = sql.SQL(", ").join(sql.Identifier("keepstone", name) for name in (*await columns_of(conn), RECORD))
+    names = sql.SQL(", ").join(sql.Identifier("keepstone", name) for name in (*await columns_of(conn), RECORDS[0]))
     async with conn.transaction():
         await conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         await mean_all_accounts(conn, "SET LOCAL")
@@ -207,11 +207,11 @@ async def columns_of(conn: AnyConnection) -> dict[str, tuple[str, ...]]:
         """
         SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
           FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-         WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relkind = 'r' AND c.relname <> %(record)s
+         WHERE c.relnamespace = to_regnamespace('keepstone') AND c.relkind = 'r' AND c.relname <> ALL (%(records)s)
            AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
          GROUP BY c.relname ORDER BY c.relname
         """,
-        {"record": RECORD},
+        {"records": list(RECORDS)},
     )
     return {name: tuple(columns) for name, columns in found}
 

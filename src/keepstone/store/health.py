@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from keepstone.errors import Unavailable
 from keepstone.store.db import Database, fetch_value
-from keepstone.store.migrate import pending
+from keepstone.store.migrate import is_past, pending
 from keepstone.store.queue import QUEUE_AWAY, Queue
 from keepstone.store.requirements import pgvector_version
 from keepstone.store.servers import Neighbours, neighbours
@@ -23,6 +23,7 @@ class State:
     whole: bool = False  # a machine of a cluster may be away while the others go on
     server_version: str | None = None
     pgvector: str | None = None
+    past: bool = False  # a newer Keepstone has removed what this one needs
     pending_migrations: list[str] = field(default_factory=list[str])
     pending_embeddings: int | None = None
     filling: list[Filling] = field(default_factory=list[Filling])
@@ -39,13 +40,14 @@ async def look(db: Database, queue: Queue, secret: bytes | None = None) -> State
                 answers=True,
                 server_version=await fetch_value(conn, "SHOW server_version"),
                 pgvector=await pgvector_version(conn),
+                past=await is_past(conn),
                 pending_migrations=await pending(conn),
                 workers=await queue.live_workers(),
                 jobs=await queue.counts(),
             )
     except (Unavailable, *QUEUE_AWAY):
         return State()
-    if state.pending_migrations:
+    if state.past or state.pending_migrations:
         return state
     with suppress(*QUEUE_AWAY):
         async with queue.connection() as conn:

@@ -1,4 +1,3 @@
--- A fact's space is named by whoever writes it. Tables of accounts have no triggers: on a cluster they can't.
-
+-- expand: a fact names its space by itself; tables of accounts have no triggers, which on a cluster they can't.
 DROP TRIGGER IF EXISTS place_fact ON facts;
 DROP FUNCTION IF EXISTS place_fact();

@@ -1,4 +1,4 @@
--- What several servers on one database know together: how often somebody guessed wrong, and which of them are there.
+-- expand: what several servers on one database know together: how often somebody guessed wrong, and which of them are there.
 
 -- Names are digests with a key: nobody reads an address out of them. A name has failures, or a time at which as many turns
 -- as there are will be free again.

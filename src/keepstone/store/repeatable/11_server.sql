@@ -218,7 +218,6 @@ AS $$
 $$;
 
 -- Filters are conditions of the statements that have them.
-DROP FUNCTION IF EXISTS passes(jsonb, jsonb);
 
 -- Where are items whose time is over? Numbers only.
 CREATE OR REPLACE FUNCTION expired_items(by_then timestamptz) RETURNS TABLE (account int, space bigint)

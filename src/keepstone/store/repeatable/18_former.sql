@@ -91,7 +91,3 @@ BEGIN
     END LOOP;
     PERFORM forget_jobs(scope_account(), wanted, coalesce(gone, '{}'));
 END $$;
-
--- Called by nobody but functions that no longer do.
-DROP FUNCTION IF EXISTS note_first_wording(messages), used_bytes(int, text), key_spaces(keys), lacks_factor(users),
-    passes(jsonb, jsonb), require_room(bigint);

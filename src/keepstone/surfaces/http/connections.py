@@ -21,6 +21,7 @@ class Connections:
     def __init__(self, most: int, seconds: float) -> None:
         self.seconds = seconds
         self.closed: Callable[[], None] = lambda: None  # called for each that has ended
+        self.leaving = False
         self._most = most
         self._open: dict[BoundedProtocol, None] = {}
 
@@ -34,6 +35,12 @@ class Connections:
             waiting.transport.abort()
         self._open[connection] = None
         return True
+
+    def leave(self) -> None:
+        """Whoever is answered from now on is told that the connection ends with it."""
+        self.leaving = True
+        for connection in self._open:
+            connection.end_with_answer()
 
     def remove(self, connection: "BoundedProtocol") -> None:
         self._open.pop(connection, None)
@@ -94,6 +101,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head, self._in_body = False, True
         self._give(None)
         super().on_headers_complete()
+        if self._connections.leaving:
+            self.end_with_answer()
 
     def on_message_complete(self) -> None:
         self._in_body = False
@@ -106,6 +115,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._connections.now_waits(self)
         if self._in_body:  # the rest is taken and thrown away: a client that is cut off would not see the answer
             self._give(self._connections.seconds)
+
+    def end_with_answer(self) -> None:
+        """If there is one to come."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if cycle is not None and not cycle.response_started:
+            cycle.keep_alive = False
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -35,7 +35,9 @@ class Part(BaseModel):
 
 
 class Ready(BaseModel):
-    status: str = Field(description="`ready`, or `not_ready` with status 503.")
+    status: str = Field(
+        description="`ready`; or with status 503 `not_ready`, or `draining`: about to stop, and serving until it does."
+    )
     version: str | None = Field(
         default=__version__, description="For operators alone, as the versions of the parts are."
     )
@@ -66,10 +68,12 @@ async def healthz(request: Request) -> Alive:
 @router.get(
     "/readyz",
     summary="Can it do its work? Each part by name.",
-    responses={503: {"model": Ready, "description": "At least one part is not ready."}},
+    responses={503: {"model": Ready, "description": "At least one part is not ready, or the server is about to stop."}},
 )
 async def readyz(request: Request, services: Used, response: Response) -> Ready:
     ready = await readiness(services)
+    if request.app.state.draining:
+        ready.status = "draining"
     response.status_code = 200 if ready.status == "ready" else 503
     return ready if await is_operator(request) else _without_details(ready)
 
@@ -128,6 +132,8 @@ def _told(outage: Outage) -> str:
 def _state_of_database(state: health.State) -> str:
     if not state.answers:
         return "down"
+    if state.past:
+        return "a newer Keepstone has finished its upgrade: start that one"
     if state.pending_migrations:
         return "migrations are missing"
     return "ok" if state.whole else "a part does not answer: the accounts that lie there are not served"
@@ -176,7 +182,7 @@ async def readiness(services: Services) -> Ready:
     )
     # Without models or Redis everything works, if not as well; with a machine of a cluster away, the accounts on the
     # others do.
-    ready = state.answers and not state.pending_migrations and worker.ok
+    ready = state.answers and not state.past and not state.pending_migrations and worker.ok
     return Ready(
         status="ready" if ready else "not_ready",
         database=database,
