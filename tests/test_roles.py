@@ -27,6 +27,7 @@ CALLABLE = {
     "forget_jobs": {APP_ROLE},
     "on_purpose": set[str](),
     "is_distributed": set[str](),
+    "place_fact": set[str](),
     "access_to": set[str](),
     "stale_access": set[str](),
     "renew_access": set[str](),

@@ -170,6 +170,9 @@ async def distribute(conn: Connection, *, shards: int | None = None, tell: Tell 
         for setting, value in _SET:
             alter = sql.SQL("ALTER ROLE {} SET {} = {}")
             await conn.execute(alter.format(sql.Identifier(role), sql.SQL(setting), sql.Literal(value)))
+    # Tables that are distributed have no triggers; this one helps whoever writes facts with SQL, by hand.
+    if await fetch_value(conn, "SELECT 1 FROM pg_trigger WHERE tgrelid = 'facts'::regclass AND tgname = 'place_fact'"):
+        await conn.execute("DROP TRIGGER place_fact ON facts")
     known = set(await fetch_column(conn, "SELECT logicalrelid::oid FROM pg_dist_partition"))
     everywhere = await _tables(conn, known, keyed=False)
     for table in everywhere:

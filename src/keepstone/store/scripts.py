@@ -1,5 +1,5 @@
-"""A file of SQL as its statements, each to be sent by itself: some a distributed Postgres sends on to its other nodes as they
-came, and takes no second statement with them.
+"""A file of SQL as its statements, each to be sent by itself: some a distributed Postgres sends on to its other nodes
+as they came, and takes no second statement with them.
 """
 
 import re

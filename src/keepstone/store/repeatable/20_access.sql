@@ -141,7 +141,7 @@ BEGIN
     END IF;
     RETURN said || ARRAY[
         'DROP POLICY IF EXISTS owner ON %1$I',
-        format('CREATE POLICY owner ON %%1$I TO CURRENT_USER USING (%s)', on_purpose)];
+        format('CREATE POLICY owner ON %%1$I TO %s USING (%s)', replace(quote_ident(current_user), '%', '%%'), on_purpose)];
 END $$;
 
 CREATE OR REPLACE FUNCTION stale_access() RETURNS SETOF text
