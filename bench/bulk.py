@@ -142,7 +142,7 @@ def fill_spaces(conninfo: str, people: Sequence[Person], passages: int, pool: Po
     with connect(conninfo) as conn:
         parts = _parts(conn, people, passages)
         total = sum(part.size for part in parts)
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     copiers = [
         context.Process(target=_copy, args=(conninfo, parts[number::COPIERS], pool, SEED + number))
         for number in range(COPIERS)
@@ -262,7 +262,7 @@ def _copy_binary(conn: Connection, table: LiteralString, column: LiteralString, 
 
 
 class _Maker:
-    """Knows the pool, and what each of its texts is indexed under."""
+    """Makes rows out of the pool."""
 
     def __init__(self, pool: Pool, chance: np.random.Generator) -> None:
         self.pool, self.chance = pool, chance
@@ -270,9 +270,6 @@ class _Maker:
         chance.shuffle(self._words)
         rare = 1.0 / np.arange(20, len(self._words) + 20)
         self._rare = np.cumsum(rare / rare.sum())
-        self._terms = cache(lambda place: tuple(terms(f"{speaker_of(place)}: {pool.texts[place]}")))
-        self._bare = cache(lambda place: tuple(terms(pool.texts[place])))
-        self._made = cache(lambda word: tuple(terms(word)))
         self._noise = {
             name: chance.normal(0, fill.NOISE / real.shape[1] ** 0.5, (NOISES, real.shape[1])).astype(np.float32)
             for name, real in pool.pooled.items()
@@ -295,10 +292,10 @@ class _Maker:
         number = part.first + place
         text = f"{self.pool.texts[said]} {' '.join(behind).capitalize()}."
         at = _at(part, place)
-        extra = [term for word in behind for term in self._made(word)]
+        extra = [term for word in behind for term in _terms_of(word)]
         if part.kind == "scope":
             source, kind, speaker = _name("msg", number), "message", speaker_of(said)
-            found = [*self._terms(said), *extra, *_date_terms(at.toordinal())]
+            found = [*_terms_of(f"{speaker}: {self.pool.texts[said]}"), *extra, *_date_terms(at.toordinal())]
             session = _name("msg", part.first + place - place % SESSION)
             lines["messages"].append(
                 f"{part.account}\t{part.space}\t{source}\tm{number}\t{speaker}\t{_escaped(text)}\t{at}\n"
@@ -306,7 +303,7 @@ class _Maker:
         else:
             memory = _memory(part, number, text, at)
             source, kind, speaker, session = memory.id, "memory", r"\N", r"\N"
-            found = [*self._bare(said), *extra]
+            found = [*_terms_of(self.pool.texts[said]), *extra]
             _add_memory(lines, part, memory)
         frequencies: dict[str, int] = {}
         for term in found:
@@ -317,9 +314,7 @@ class _Maker:
             f"{{{listed}}}\t{len(found)}\tf\n"
         )
         head, tail = f"{part.account}\t{part.space}\t", f"\t{len(found)}\n"
-        lines["terms"] += [
-            f"{head}{_escaped(term)}\t{number}\t{count}{tail}" for term, count in frequencies.items()
-        ]
+        lines["terms"] += [f"{head}{_escaped(term)}\t{number}\t{count}{tail}" for term, count in frequencies.items()]
 
     def vectors(self, rows: _Rows, name: str) -> bytes:
         """Of those in accounts that have this model, moved a little."""
@@ -352,6 +347,12 @@ def _at(part: Part, place: int) -> datetime:
 @cache
 def _today() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
+
+
+@cache
+def _terms_of(text: str) -> tuple[str, ...]:
+    """Of a text of the pool, which is said again and again, or of a made-up word."""
+    return tuple(terms(text))
 
 
 @cache

@@ -196,7 +196,7 @@ class Cluster:
         return self.prepare(name)
 
     def prepare(self, name: str) -> str:
-        """What an operator does in an empty database. After the nodes: the coordinator then tells them whom it makes."""
+        """What an operator does in an empty database; after the nodes, so that these are told whom it makes."""
         said = self.coordinator.execute
         said("CREATE EXTENSION vector", name)
         said(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}").format(_OWNER, sql.Literal(self.password)), name)

@@ -13,11 +13,10 @@ from bench.figures import Json, percentile
 from bench.ground import Ground
 from bench.talk import SEED
 
-CALLS = 120
 IDLE = 10  # seconds in which is seen what the server uses for itself
 
 
-def costs(ground: Ground, people: Sequence[Person], said: mix.Sayings, calls: int = CALLS) -> dict[str, Json]:
+def costs(ground: Ground, people: Sequence[Person], said: mix.Sayings, calls: int) -> dict[str, Json]:
     """By operation. People are asked in turn, from those with most to those with least."""
     chance = random.Random(SEED)
     asking = [people[place * len(people) // calls] for place in range(calls)]

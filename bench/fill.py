@@ -172,7 +172,9 @@ def copy_vectors(
 BINARY_HEAD, BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
-def binary_rows(account: int, space: int, vector_set: int, numbers: Sequence[int], vectors: Vectors) -> bytes:
+def binary_rows(
+    account: int, space: int, vector_set: int, numbers: Sequence[int] | npt.NDArray[np.int64], vectors: Vectors
+) -> bytes:
     """Rows of the table of vectors: how many fields, then the length and the bytes of each."""
     dimension = vectors.shape[1]
     rows = np.zeros(

@@ -8,8 +8,8 @@
 Accounts with a key each move in over HTTP; their spaces are filled past the API (`bench.bulk`), a planted text of some
 is looked for, and the counters of all are compared with what is there. Then people come at random moments, so many a
 second, and recall, ingest, chat, compose, search and save (`bench.mix`), while memory, disk, tables, waits and backlog
-are looked at (`bench.watch`). With `--ramp` more and more come, until the server falls behind. At the end each operation
-is called alone, to see what it costs.
+are looked at (`bench.watch`). With `--ramp` more and more come, until the server falls behind. At the end each
+operation is called alone, to see what it costs.
 
 `--citus` runs the same twice: on a cluster of a coordinator and two workers, and on one Postgres of the same programs
 and settings. What is measured goes to `--json`, and with `--write` into `docs/benchmarks.json` and the page. The home
@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import bulk, crowd, loaded, mix, page, pool, watch
+from bench import bulk, crowd, loaded, mix, page, pool, talk, watch
 from bench.__main__ import machine
 from bench.client import Client
 from bench.costs import costs
 from bench.crowd import SCOPE, Person
 from bench.figures import HUGE, Json, count, percentile, scratch
-from bench.ground import WAYS, Ground, Way, at_rest, opened
+from bench.ground import WAYS, Ground, Way, opened
 from bench.proxy import model
 from keepstone.engine.embed import LARGE
 from keepstone.providers.embedders import models_folder
@@ -55,11 +55,12 @@ class Wanted:
     rate: float = 20.0
     ramp: bool = False
     seconds: float = 60.0  # of a step of the ramp
+    calls: int = 120  # of each operation, to see what one costs
 
 
-def measure(wanted: Wanted, way: Way, folder: Path, models: Path, texts: pool.Pool) -> Json:
-    """All of one run."""
-    said = mix.sayings(texts)
+def measure(wanted: Wanted, way: Way, folder: Path, models: Path, texts: pool.Pool, questions: Sequence[str]) -> Json:
+    """All of one run. Nothing is left running."""
+    said = mix.Sayings(texts, questions)
     with (
         model() as url,
         opened(way, folder, KEEPSTONE_MODELS_FROM=str(models), KEEPSTONE_LLM_PROVIDER="openai",
@@ -84,7 +85,7 @@ def measure(wanted: Wanted, way: Way, folder: Path, models: Path, texts: pool.Po
             "after": watch.look(ground),
             "drained_s": round(drained, 1),
             **course,
-            "costs": costs(ground, people, said),
+            "costs": costs(ground, people, said, wanted.calls),
         }  # fmt: skip
 
 
@@ -283,7 +284,7 @@ def main() -> int:
         parser.error("A cluster is made anew for each run: leave out --keep, or --citus.")
     models = (given.models or models_folder(read_settings())).expanduser().absolute()
     fetch(models, lambda _: None)
-    texts = pool.load(models, given.pool)
+    texts, questions = pool.load(models, given.pool), talk.questions(1_000)
     wanted = Wanted(given.passages, given.people, given.minutes, given.rate, given.ramp, given.step_seconds)
     parts: dict[str, Json] = {}
     for way in WAYS[1:] if given.citus else WAYS[:1]:
@@ -293,7 +294,7 @@ def main() -> int:
         print(f"{way}, {count(wanted.passages)} passages …", flush=True)
         begun, run = time.perf_counter(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         try:
-            measured = measure(wanted, way, folder, models, texts)
+            measured = measure(wanted, way, folder, models, texts, questions)
         finally:
             if not given.keep:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -3,15 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from bench import mix
-from bench.figures import Json, count, percentile
+from bench.figures import Json, count, percentile, tabled
 from bench.watch import later, slope
 
 WARM_UP = 0.25  # of a run: caches fill, and Postgres gets to know its tables
-LEVEL = 0.10  # what grows by less of itself in an hour stands still
-FEW_JOBS = 20
 WORDS = {"embedded": "embedded Postgres", "postgres": "one Postgres", "citus": "Citus, two workers"}
 
 
@@ -119,7 +116,9 @@ def kept(part: Json) -> Json:
     drop = {"backends", "jobs_by_task", "searched"}
     short: Json = {name: value for name, value in part.items() if name not in {"before", "samples"}}
     if "samples" in part:
-        short["samples"] = [{name: value for name, value in each.items() if name not in drop} for each in part["samples"]]
+        short["samples"] = [
+            {name: value for name, value in each.items() if name not in drop} for each in part["samples"]
+        ]
         short["waits"] = waits(part["samples"])
     return short
 
@@ -167,11 +166,6 @@ def markdown(part: Json) -> str:
     return "\n\n".join(found)
 
 
-def _rows(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)
-
-
 def _listed(counts: dict[str, float]) -> str:
     return ", ".join(f"{name} {number}" for name, number in counts.items()) or "none"
 
@@ -183,7 +177,7 @@ def operations_table(operations: dict[str, Json]) -> str:
          f"{each['p50_ms'] / base:.1f}" if base else "", _listed(each["errors"])]
         for name, each in operations.items()
     ]  # fmt: skip
-    return _rows(["operation", "requests", "p50, ms", "p95", "p99", "p50 ÷ `/healthz`", "errors"], rows)
+    return tabled(["operation", "requests", "p50, ms", "p95", "p99", "p50 ÷ `/healthz`", "errors"], rows)
 
 
 def steps_table(steps: Sequence[Json]) -> str:
@@ -195,12 +189,12 @@ def steps_table(steps: Sequence[Json]) -> str:
     ]  # fmt: skip
     head = ["came a second", "answered", "p50, ms", "p99", "errors", "without vectors", "jobs", "processors: Keepstone",
             "Postgres", "the client"]  # fmt: skip
-    return _rows(head, rows)
+    return tabled(head, rows)
 
 
 def growth_table(part: Json) -> str:
     rows = [[name, each["level"], each["an_hour"], each["last"]] for name, each in growth(part["samples"]).items()]
-    return _rows(["after the warm-up", "mean", "a line through it rises in an hour by", "at the end"], rows)
+    return tabled(["after the warm-up", "mean", "a line through it rises in an hour by", "at the end"], rows)
 
 
 def costs_table(costs: dict[str, Json]) -> str:
@@ -211,7 +205,7 @@ def costs_table(costs: dict[str, Json]) -> str:
     ]  # fmt: skip
     head = ["one call, alone", "p50, ms", "CPU, Keepstone, ms", "Postgres, ms", "both, with the jobs behind it, ms",
             "log, KB", "transactions"]  # fmt: skip
-    return _rows(head, rows)
+    return tabled(head, rows)
 
 
 def tables_table(tables: dict[str, dict[str, int]], most: int = 12) -> str:
@@ -220,4 +214,6 @@ def tables_table(tables: dict[str, dict[str, int]], most: int = 12) -> str:
          f"{100 * each['hot'] / each['updated']:.0f}" if each["updated"] else "", each["vacuums"], each["analyzes"]]
         for name, each in list(tables.items())[:most]
     ]  # fmt: skip
-    return _rows(["table, at the end", "MB", "rows", "dead", "updates in place, %", "autovacuums", "autoanalyzes"], rows)
+    return tabled(
+        ["table, at the end", "MB", "rows", "dead", "updates in place, %", "autovacuums", "autoanalyzes"], rows
+    )

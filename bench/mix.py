@@ -73,10 +73,6 @@ class Sayings:
         return f"What was said about {' '.join(words[2:10])}?"
 
 
-def sayings(pool: Pool) -> Sayings:
-    return Sayings(pool, talk.questions(1_000))
-
-
 Operation = Callable[[Person, Sayings, random.Random], Asked]
 
 
