@@ -142,6 +142,21 @@ def fill_spaces(conninfo: str, people: Sequence[Person], passages: int, pool: Po
     with connect(conninfo) as conn:
         parts = _parts(conn, people, passages)
         total = sum(part.size for part in parts)
+    if total <= BATCH:
+        _copy(conninfo, parts, pool, SEED)
+    else:
+        _copy_together(conninfo, parts, pool)
+    with connect(conninfo) as conn:
+        for counted, query in COUNTS.items():
+            changes, where = _COUNTED[counted]
+            statement = (
+                f"UPDATE spaces s SET {changes} FROM ({query}) c WHERE c.account = s.account AND c.space = s.space"
+            )
+            conn.execute(f"{statement} {where}".encode())
+    return total
+
+
+def _copy_together(conninfo: str, parts: Sequence[Part], pool: Pool) -> None:
     context = multiprocessing.get_context("spawn")
     copiers = [
         context.Process(target=_copy, args=(conninfo, parts[number::COPIERS], pool, SEED + number))
@@ -153,14 +168,6 @@ def fill_spaces(conninfo: str, people: Sequence[Person], passages: int, pool: Po
         copier.join()
     if any(copier.exitcode for copier in copiers):
         raise RuntimeError("the spaces could not be filled; see above")
-    with connect(conninfo) as conn:
-        for counted, query in COUNTS.items():
-            changes, where = _COUNTED[counted]
-            statement = (
-                f"UPDATE spaces s SET {changes} FROM ({query}) c WHERE c.account = s.account AND c.space = s.space"
-            )
-            conn.execute(f"{statement} {where}".encode())
-    return total
 
 
 def settle(conninfo: str) -> None:

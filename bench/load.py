@@ -85,7 +85,7 @@ def measure(wanted: Wanted, way: Way, folder: Path, models: Path, texts: pool.Po
             "after": watch.look(ground),
             "drained_s": round(drained, 1),
             **course,
-            "costs": costs(ground, people, said, wanted.calls),
+            "costs": costs(ground, people, said, wanted.calls) if wanted.calls else {},
         }  # fmt: skip
 
 
@@ -272,6 +272,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=Wanted.rate, help="requests a second; of a ramp the first")
     parser.add_argument("--ramp", action="store_true", help="raise the rate until the server falls behind")
     parser.add_argument("--step-seconds", type=float, default=Wanted.seconds, help="of each rate of a ramp")
+    parser.add_argument("--calls", type=int, default=Wanted.calls, help="of each operation, to see what one costs")
     parser.add_argument("--pool", type=int, default=pool.SIZE, help="texts that are embedded, and said again and again")
     parser.add_argument("--home", type=Path, help="where the data lies; by default a new temporary folder")
     parser.add_argument("--keep", action="store_true", help="leave it there, for another run with the same sizes")
@@ -285,7 +286,9 @@ def main() -> int:
     models = (given.models or models_folder(read_settings())).expanduser().absolute()
     fetch(models, lambda _: None)
     texts, questions = pool.load(models, given.pool), talk.questions(1_000)
-    wanted = Wanted(given.passages, given.people, given.minutes, given.rate, given.ramp, given.step_seconds)
+    wanted = Wanted(
+        given.passages, given.people, given.minutes, given.rate, given.ramp, given.step_seconds, given.calls
+    )
     parts: dict[str, Json] = {}
     for way in WAYS[1:] if given.citus else WAYS[:1]:
         folder = given.home.absolute() if given.home else scratch("keepstone-load-")

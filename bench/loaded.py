@@ -162,7 +162,8 @@ def markdown(part: Json) -> str:
             f" more: {part['drained_s']} s. Backends of Postgres, on average:"
             f" {_listed(part.get('waits') or waits(part['samples']))}.",
         ]
-    found += [costs_table(part["costs"]), tables_table(part["after"]["tables"])]
+    found += [costs_table(part["costs"])] if part["costs"] else []
+    found += [tables_table(part["after"]["tables"])]
     return "\n\n".join(found)
 
 

@@ -19,9 +19,9 @@ HEAD = (
 LOAD = (
     "`python -m bench.load`, a program of its own because it takes an hour: thousands of people with an account each "
     "come at random moments, whoever comes next waits for nobody, and sizes and traffic follow Zipf. A latency is "
-    "counted from when somebody came. The client has the same processors. Passages are filled past the API, with the rows that "
-    "the server would have written (`bench/bulk.py` says how). [To scale](scale.md) sizes machines with what a call "
-    "costs here."
+    "counted from when somebody came. The client has the same processors. Passages are filled past the API, with the "
+    "rows that the server would have written (`bench/bulk.py` says how). [Scale](scale.md) sizes machines with what a "
+    "call costs here."
 )
 HOLD = (
     "What happens under attack has runs of its own, which fail when a promise is broken: `make hold` attacks a server "
