@@ -26,6 +26,7 @@ def costs(ground: Ground, people: Sequence[Person], said: mix.Sayings, calls: in
         client = Client(ground.keepstone.url, patience=mix.PATIENCE)
         for person in asking:  # the second time is measured: by then their spaces stand in memory
             _call(client, operation(person, said, chance), person)
+        client.close()  # the server closes what nobody uses
         ground.rest()
         before, log, done = watch.processor_seconds(ground), watch.written_log(ground), watch.transactions(ground)
         begun, seconds = time.monotonic(), list[float]()

@@ -96,8 +96,8 @@ def settled(ground: Ground, wanted: Wanted, file: Path, texts: pool.Pool) -> tup
     """Everybody with what is theirs: of the run before, or made now."""
     people, noted = crowd.known(file)
     if people:
-        if noted["passages"] < wanted.passages or len(people) != wanted.people:
-            raise SystemExit(f"{file.parent} holds {noted['passages']} passages of {len(people)} people: name another.")
+        if (noted["asked"], len(people)) != (wanted.passages, wanted.people):
+            raise SystemExit(f"{file.parent} was filled with --passages {noted['asked']} --people {len(people)}.")
         ground.rest()
         return people, noted
     note = _noting(time.monotonic())
@@ -117,6 +117,7 @@ def settled(ground: Ground, wanted: Wanted, file: Path, texts: pool.Pool) -> tup
     _same(ground)
     looked_for = planted_found(ground, people)
     filled: Json = {
+        "asked": wanted.passages,
         "passages": passages,
         "moved_in_s": round(moved),
         "copied_s": round(copied - begun),

@@ -26,6 +26,7 @@ from bench.talk import SEED
 CLIENTS = 96  # requests that are under way at once
 WAITING = 2_000  # who came and has no client yet; more are turned away, and counted as errors
 PATIENCE = 60  # seconds for an answer
+KEPT_OPEN = 4  # seconds: as most clients do, one connects anew rather than trust a connection that was idle for longer
 Faults = (OSError, http.client.HTTPException)
 
 
@@ -193,13 +194,16 @@ class Stream:
 
     def _work(self, seed: int) -> None:
         client, chance = Client(self._url, patience=PATIENCE), random.Random(seed)
+        used = time.monotonic()
         while (each := self._due.get()) is not None:
             due, name, person = each
             asked = MIX[name][0](person, self._said, chance)
+            if time.monotonic() - used > KEPT_OPEN:
+                client.close()
             try:
                 status, _ = client.answer(asked.method, asked.path, asked.sent, {**person.auth, **asked.headers})
             except Faults:
                 status = 0
-            now = time.monotonic()
+            now = used = time.monotonic()
             self._note(Answered(now - self._begun, name, now - due, status))
         client.close()
