@@ -13,6 +13,7 @@ from bench.figures import Json, percentile
 from bench.ground import Ground
 from bench.talk import SEED
 
+PARTS = ("keepstone", "postgres")
 IDLE = 10  # seconds in which is seen what the server uses for itself
 
 
@@ -28,25 +29,22 @@ def costs(ground: Ground, people: Sequence[Person], said: mix.Sayings, calls: in
             _call(client, operation(person, said, chance), person)
         client.close()  # the server closes what nobody uses
         ground.rest()
-        before, log, done = watch.processor_seconds(ground), watch.written_log(ground), watch.transactions(ground)
-        begun, seconds = time.monotonic(), list[float]()
+        before, begun, seconds = _spent(ground), time.monotonic(), list[float]()
         for person in asking:
             asked = operation(person, said, chance)
             at = time.perf_counter()
             _call(client, asked, person)
             seconds.append(time.perf_counter() - at)
-        at_once = watch.processor_seconds(ground)
+        at_once = _more(_spent(ground), before, idle, sum(seconds))
         ground.rest()
-        lasted, after = time.monotonic() - begun, watch.processor_seconds(ground)
+        after = _more(_spent(ground), before, idle, time.monotonic() - begun)
         found[name] = {
             "p50_ms": round(1000 * percentile(seconds, 50), 2),
-            "cpu_ms": {who: round(1000 * (at_once[who] - before[who] - idle[who] * sum(seconds)) / calls, 2)
-                       for who in ("keepstone", "postgres")},
-            "cpu_ms_with_jobs": {who: round(1000 * (after[who] - before[who] - idle[who] * lasted) / calls, 2)
-                                 for who in ("keepstone", "postgres")},
-            "log_kb": round((watch.written_log(ground) - log) / calls / 1024, 2),
-            "transactions": round((watch.transactions(ground) - done) / calls, 1),
-        }  # fmt: skip
+            "cpu_ms": {who: round(1000 * at_once[who] / calls, 2) for who in PARTS},
+            "cpu_ms_with_jobs": {who: round(1000 * after[who] / calls, 2) for who in PARTS},
+            "log_kb": round(after["log"] / calls / 1024, 2),
+            "transactions": round(after["transactions"] / calls, 1),
+        }
         client.close()
     return found
 
@@ -57,10 +55,24 @@ def _call(client: Client, asked: mix.Asked, person: Person) -> None:
         raise RuntimeError(f"{asked.method} {asked.path} answered {status}: {body[:300]!r}")
 
 
+def _spent(ground: Ground) -> dict[str, float]:
+    """So far: processor seconds of each, bytes of log, and transactions."""
+    used = watch.processor_seconds(ground)
+    more = {"log": watch.written_log(ground), "transactions": watch.transactions(ground)}
+    return {who: used[who] for who in PARTS} | more
+
+
+def _more(
+    after: dict[str, float], before: dict[str, float], idle: dict[str, float], seconds: float
+) -> dict[str, float]:
+    """Than it would have been without anybody."""
+    return {what: max(0.0, after[what] - before[what] - idle[what] * seconds) for what in after}
+
+
 def _idle(ground: Ground) -> dict[str, float]:
-    """Processor seconds a second, while nobody asks."""
+    """What is spent in a second while nobody asks."""
     ground.rest()
-    before, begun = watch.processor_seconds(ground), time.monotonic()
+    before, begun = _spent(ground), time.monotonic()
     time.sleep(IDLE)
     lasted = time.monotonic() - begun
-    return {who: (after - before[who]) / lasted for who, after in watch.processor_seconds(ground).items()}
+    return {what: (spent - before[what]) / lasted for what, spent in _spent(ground).items()}

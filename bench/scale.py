@@ -46,6 +46,7 @@ class Assumed:
     room: float = 1.4
     copies: float = 2.0
     answer_kb: float = 10.0
+    trace_days: float = 14.0
     vcpu: float = 25.0
     gb_memory: float = 3.0
     tb_disk: float = 100.0
@@ -62,6 +63,7 @@ class Assumed:
         return {name.replace("_", " "): getattr(self, name) for name in named}
 
 
+TRACED = ("recall", "chat turn", "compose", "graph recall")
 MEANT = {
     "active": "share of the users who are there on a day",
     "years": "years that what is said is kept",
@@ -83,13 +85,14 @@ MEANT = {
     "room": "disk for each byte of data: bloat, log, room to move shards",
     "copies": "copies of the database: itself and a standby",
     "answer_kb": "KB sent and received for a call",
+    "trace_days": "days that a trace is kept (`KEEPSTONE_TRACE_DAYS`)",
     "vcpu": "$ a month for a vCPU",
     "gb_memory": "$ a month for a GB of memory",
     "tb_disk": "$ a month for a TB of SSD",
     "server_vcpus": "vCPUs of a machine for Keepstone",
-    "server_gb": "GB of its memory",
+    "server_gb": "GB of memory of such a machine",
     "node_vcpus": "vCPUs of a machine for Postgres",
-    "node_gb": "GB of its memory",
+    "node_gb": "GB of memory of such a machine",
     "node_tb": "TB of its disk that are filled at most",
 }
 
@@ -100,6 +103,7 @@ class Measured:
 
     kb_a_passage: float
     tables: dict[str, float]  # KB of each for a passage
+    kb_a_trace: float
     costs: dict[str, Json]
     passages: int
     run: str
@@ -115,9 +119,11 @@ def measured(parts: dict[str, Json]) -> Measured:
     part = max(runs, key=lambda each: (each["filled"]["passages"], not each["wanted"]["ramp"]))
     filled = part["filled"]
     tables = {name: each["bytes"] / filled["passages"] / 1024 for name, each in filled["tables"].items()}
+    traces = part["after"]["tables"]["traces"]
     return Measured(
         1024 * filled["disk_mb"] / filled["passages"],
         {name: kb for name, kb in tables.items() if kb >= 0.01},
+        traces["bytes"] / 1024 / max(1, traces["live"]),
         part["costs"],
         filled["passages"],
         part["run"],
@@ -157,7 +163,8 @@ class Sized:
 def sized(users: int, known: Measured, assumed: Assumed) -> Sized:
     days = assumed.active * users
     passages = days * 365 * assumed.years * assumed.passages_a_day
-    data = passages * known.kb_a_passage * 1024
+    traces = days * assumed.trace_days * sum(assumed.calls[name] for name in TRACED)
+    data = (passages * known.kb_a_passage + traces * known.kb_a_trace) * 1024
     a_second = {name: days * number / DAY for name, number in assumed.calls.items()}
     peak = {name: assumed.peak * number for name, number in a_second.items()}
 
@@ -226,7 +233,11 @@ def costs_table(known: Measured) -> str:
 
 def bytes_table(known: Measured) -> str:
     lines: list[list[Any]] = [[f"`{name}`", f"{kb:.2f}"] for name, kb in known.tables.items()]
-    return tabled(["table, with its indexes", "KB a passage"], [*lines, ["the database", f"{known.kb_a_passage:.2f}"]])
+    lines += [
+        ["the database, for a passage", f"{known.kb_a_passage:.2f}"],
+        ["a trace of what was asked and handed out", f"{known.kb_a_trace:.2f}"],
+    ]
+    return tabled(["table, with its indexes", "KB a passage"], lines)
 
 
 def assumptions_table(assumed: Assumed) -> str:

@@ -14,7 +14,7 @@ def cost(keepstone: float, postgres: float) -> Json:
             "log_kb": 10.0, "transactions": 4.0, "p50_ms": 10.0}  # fmt: skip
 
 
-KNOWN = Measured(7.0, {"terms": 3.0}, dict.fromkeys(Assumed().calls, cost(10.0, 4.0)), 100_000, "now", "embedded")
+KNOWN = Measured(7.0, {"terms": 3.0}, 8.0, dict.fromkeys(Assumed().calls, cost(10.0, 4.0)), 100_000, "now", "embedded")
 
 
 def test_a_hundred_times_as_many_users_take_a_hundred_times_as_much() -> None:
@@ -32,7 +32,7 @@ def test_a_few_users_need_one_machine_of_each_kind_and_a_standby() -> None:
 def test_the_limit_is_what_asks_for_most_machines() -> None:
     users = 100_000_000
     assert "database: disk" in sized(users, replace(KNOWN, kb_a_passage=700.0), Assumed(cached=0.0)).limit
-    assert "database: processors" in sized(users, replace(KNOWN, kb_a_passage=0.01), Assumed()).limit
+    assert "database: processors" in sized(users, replace(KNOWN, kb_a_passage=0.01, kb_a_trace=0.0), Assumed()).limit
     assert "servers: memory" in sized(users, KNOWN, Assumed(resident_kb=1_000.0)).limit
 
 
