@@ -27,13 +27,18 @@ TUNED = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_timeout":
 
 @dataclass(frozen=True)
 class Ground:
-    """A running server, how the owner of its tables connects, and how to look at each Postgres below it."""
+    """A running server, and how to look at each Postgres below it, past row-level security; the first takes what is
+    copied.
+    """
 
     keepstone: Keepstone
     settings: Settings
-    owner: str
     machines: Sequence[str]
     postmasters: Sequence[Path]  # their files with the number of the process
+
+    @property
+    def owner(self) -> str:
+        return self.machines[0]
 
     def readiness(self) -> Any:
         client = self.keepstone.client()
@@ -85,7 +90,7 @@ def opened(way: Way, folder: Path, **settings: str) -> Generator[Ground]:
             password = (home / "postgres-password").read_text().strip()
             owner = make_conninfo(host=str(home / "postgres"), user="keepstone", password=password, dbname=DATABASE)
             postmaster = home / "postgres" / "data" / "postmaster.pid"
-            yield Ground(keepstone, Settings(home=home, log_level="WARNING"), owner, [owner], [postmaster])
+            yield Ground(keepstone, Settings(home=home, log_level="WARNING"), [owner], [postmaster])
         finally:
             keepstone.stop()
         return
@@ -100,7 +105,6 @@ def opened(way: Way, folder: Path, **settings: str) -> Generator[Ground]:
             yield Ground(
                 keepstone,
                 Settings(home=home, database_url=url, log_level="WARNING"),
-                cluster.conninfo(DATABASE),
                 [make_conninfo(node.conninfo, dbname=DATABASE) for node in cluster.nodes],
                 [node.data / "postmaster.pid" for node in cluster.nodes],
             )
@@ -111,7 +115,7 @@ def opened(way: Way, folder: Path, **settings: str) -> Generator[Ground]:
 
 
 def ask(conninfo: str, query: str, *values: Any) -> list[Any]:
-    """As the owner or a superuser, who see every row."""
+    """As a superuser, who sees every row."""
     with psycopg.connect(conninfo, autocommit=True) as conn:
         conn.execute("SET search_path = keepstone, public, extensions")
         conn.execute("SET keepstone.owner = 'on'")
