@@ -303,14 +303,14 @@ def main() -> int:
             if not given.keep:
                 shutil.rmtree(folder, ignore_errors=True)
         seconds = round(time.perf_counter() - begun)
-        parts[loaded.name_of(measured)] = {"run": run, "machine": machine(), "seconds": seconds, **measured}
-    print("\n\n".join(loaded.markdown(part) for part in parts.values()))
-    if given.json:
-        given.json.write_text(json.dumps(parts, indent=1) + "\n")
-    if given.write:
-        for name, part in parts.items():
-            page.keep(name, loaded.kept(part))
-        page.write()
+        part = {"run": run, "machine": machine(), "seconds": seconds, **measured}
+        parts[loaded.name_of(part)] = part
+        print(loaded.markdown(part), flush=True)
+        if given.json:
+            given.json.write_text(json.dumps(parts, indent=1) + "\n")
+        if given.write:
+            page.keep(loaded.name_of(part), loaded.kept(part))
+            page.write()
     return 1 if any(loaded.broken(part) for part in parts.values()) else 0
 
 
