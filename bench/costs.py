@@ -28,7 +28,7 @@ def costs(ground: Ground, people: Sequence[Person], said: mix.Sayings, calls: in
         for person in asking:  # the second time is measured: by then their spaces stand in memory
             _call(client, operation(person, said, chance), person)
         client.close()  # the server closes what nobody uses
-        ground.rest()
+        ground.rest(every=1.0)
         before, begun, seconds = _spent(ground), time.monotonic(), list[float]()
         for person in asking:
             asked = operation(person, said, chance)
@@ -36,7 +36,7 @@ def costs(ground: Ground, people: Sequence[Person], said: mix.Sayings, calls: in
             _call(client, asked, person)
             seconds.append(time.perf_counter() - at)
         at_once = _more(_spent(ground), before, idle, sum(seconds))
-        ground.rest()
+        ground.rest(every=1.0)
         after = _more(_spent(ground), before, idle, time.monotonic() - begun)
         found[name] = {
             "p50_ms": round(1000 * percentile(seconds, 50), 2),
@@ -71,7 +71,7 @@ def _more(
 
 def _idle(ground: Ground) -> dict[str, float]:
     """What is spent in a second while nobody asks."""
-    ground.rest()
+    ground.rest(every=1.0)
     before, begun = _spent(ground), time.monotonic()
     time.sleep(IDLE)
     lasted = time.monotonic() - begun

@@ -47,13 +47,13 @@ class Ground:
         finally:
             client.close()
 
-    def rest(self, patience: float = 3600) -> float:
-        """Wait until it has nothing left to do. Returns the seconds that it took."""
+    def rest(self, patience: float = 3600, every: float = 0.2) -> float:
+        """Wait until it has nothing left to do. Returns the seconds that it took. To look costs it a little, too."""
         begun = time.monotonic()
         while not at_rest(self.readiness()):
             if time.monotonic() - begun > patience:
                 raise RuntimeError(f"there is still work after {patience:.0f} s:\n{self.keepstone.complaints()}")
-            time.sleep(0.2)
+            time.sleep(every)
         return time.monotonic() - begun
 
     def processes(self) -> dict[str, list[psutil.Process]]:

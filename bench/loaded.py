@@ -101,6 +101,8 @@ def reason(step: Json) -> str:
     longest = max(waits, key=lambda name: waits[name], default="")
     if busy >= 0.85 * cores:
         return f"the processors: {busy:.2f} of {cores} are used ({parts})"
+    if step["machine"] >= 0.9 * cores:
+        return f"the processors, most of which do other work of this machine: ours use {busy:.2f} of {cores} ({parts})"
     if step["blocked_locks"] >= 1 or (longest.startswith("Lock") and waits[longest] >= 1):
         return f"locks: {step['blocked_locks']:.1f} are waited for on average ({longest}); processors: {parts}"
     return f"{longest or 'nothing in the database'} is waited for most; processors: {parts}"

@@ -100,6 +100,12 @@ def processor_seconds(ground: Ground) -> dict[str, float]:
     return found
 
 
+def machine_seconds() -> float:
+    """That all processors were busy with anything, others' work included."""
+    times = psutil.cpu_times()
+    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+
+
 def _used(process: psutil.Process) -> float:
     try:
         times = process.cpu_times()

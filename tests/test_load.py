@@ -28,14 +28,14 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_is_filled_past_the_api_is_found_counted_and_asked_without_errors(
     models: tuple[Embedder, ...], tmp_path: Path
 ) -> None:
-    texts = await pool.embedded(SAID, models)
-    wanted = Wanted(passages=600, people=3, minutes=0.05, rate=10, calls=0)
+    texts = await pool.embedded([f"{one} {other}" for one in SAID for other in SAID], models)
+    wanted = Wanted(passages=300, people=3, minutes=0.05, rate=10, calls=0)
     # It raises if a planted text is not found, or a counter is not what is there.
     asked = ["Who plays the violin?"]
     part = await asyncio.to_thread(load.measure, wanted, "embedded", tmp_path, weights(), texts, asked)
     assert part["filled"]["planted_found"] == 9
-    assert part["filled"]["passages"] == 600
-    assert sum(part["filled"]["tables"][name]["bytes"] for name in ("passages", "terms", "vectors")) > 600 * 1000
+    assert part["filled"]["passages"] == 300
+    assert sum(part["filled"]["tables"][name]["bytes"] for name in ("passages", "terms", "vectors")) > 300 * 1000
     assert part["operations"]["recall"]["requests"] > 0
     assert not loaded.broken(part)
     assert part["after"]["pending_embeddings"] == 0
@@ -51,6 +51,7 @@ def sample(minute: int, memory: float, answered: float = 20.0, **more: object) -
         "memory_mb": {"keepstone": memory, "postgres": 100.0}, "disk_mb": 1000.0 + minute, "pending_embeddings": 3,
         "jobs": {"todo": 1, "failed": 0}, "dead": 10, "live": 1000, "backends": {"working": 0.1},
         "blocked_locks": 0.0, "processors": {"keepstone": 0.5, "postgres": 0.2, "client": 0.1}, "cores": 2,
+        "machine": 1.0,
     } | more  # fmt: skip
 
 
