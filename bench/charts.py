@@ -1,5 +1,6 @@
 """Which pictures the page has: each is drawn when the figures for it are there."""
 
+from datetime import datetime
 from typing import Any
 
 from bench.figures import MEDIUM, Json, count
@@ -17,6 +18,9 @@ def draw(parts: dict[str, Json]) -> dict[str, tuple[str, str]]:
         "quality": found(scopes.get("figures", []), peers),
         "ablation": ablation(parts.get("quality", {}).get("sets", {})),
     }
+    for name, part in parts.items():
+        if name.startswith("load "):
+            made[name.replace(" ", "-")] = load(name, part)
     return {name: picture for name, picture in made.items() if picture is not None}
 
 
@@ -52,6 +56,27 @@ def clients(figures: list[Json]) -> tuple[str, str] | None:
     ]
     title = f"Recalls a second, {count(size)} passages"
     return title, lines(title, series, "clients at once", "recalls a second")
+
+
+def load(name: str, part: Json) -> tuple[str, str] | None:
+    """Of a run at one rate its course; of a ramp what it ends at."""
+    if steps := part.get("steps"):
+        at = [(each["offered"], each) for each in steps]
+        title, x_name = f"{name}: latencies by rate", "requests a second"
+    elif samples := part.get("samples"):
+        begun = datetime.fromisoformat(samples[0]["at"])
+        at = [((datetime.fromisoformat(each["at"]) - begun).total_seconds() / 60, each) for each in samples]
+        title, x_name = f"{name}: its course", "minutes"
+    else:
+        return None
+    memory = [(x, each["memory_mb"]["keepstone"] + each["memory_mb"]["postgres"]) for x, each in at]
+    series = [
+        Line("p50, ms", [(x, max(0.1, each["p50_ms"])) for x, each in at], own=True),
+        Line("p99, ms", [(x, max(0.1, each["p99_ms"])) for x, each in at]),
+        Line("memory, MB", memory),
+        Line("jobs that wait", [(x, max(1.0, each["jobs"]["todo"])) for x, each in at]),
+    ]
+    return title, lines(title, series, x_name, "milliseconds, MB, jobs", course=True)
 
 
 def found(figures: list[Json], peers: Json) -> tuple[str, str] | None:

@@ -193,6 +193,11 @@ class Cluster:
         said(f"SELECT citus_set_coordinator_host('127.0.0.1', {self.coordinator.port})", name)
         for worker in self.workers:
             said(f"SELECT citus_add_node('127.0.0.1', {worker.port})", name)
+        return self.prepare(name)
+
+    def prepare(self, name: str) -> str:
+        """What an operator does in an empty database; after the nodes, so that these are told whom it makes."""
+        said = self.coordinator.execute
         said("CREATE EXTENSION vector", name)
         # After the nodes: the coordinator then tells them whom it makes. Roles are those of all databases; of those
         # that another one has made, a superuser has to tell the nodes.
@@ -259,11 +264,20 @@ def _fanned_out(log: str) -> Iterator[str]:
 
 def distributed(cluster: Cluster, name: str = "keepstone") -> str:
     """A database of the cluster in which Keepstone's tables are distributed, as an operator makes it."""
-    conninfo = cluster.create(name)
-    given = conninfo_to_dict(conninfo)
-    url = f"postgresql://{given['user']}:{given['password']}@{given['host']}:{given['port']}/{name}"
+    url = _url(cluster.create(name))
     subprocess.run(
         [sys.executable, "-m", "keepstone", "distribute", "--json"],
         env={**os.environ, "KEEPSTONE_DATABASE_URL": url}, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     return url
+
+
+def undistributed(cluster: Cluster, name: str = "keepstone") -> str:
+    """A database on the first machine alone, as on any Postgres: to compare with."""
+    cluster.coordinator.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return _url(cluster.prepare(name))
+
+
+def _url(conninfo: str) -> str:
+    given = conninfo_to_dict(conninfo)
+    return f"postgresql://{given['user']}:{given['password']}@{given['host']}:{given['port']}/{given['dbname']}"

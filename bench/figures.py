@@ -58,6 +58,12 @@ def count(number: int) -> str:
     return str(number)
 
 
+def tabled(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """In Markdown; numbers to the right."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)
+
+
 def scratch(prefix: str = "keepstone-bench-") -> Path:
     """A new folder of its own; whoever made it removes it."""
     return Path(tempfile.mkdtemp(prefix=prefix))

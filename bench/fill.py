@@ -153,10 +153,10 @@ def copy_vectors(
     """For each of these passages those of a real turn, moved a little."""
     chosen = noise.integers(0, min(len(each) for each in seed.pooled.values()), len(numbers))
     for vector_set, real in seed.pooled.items():
-        rows = _binary_rows(account, space, vector_set, numbers, moved(real, chosen, noise))
+        rows = binary_rows(account, space, vector_set, numbers, moved(real, chosen, noise))
         statement = "COPY vectors (account, space, vector_set, passage, embedding) FROM STDIN (FORMAT binary)"
         with conn.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.write(_BINARY_HEAD + rows + _BINARY_END)
+            copy.write(BINARY_HEAD + rows + BINARY_END)
     for vector_set, packed in seed.tokens.items():
         copy_rows(
             conn,
@@ -169,10 +169,12 @@ def copy_vectors(
 
 
 # Postgres' own form of rows to be copied: hundreds of millions of numbers as text would take the longest of all.
-_BINARY_HEAD, _BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+BINARY_HEAD, BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
-def _binary_rows(account: int, space: int, vector_set: int, numbers: Sequence[int], vectors: Vectors) -> bytes:
+def binary_rows(
+    account: int, space: int, vector_set: int, numbers: Sequence[int] | npt.NDArray[np.int64], vectors: Vectors
+) -> bytes:
     """Rows of the table of vectors: how many fields, then the length and the bytes of each."""
     dimension = vectors.shape[1]
     rows = np.zeros(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import charts, quality, trust
+from bench import charts, loaded, quality, trust
 from bench.figures import Json, count
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -15,6 +15,13 @@ HEAD = (
     "Machines are shared and noisy: read the ratio, which compares with the baseline of the same run. *Wanted* is what "
     "we aim at; nothing here is asserted.\n\nThe floor is what a careful afternoon gives: bm25s and MiniLM by numpy, "
     "fused by their ranks, all in memory, behind a small HTTP server of its own where HTTP is measured."
+)
+LOAD = (
+    "`python -m bench.load`, a program of its own because it takes an hour: thousands of people with an account each "
+    "come at random moments, whoever comes next waits for nobody, and sizes and traffic follow Zipf. A latency is "
+    "counted from when somebody came. The client has the same processors. Passages are filled past the API, with the "
+    "rows that the server would have written (`bench/bulk.py` says how). [Scale](scale.md) sizes machines with what a "
+    "call costs here."
 )
 HOLD = (
     "What happens under attack has runs of its own, which fail when a promise is broken: `make hold` attacks a server "
@@ -68,6 +75,10 @@ def render(parts: dict[str, Json], links: dict[str, str]) -> str:
         found += ["## Rooms", when(rooms), table(rooms["figures"])]
     if graphs := parts.get("graphs"):
         found += ["## Graphs", when(graphs), table(graphs["figures"])]
+    if loads := {name: part for name, part in sorted(parts.items()) if name.startswith("load ")}:
+        found += ["## Under load", LOAD]
+        for name, part in loads.items():
+            found += [loaded.markdown(part), *pick(links, name.replace(" ", "-"))]
     if dashboard := parts.get("dashboard"):
         found += ["## The dashboard", when(dashboard), table(dashboard["figures"])]
     if peers := parts.get("peers"):

@@ -19,7 +19,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Line:
-    """`points` are x and y, both above zero: the axes are logarithmic."""
+    """`points` are x and y, both above zero: the axes are logarithmic, but that of a course."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -71,24 +71,29 @@ def bars(title: str, rows: Sequence[Bar], unit: str) -> str:
     return _svg(44 + ROW * len(rows), title, body)
 
 
-def lines(title: str, series: Sequence[Line], x_name: str, y_name: str) -> str:
-    """Both axes logarithmic; a tick at every power of ten of y and at every x that occurs."""
+def lines(title: str, series: Sequence[Line], x_name: str, y_name: str, *, course: bool = False) -> str:
+    """Both axes logarithmic; a tick at every power of ten of y and at every x that occurs. A course has an even x,
+    which may begin with 0, and a few ticks.
+    """
     xs = sorted({x for line in series for x, _ in line.points})
     ys = [y for line in series for _, y in line.points]
     bottom, top = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)) + 1e-9)
     height, left, right = 260, 60, 190
-    wide = math.log10(xs[-1] / xs[0]) or 1.0
+    wide = ((xs[-1] - xs[0]) if course else math.log10(xs[-1] / xs[0])) or 1.0
 
     def at(x: float, y: float) -> tuple[float, float]:
-        across = left + (WIDTH - left - right) * math.log10(x / xs[0]) / wide
-        return across, 40 + height * (1 - (math.log10(y) - bottom) / max(top - bottom, 1))
+        along = x - xs[0] if course else math.log10(x / xs[0])
+        return left + (WIDTH - left - right) * along / wide, 40 + height * (
+            1 - (math.log10(y) - bottom) / max(top - bottom, 1)
+        )
 
     body: list[str] = []
     for power in range(bottom, top + 1):
         _, y = at(xs[0], 10.0**power)
         body.append(f'<line x1="{left}" y1="{y:.1f}" x2="{WIDTH - right}" y2="{y:.1f}" stroke="{FAINT}"/>')
         body.append(_text(left - 8, y + 4, number(10.0**power), "end"))
-    body += [_text(at(x, ys[0])[0], 40 + height + 18, number(x), "middle") for x in xs]
+    ticks = xs[:: -(-len(xs) // 8)] if course else xs
+    body += [_text(at(x, ys[0])[0], 40 + height + 18, number(x), "middle") for x in ticks]
     others = iter(OTHERS * len(series))
     ends: list[float] = []
     for line in series:
@@ -96,7 +101,8 @@ def lines(title: str, series: Sequence[Line], x_name: str, y_name: str) -> str:
         placed = [at(x, y) for x, y in sorted(line.points)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
         body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in placed]
+        if not course:
+            body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in placed]
         end = placed[-1][1]
         while any(abs(end - other) < 15 for other in ends):
             end += 15
