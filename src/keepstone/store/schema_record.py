@@ -7,6 +7,8 @@ Version 0.1.0 knows only the first, and has its own files in there; it finds the
 
 from dataclasses import dataclass, field
 
+from psycopg import sql
+
 from keepstone.store.db import AnyConnection, fetch_dict, fetch_rows, fetch_value
 from keepstone.store.steps import LEVEL, Migration
 
@@ -39,8 +41,20 @@ async def read_record(conn: AnyConnection) -> SchemaRecord:
 
 async def make_record(conn: AnyConnection) -> None:
     """The tables, and the level of this Keepstone, before anything of it is applied: one of the level before that
-    starts now leaves all of it alone.
+    starts now leaves all of it alone. Tables that were given to another owner are that one's, whom their policies do not
+    name yet.
     """
+    for table, owner in await fetch_rows(
+        conn,
+        """
+        SELECT c.relname, pg_get_userbyid(c.relowner) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+         WHERE c.oid IN (to_regclass('keepstone.migrations'), to_regclass('keepstone.schema_level'))
+           AND p.polname = 'owner' AND c.relowner <> ALL (p.polroles)
+        """,
+    ):
+        await conn.execute(
+            sql.SQL("ALTER POLICY owner ON {} TO {}").format(sql.Identifier(table), sql.Identifier(owner))
+        )
     await conn.execute(
         "CREATE TABLE IF NOT EXISTS migrations"
         " (name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"

@@ -63,6 +63,8 @@ DECLARE
     of_queue constant text[] := ARRAY['procrastinate_jobs', 'procrastinate_events', 'procrastinate_periodic_defers',
                                       'procrastinate_workers', 'job_faults', 'servers'];
     on_purpose constant text := 'CURRENT_USER <> SESSION_USER OR current_setting(''keepstone.owner'', true) = ''on''';
+    owner constant text := (SELECT quote_ident(pg_get_userbyid(c.relowner)) FROM pg_class c
+                             WHERE c.oid = to_regclass(format('keepstone.%I', relation)));
     said text[] := '{}';
 BEGIN
     IF rules ? relation THEN
@@ -141,7 +143,7 @@ BEGIN
     END IF;
     RETURN said || ARRAY[
         'DROP POLICY IF EXISTS owner ON %1$I',
-        format('CREATE POLICY owner ON %%1$I TO %s USING (%s)', replace(quote_ident(current_user), '%', '%%'), on_purpose)];
+        format('CREATE POLICY owner ON %%1$I TO %s USING (%s)', replace(owner, '%', '%%'), on_purpose)];
 END $$;
 
 CREATE OR REPLACE FUNCTION stale_access() RETURNS SETOF text
