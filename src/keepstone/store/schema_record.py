@@ -41,8 +41,8 @@ async def read_record(conn: AnyConnection) -> SchemaRecord:
 
 async def make_record(conn: AnyConnection) -> None:
     """The tables, and the level of this Keepstone, before anything of it is applied: one of the level before that
-    starts now leaves all of it alone. Tables that were given to another owner are that one's, whom their policies do not
-    name yet.
+    starts now leaves all of it alone. Tables that were given to another owner are that one's, whom their policies do
+    not name yet.
     """
     for table, owner in await fetch_rows(
         conn,
