@@ -18,7 +18,7 @@ PATIENCE = 120.0
 class Keepstone:
     """A server on one home, started as often as it takes, always at the same address."""
 
-    def __init__(self, home: Path, *, port: int | None = None, **settings: str) -> None:
+    def __init__(self, home: Path, port: int | None = None, /, **settings: str) -> None:
         self.home = home
         self._environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("KEEPSTONE_", "PYTHONDONT"))},

@@ -151,8 +151,8 @@ def _run(
     for folder in folders.values():
         folder.mkdir()
     before = {**settings, "PYTHONPATH": str(old)}
-    running = {name: Keepstone(folder / "home", port=None, **before) for name, folder in folders.items()}
-    new = {name: Keepstone(folder / "home", port=running[name].port, **settings) for name, folder in folders.items()}
+    running = {name: Keepstone(folder / "home", **before) for name, folder in folders.items()}
+    new = {name: Keepstone(folder / "home", running[name].port, **settings) for name, folder in folders.items()}
     tally, end = Tally(), threading.Event()
     balancer = Balancer({name: keepstone.port for name, keepstone in running.items()})
     writers: list[threading.Thread] = []

@@ -51,7 +51,7 @@ def main(commit: str = "HEAD") -> None:
                 "KEEPSTONE_LLM_BASE_URL": f"{url}/v1",
                 "KEEPSTONE_LLM_API_KEY": "key",
             }
-            keepstone = Keepstone(home, port=None, **talking, KEEPSTONE_LLM_MODEL="m-1", KEEPSTONE_WORKER="off")
+            keepstone = Keepstone(home, **talking, KEEPSTONE_LLM_MODEL="m-1", KEEPSTONE_WORKER="off")
             keepstone.start()
             client = keepstone.client()
             kept.talk(calls(client))
