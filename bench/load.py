@@ -42,6 +42,7 @@ from keepstone.providers.models import fetch
 from keepstone.settings import read_settings
 
 PLANTED = 10  # people whose planted texts are looked for: some with much and some with little
+LOOKED = 50  # results: a text that says nothing ("Yeah yeah") is not the first to be found, not even by itself
 LOOKS = 60  # a run is looked at so often, and not more than each minute of a long one
 STEP = 1.25  # of a ramp: so many times as many come next
 BEND = 1.0  # seconds: a p99 above it is where a ramp ends
@@ -163,7 +164,7 @@ def ask_for_indexes(ground: Ground, people: Sequence[Person]) -> int:
 
 
 def planted_found(ground: Ground, people: Sequence[Person]) -> int:
-    """Each planted text has to be among the first ten of a search for it, in each kind of space. Returns how many."""
+    """Each planted text has to be found by itself, in each kind of space. Returns how many."""
     chosen = people[:: max(1, len(people) // PLANTED)]
     with bulk.connect(ground.owner) as conn:
         for person in chosen:
@@ -176,17 +177,17 @@ def planted_found(ground: Ground, people: Sequence[Person]) -> int:
 
 
 def _recalled(client: Client, text: str) -> list[str]:
-    asked = {"scope_id": SCOPE, "message": {"speaker": "Anna", "text": text}, "limit": 10, "min_relevance": 0}
+    asked = {"scope_id": SCOPE, "message": {"speaker": "Anna", "text": text}, "limit": LOOKED, "min_relevance": 0}
     return [each["text"] for each in client.post("/v1/recall", asked)["evidence"]]
 
 
 def _searched(client: Client, text: str) -> list[str]:
-    path = f"/v1/memory/capsules?q={mix.quote(text)}&min_relevance=0&limit=10"
+    path = f"/v1/memory/capsules?q={mix.quote(text)}&min_relevance=0&limit={LOOKED}"
     return [each["content_md"] for each in client.get(path)["items"]]
 
 
 def _from_graph(client: Client, text: str) -> list[str]:
-    asked = {"query": text, "min_relevance": 0, "max_results": 10}
+    asked = {"query": text, "min_relevance": 0, "max_results": LOOKED}
     return [each["content"] for each in client.post("/v1/graphs/default/recall", asked)["results"]]
 
 

@@ -21,7 +21,6 @@ from bench import talk
 from bench.client import Client
 from bench.crowd import AGENT, SCOPE, Person
 from bench.pool import SPEAKERS, Pool
-from bench.talk import SEED
 
 CLIENTS = 96  # requests that are under way at once
 WAITING = 2_000  # who came and has no client yet; more are turned away, and counted as errors
@@ -141,9 +140,9 @@ BASELINE = "healthz"
 class Stream:
     """The requests of one stretch of time. Its clients live as long as it does."""
 
-    def __init__(self, url: str, people: Sequence[Person], said: Sayings, seed: int = SEED) -> None:
+    def __init__(self, url: str, people: Sequence[Person], said: Sayings) -> None:
         self._url, self._people, self._said = url, people, said
-        self._chance = random.Random(seed)
+        self._chance = random.Random()  # what was said in a run before would be known already
         self._shares = list(accumulate(person.share for person in people))
         self._weights = list(accumulate(weight for _, weight in MIX.values()))
         self._names = list(MIX)
@@ -151,7 +150,7 @@ class Stream:
         self._answered: list[Answered] = []
         self._lock = threading.Lock()
         self._begun = time.monotonic()
-        self._threads = [threading.Thread(target=self._work, args=(seed + 1 + n,), daemon=True) for n in range(CLIENTS)]
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(CLIENTS)]
         for thread in self._threads:
             thread.start()
 
@@ -192,8 +191,8 @@ class Stream:
         with self._lock:
             self._answered.append(answered)
 
-    def _work(self, seed: int) -> None:
-        client, chance = Client(self._url, patience=PATIENCE), random.Random(seed)
+    def _work(self) -> None:
+        client, chance = Client(self._url, patience=PATIENCE), random.Random()
         used = time.monotonic()
         while (each := self._due.get()) is not None:
             due, name, person = each
