@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from bench import citus
 from bench.citus import OWNER, Cluster
@@ -14,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 import prepared
 from conftest import Distributed, Server, World
 from keepstone.errors import NotFound
+from keepstone.services import Services
 from keepstone.store import distribute, inspect
 from keepstone.store.migrate import connect_as_owner, migrate, migrations
 from live import Live, receive, url_of
@@ -216,3 +218,30 @@ async def test_a_machine_that_is_away_is_named_and_who_lies_on_the_other_is_serv
                 assert (await http.get("/v1/memory/capsules", headers=guest.auth)).status_code == 200
     finally:
         server.stop()
+
+
+@on_a_cluster
+async def test_a_connection_on_which_a_statement_failed_is_not_used_again(services: Services) -> None:
+    """Citus may believe from then on that it is still planning, and sends functions of an account to no machine."""
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        async with services.db.unscoped() as conn:
+            await conn.execute("SELECT 1 / 0")
+    assert conn.closed
+    with pytest.raises(NotFound):
+        async with services.db.unscoped() as conn:
+            raise NotFound("What is not the database's fault ends no connection.")
+    assert not conn.closed
+
+
+@on_a_cluster
+async def test_a_function_goes_to_its_account_also_when_it_was_prepared(
+    client: httpx.AsyncClient, world: World, cluster: Cluster
+) -> None:
+    """Plans that Postgres would make once for all, after a statement was run some ten times, know no account."""
+    await ingest(client, world.owner.auth, "Our puppy Luna loves the new garden.")
+    asked = {"scope_id": "team", "message": {"speaker": "Cleo", "text": "Which pet has Ben?"}}
+    before = cluster.fanned_out()
+    for _ in range(20):
+        answer = await client.post("/v1/recall", headers=world.owner.auth, json=asked)
+        assert answer.status_code == 200, answer.text
+    assert set(cluster.fanned_out() - before) <= OF_ALL_ACCOUNTS

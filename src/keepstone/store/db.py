@@ -5,6 +5,7 @@ the visibilities; the policies hold every statement to them, and outside of it a
 statement also names its account itself, as `%(account)s`, which the connection fills in from the scope.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -118,6 +119,11 @@ class Database:
                 self._lent += 1
                 try:
                     yield conn
+                except (psycopg.Error, asyncio.CancelledError):
+                    # Cut off or refused while it plans, Citus believes that it still does, until the connection ends.
+                    if conn.of_cluster:
+                        await conn.close()
+                    raise
                 finally:
                     self._lent -= 1
                     conn.account = None

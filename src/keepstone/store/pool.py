@@ -42,11 +42,13 @@ class ScopedCursor(psycopg.AsyncCursor[Any]):
 
 class Connection(SendingConnection):
     """`account` is that of the running transaction; None outside of one, where a statement that names it fails.
-    `pooled`: a pooler stands between, and the next transaction may have another connection to Postgres.
+    `pooled`: a pooler stands between, and the next transaction may have another connection to Postgres. `of_cluster`:
+    the database is spread over several machines, by Citus.
     """
 
     account: int | None = None
     pooled = False
+    of_cluster = False
     checked_at = -math.inf
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -58,19 +60,21 @@ class Connection(SendingConnection):
         """Outside of any transaction, unless told otherwise."""
         conn = await super().connect(conninfo, autocommit=autocommit, **options)
         try:
-            await conn._look_for_pooler()
+            await conn._look_around()
         except BaseException:
             await conn.close()
             raise
         return conn
 
-    async def _look_for_pooler(self) -> None:
+    async def _look_around(self) -> None:
         """A pooler makes up the process that it says is ours. What is prepared on one of its connections is not there
         on the next, unless it sees to that, which only some do: then nothing is prepared.
         """
         told, self.prepare_threshold = self.prepare_threshold, None
-        rows = await self.execute("SELECT pg_backend_pid()")
-        self.pooled = await rows.fetchone() != (self.info.backend_pid,)
+        [[process, self.of_cluster]] = await (
+            await self.execute("SELECT pg_backend_pid(), to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL")
+        ).fetchall()
+        self.pooled = process != self.info.backend_pid
         if not self.autocommit:
             await self.rollback()
         if not self.pooled:
