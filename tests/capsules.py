@@ -56,7 +56,7 @@ async def at(services: Services, time: datetime) -> AsyncGenerator[httpx.AsyncCl
 async def rows(database: str, query: Any, values: Any = None) -> list[tuple[Any, ...]]:
     """As the owner of the database, past every policy."""
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = keepstone, public")
+        await conn.execute("SET search_path = keepstone, public; SET keepstone.owner = 'on'")
         return await (await conn.execute(query, values)).fetchall()
 
 

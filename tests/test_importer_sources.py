@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from bench import citus
 from psycopg.types.json import Jsonb
 
 import exports
@@ -324,6 +325,7 @@ def test_mem0_that_refuses_is_told(status: int, fault: type[Exception]) -> None:
         read("mem0", "somewhere")
 
 
+@pytest.mark.skipif(bool(citus.PROGRAMS), reason="another's database, which lies on one Postgres")
 async def test_mem0_is_read_out_of_its_postgres(empty_database: str) -> None:
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
         await conn.execute("CREATE EXTENSION vector")
@@ -370,6 +372,7 @@ def test_openmemory_is_read_out_of_its_sqlite(tmp_path: Path) -> None:
             read("openmemory", wrong)
 
 
+@pytest.mark.skipif(bool(citus.PROGRAMS), reason="another's database, which lies on one Postgres")
 async def test_openmemory_is_read_out_of_its_postgres(empty_database: str) -> None:
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
         await conn.execute(exports.OPENMEMORY)  # pyright: ignore[reportArgumentType]

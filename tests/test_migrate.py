@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import psycopg
 import pytest
+from bench import citus
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -108,6 +109,7 @@ def worker_password(password: str | None) -> bytes:
     return f"ALTER ROLE keepstone_worker PASSWORD '{password}'".encode()
 
 
+@pytest.mark.skipif(bool(citus.PROGRAMS), reason="makes databases and roles that only one Postgres knows")
 async def test_a_user_without_rights_is_told_what_to_run(postgres: Server, empty_database: str) -> None:
     name = str(conninfo_to_dict(empty_database)["dbname"])
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as conn:
@@ -146,6 +148,7 @@ async def test_a_user_without_rights_is_told_what_to_run(postgres: Server, empty
             await conn.execute("DROP ROLE plain")
 
 
+@pytest.mark.skipif(bool(citus.PROGRAMS), reason="the owner of the embedded Postgres has no such name there")
 async def test_the_roles_log_in_with_passwords_derived_from_the_owners(empty_database: str) -> None:
     await migrate(empty_database)
     for role in (APP_ROLE, WORKER_ROLE):

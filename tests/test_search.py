@@ -179,7 +179,8 @@ async def test_what_was_just_said_is_found_by_meaning_at_once_while_a_space_is_s
 async def later(database: str) -> None:
     """A minute has passed: what is to be tried again is due."""
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("UPDATE keepstone.procrastinate_jobs SET scheduled_at = now() WHERE status = 'todo'")
+        await conn.execute("SET search_path = keepstone")
+        await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = now() WHERE status = 'todo'")
 
 
 async def test_while_the_embedder_is_down_writes_succeed_and_search_is_by_terms(

@@ -218,13 +218,13 @@ async def test_without_a_credential_nothing_of_a_body_is_read(services: Services
 
 async def test_who_calls_is_looked_up_once(services: Services, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    opened = services.db.unscoped
+    opened = services.db.one_statement
 
     def counted() -> Any:
         asked.append("")
         return opened()
 
-    monkeypatch.setattr(services.db, "unscoped", counted)
+    monkeypatch.setattr(services.db, "one_statement", counted)
     async with http(make_app(services)) as client:
         await client.get("/v1/me", headers=world.owner.auth)  # notes that the key was used, to the minute
         asked.clear()
