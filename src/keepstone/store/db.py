@@ -145,8 +145,11 @@ class Database:
         """Whether nobody else is at it, on whatever server: then nobody is until the end. Held by a transaction that
         does nothing else; that of a session would outlive it at a pooler.
         """
+        # Without parameters: a statement with some keeps its snapshot until there is another, and for whoever has an
+        # older snapshot, CREATE INDEX CONCURRENTLY waits.
+        query = sql.SQL("SELECT pg_try_advisory_xact_lock(hashtext({}))").format(sql.Literal(what))
         async with self.of_server() as conn:
-            yield await fetch_value(conn, "SELECT pg_try_advisory_xact_lock(hashtext(%(what)s))", {"what": what})
+            yield await fetch_value(conn, query)
 
     @asynccontextmanager
     async def as_owner(self) -> AsyncGenerator[Connection]:
