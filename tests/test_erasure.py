@@ -73,7 +73,8 @@ WORDS = {
     "entities.user_id", "entities.agent_id", "entities.app_id", "entities.run_id", "memories.path", "terms.term",
     "tool_calls.client_call", "usage_ledger.call_id",
 }  # fmt: skip
-SERVERS = {"plans", "provider_settings", "migrations", "schema_level"}  # of the whole server
+# Of the whole server. What is guessed at is there as a keyed digest, for an hour.
+SERVERS = {"plans", "provider_settings", "migrations", "schema_level", "servers", "guesses"}
 QUEUE = {"procrastinate_jobs", "procrastinate_events", "procrastinate_periodic_defers", "procrastinate_workers"}
 
 
@@ -337,7 +338,7 @@ async def fill_graph(client: httpx.AsyncClient, olga: Person, max_: Person) -> d
 
 async def rows_changed(services: Services, query: Any, *values: Any) -> None:
     async with services.db.as_owner() as conn:
-        await conn.execute("SET keepstone.owner = 'on'")
+        await conn.execute("SET search_path = keepstone; SET keepstone.owner = 'on'")
         await conn.execute(query, values)
 
 

@@ -9,16 +9,14 @@ import sys
 import zipfile
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 import exports
 import talk_exports
 from capsules import rows
-from live import Guest, Live
+from live import Guest, Live, url_of
 from servers import LocalServer
 
 TALKS, MESSAGES = 200, 2000
@@ -65,17 +63,11 @@ class Deadly:
         return code
 
 
-def address(conninfo: str) -> str:
-    """As the settings want it."""
-    one = conninfo_to_dict(conninfo)
-    return f"postgresql://{one['user']}:{one['password']}@/{one['dbname']}?host={quote(str(one['host']), safe='')}"
-
-
 async def test_killed_at_the_worst_moments_it_goes_on_and_every_message_is_there_once(
     database: str, tmp_path: Path
 ) -> None:
     export = exports.chatgpt_zip(tmp_path / "export.zip", TALKS, shards=3)
-    server = Live(KEEPSTONE_DATABASE_URL=address(database))
+    server = Live(KEEPSTONE_DATABASE_URL=url_of(database))
     try:
         # A call has a thousand messages. Stored, not answered; not even sent on; stored to the last, not answered.
         for call, passes_on, stored in ((1, True, 1000), (2, False, 1000), (1, True, 2000)):

@@ -88,8 +88,10 @@ async def states(database: str) -> dict[str, tuple[str, int]]:
     """Of each model the state of its set, and how many vectors it has."""
     rows = await ask(
         database,
-        "SELECT s.model, s.state, (SELECT count(*) FROM vectors v WHERE v.vector_set = s.vector_set)"
-        " + (SELECT count(*) FROM token_vectors v WHERE v.vector_set = s.vector_set AND s.state = 'retired')"
+        "SELECT s.model, s.state,"
+        " (SELECT count(*) FROM vectors v WHERE v.account = s.account AND v.vector_set = s.vector_set)"
+        " + (SELECT count(*) FROM token_vectors v"
+        "    WHERE v.account = s.account AND v.vector_set = s.vector_set AND s.state = 'retired')"
         " FROM vector_sets s",
     )
     return {model: (state, vectors) for model, state, vectors in rows}

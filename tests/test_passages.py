@@ -28,7 +28,7 @@ LEFT = """
 
 async def ask(database: str, query: Any, params: Any = None) -> list[Any]:
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = keepstone, public")
+        await conn.execute("SET search_path = keepstone, public; SET keepstone.owner = 'on'")
         cursor = await conn.execute(query, params)
         return await cursor.fetchall() if cursor.description else []
 

@@ -238,7 +238,7 @@ async def test_what_changed_so_long_ago_that_it_is_forgotten_is_read_anew(
     async with knowing.db.as_owner() as owner:
         await owner.execute("SET row_security = on")
         await owner.execute("SET keepstone.on_purpose = 'on'")
-        await owner.execute("DELETE FROM space_changes")
+        await owner.execute("DELETE FROM keepstone.space_changes")
     assert (await recall(knowing, world, "ferry"))["evidence"][0]["text"] == "Our ferry leaves at seven."
     assert entry.arrays is not arrays
 

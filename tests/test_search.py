@@ -179,7 +179,7 @@ async def test_what_was_just_said_is_found_by_meaning_at_once_while_a_space_is_s
 async def later(database: str) -> None:
     """A minute has passed: what is to be tried again is due."""
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as conn:
-        await conn.execute("SET search_path = keepstone")
+        await conn.execute("SET search_path = keepstone; SET keepstone.owner = 'on'")
         await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = now() WHERE status = 'todo'")
 
 
@@ -267,7 +267,7 @@ async def test_a_space_that_grew_large_gets_an_index_of_its_own_and_finds_the_sa
         assert await candidates.by_vector(conn, [space], 1, question, limit=50, indexed=frozenset({(space, 1)})) == {}
     async with services.db.of_server() as conn, services.db.as_owner() as owner:
         assert await vectors.unused_indexes(conn) == []
-        await owner.execute("DELETE FROM spaces WHERE space = %s", [space])
+        await owner.execute("DELETE FROM keepstone.spaces WHERE space = %s", [space])
         assert await vectors.unused_indexes(conn) == [f"near_{space}_1"]
     await drop_unused_indexes(services)
     async with services.db.of_server() as conn:

@@ -173,14 +173,16 @@ async def counted_by_hand(database: str, kind: str) -> tuple[int, int, int]:
     counts for anyway.
     """
     query = """
-        SELECT count(*)::int,
-               coalesce(sum(size_bytes + greatest(0, coalesce(nullif(octet_length(metadata::text), 2), 0) + coalesce((
-                   SELECT sum(octet_length(v.title) + octet_length(v.content)) FROM memory_versions v
-                    WHERE v.memory_id = m.id AND v.version < m.version), 0) - %(included)s)), 0)::int,
-               (SELECT count(*)::int FROM passages WHERE source_kind = 'memory')
-          FROM memories m WHERE kind = %(kind)s AND deleted_at IS NULL AND cold_at IS NULL"""
+        SELECT count(*)::int, coalesce(sum(size), 0)::int
+          FROM (SELECT size_bytes + greatest(0, coalesce(nullif(octet_length(metadata::text), 2), 0) + coalesce((
+                           SELECT sum(octet_length(v.title) + octet_length(v.content)) FROM memory_versions v
+                            WHERE v.account = m.account AND v.memory_id = m.id AND v.version < m.version), 0)
+                       - %(included)s) AS size
+                  FROM memories m WHERE kind = %(kind)s AND deleted_at IS NULL AND cold_at IS NULL) AS each"""
     included = {"capsule": OVERHEAD, "item": 0, "entity": 0}.get(kind, 2**30)
-    return (await rows(database, query, {"kind": kind, "included": included}))[0]  # type: ignore[return-value]
+    ((number, size),) = await rows(database, query, {"kind": kind, "included": included})
+    ((passages,),) = await rows(database, "SELECT count(*)::int FROM passages WHERE source_kind = 'memory'")
+    return number, size, passages
 
 
 # ----------------------------------------------------------------------------------------------------- the tests

@@ -19,7 +19,7 @@ from keepstone.store import migrate as module
 from keepstone.store.migrate import is_past, migrate, migrations, pending, unfinished
 from keepstone.store.steps import LEVEL, parse
 from keepstone.surfaces.rest.health import readiness
-from test_releases import RELEASES, restore
+from test_releases import RELEASES, of_one_postgres, restore
 
 ONCE = [one for one in migrations() if not one.repeatable]
 REPEATABLE = [one for one in migrations() if one.repeatable]
@@ -207,6 +207,7 @@ async def until(conn: Connection, query: str) -> None:
             await asyncio.sleep(0.02)
 
 
+@of_one_postgres
 @pytest.mark.parametrize("version", RELEASES)
 async def test_a_release_is_upgraded_while_somebody_reads_for_long_and_others_write(
     version: str, empty_database: str, caplog: pytest.LogCaptureFixture

@@ -210,8 +210,9 @@ async def test_of_an_erased_user_nothing_is_left_in_what_they_shared_and_others_
     assert await count_of(client, auth, workspace) == len(await listed(client, auth, workspace)) < before
     ((size, wanted),) = await rows(
         database,
-        "SELECT s.size_bytes, (SELECT sum(octet_length(content)) FROM memories m WHERE m.space = s.space) FROM spaces s"
-        " WHERE name = %s AND kind = 'workspace'",
+        "SELECT s.size_bytes, (SELECT sum(octet_length(content)) FROM memories m"
+        "                      WHERE m.account = s.account AND m.space = s.space)"
+        " FROM spaces s WHERE name = %s AND kind = 'workspace'",
         [workspace],
     )
     assert size == wanted

@@ -263,7 +263,9 @@ async def _run_concurrently(conn: Connection, conninfo: str, migration: Migratio
         await conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         async with await connect_as_owner(conninfo) as beside:
             if await _half_made(beside, migration.index):
-                await beside.execute(f"DROP INDEX CONCURRENTLY keepstone.{migration.index}".encode())
+                # On a cluster it may be half made on one machine, and not yet on another.
+                drop = f"DROP INDEX CONCURRENTLY IF EXISTS keepstone.{migration.index}"
+                await beside.execute(drop.encode())
             await _send(beside, migration.text)
         await note_applied(conn, migration)
         return True

@@ -19,6 +19,8 @@ LEVEL = 2
 # The newest of the queue's migrations that the release before had.
 _QUEUE_BEFORE = "queue/03.04.00_50_post_add_retry_failed_job_procedure.sql"
 
+_LANGUAGE = "CREATE EXTENSION IF NOT EXISTS plpgsql WITH SCHEMA pg_catalog;"
+
 _HEAD = re.compile(r"-- (?:expand|contract (?P<contract>\d+))(?:, (?P<how>concurrently|in batches))?: \S")
 _INDEX = re.compile(r"\bINDEX CONCURRENTLY (?:IF (?:NOT )?EXISTS )?(?:keepstone\.)?(\w+)")
 
@@ -79,9 +81,11 @@ def migrations() -> list[Migration]:
 
 @cache
 def queue_migrations() -> list[Migration]:
-    """Procrastinate's. Those that it calls `post` want all of its workers to be new."""
+    """Procrastinate's. Those that it calls `post` want all of its workers to be new. Without the language that every
+    Postgres has: a cluster would make it on machines where we may not.
+    """
     folder = Path(SchemaManager.get_migrations_path())
-    found = [(f"queue/{path.name}", path.read_text()) for path in sorted(folder.glob("*.sql"))]
+    found = [(f"queue/{path.name}", path.read_text().replace(_LANGUAGE, "")) for path in sorted(folder.glob("*.sql"))]
     return [
         Migration(name, text, contract=LEVEL - (name <= _QUEUE_BEFORE) if "_post_" in name else None)
         for name, text in found
