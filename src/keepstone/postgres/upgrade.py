@@ -33,7 +33,7 @@ _WHOLE = "data.upgraded"
 _START_SECONDS = 600  # of a server that may have to recover first
 _STOP_SECONDS = 600
 _SPARE = 256 * 1024**2
-_SETTING = re.compile(r"^\s*(\w[\w.]*)\s*=?\s*('(?:[^']|'')*'|[^#\s]+)")
+_SETTING = re.compile(r"^\s*+(\w[\w.]*+)\s*+=?\s*+('(?:[^']|'')*+'|[^#\s]++)")
 
 Counts = dict[tuple[str, str], int | None]
 

@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import LiteralString
 
-# What may hold a semicolon that ends nothing: comments, texts, names, bodies of functions.
-_HELD: LiteralString = r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"|(\$\w*\$).*?\1"
-_PART = re.compile(rf"(?:{_HELD}|[^;])+?(?=;|\Z)", re.DOTALL)
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+# What may hold a semicolon that ends nothing: comments, texts, names, bodies of functions. One that is not closed holds
+# all the rest.
+_COMMENT: LiteralString = r"--[^\n]*+|/\*.*?(?:\*/|\Z)"
+_HELD: LiteralString = rf"{_COMMENT}|'[^']*+(?:'|\Z)|\"[^\"]*+(?:\"|\Z)|(\$\w*+\$).*?(?:\1|\Z)"
+_MARK = re.compile(rf"{_HELD}|;", re.DOTALL)
+_COMMENTS = re.compile(_COMMENT, re.DOTALL)
 
 
 def statements_of(script: str) -> Iterator[str]:
     """In their order; without parts that hold nothing but comments."""
-    for found in _PART.finditer(script):
-        statement = found[0].strip()
-        if _COMMENT.sub("", statement).strip():
+    begun = 0
+    for end in (*(mark.start() for mark in _MARK.finditer(script) if mark[0] == ";"), len(script)):
+        statement = script[begun:end].strip()
+        if _COMMENTS.sub("", statement).strip():
             yield statement
+        begun = end + 1
