@@ -145,7 +145,7 @@ def markdown(part: Json) -> str:
         f"### {what[0].upper()}{what[1:]}",
         f"Run of {part['run']}. {part['machine']}. Copied in {filled['copied_s']} s"
         f" ({passages / max(1, filled['copied_s']):,.0f} passages a second), vacuumed in {filled['vacuum_s']} s;"
-        f" {filled['large_spaces']} of the spaces are large enough for an index of their own, made in"
+        f" Spaces that are large enough for an index of their own: {filled['large_spaces']}, made in"
         f" {filled['indexed_s']} s."
         f" {filled['disk_mb']:,.0f} MB on disk, {1024 * filled['disk_mb'] / passages:.2f} KB a passage."
         f" {filled['planted_found']} planted texts were found.",
