@@ -61,9 +61,10 @@ async def unread(conn: Connection, space: int, *, limit: int) -> list[Unread]:
         Unread,
         """
         SELECT m.seq, m.id, m.speaker, m.text, m.at, m.visibility
-          FROM messages m JOIN spaces s USING (account, space)
-         WHERE m.account = %(account)s AND m.space = %(space)s AND m.seq > s.people_read
-           AND s.kind = 'scope' AND m.role IS NULL
+          FROM messages m
+         WHERE m.account = %(account)s AND m.space = %(space)s AND m.role IS NULL
+           AND m.seq > (SELECT s.people_read FROM spaces s
+                         WHERE s.account = %(account)s AND s.space = %(space)s AND s.kind = 'scope')
          ORDER BY m.seq LIMIT %(limit)s
         """,
         {"space": space, "limit": limit},
